@@ -20,14 +20,6 @@ use super::context::{Context, runtime};
 use super::settings::{Folder, Place};
 use super::{Outcome, start, view};
 
-/// Exit statuses in the help of this command.
-pub(super) const EXIT_STATUS: &str = "\
-Exit status:
-  0  all items have been seen
-  1  at least one item is unseen, unfiltered, dropped or unreadable
-  2  wrong use, or a configuration that is wrong or cannot be read
-  3  a server or a file failed";
-
 /// Test whether items have been seen, without adding them to the filter.
 ///
 /// The command asks the daemon that uses the storage folder, through the socket in the folder. If
@@ -39,6 +31,12 @@ Exit status:
 /// unreadable), the fingerprint and the item, with tabs between them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Exit status:
+  0  all items have been seen
+  1  at least one item is unseen, unfiltered, dropped or unreadable
+  2  wrong use, or a configuration that is wrong or cannot be read
+  3  a server or a file failed
+
 Examples:
   urlseen check https://example.com/a
   urlseen check --storage backup --json https://example.com/a")]

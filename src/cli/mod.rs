@@ -3,6 +3,7 @@
 mod bar;
 mod check;
 mod compare;
+mod config;
 mod confirm;
 mod context;
 mod explain;
@@ -116,6 +117,7 @@ enum CliCommand {
     Filter(filter::FilterArgs),
     Fingerprint(fingerprint::FingerprintArgs),
     Plan(plan::Plan),
+    Config(config::ConfigArgs),
     Replay(replay::ReplayArgs),
     Storage(storage::StorageArgs),
     Import(import::ImportArgs),
@@ -143,6 +145,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Filter(args) => filter::run(&args),
         CliCommand::Fingerprint(args) => fingerprint::run(&args),
         CliCommand::Plan(plan) => plan::run(&plan),
+        CliCommand::Config(args) => config::run(&args),
         CliCommand::Replay(args) => replay::run(&args),
         CliCommand::Storage(args) => storage::run(&args),
         CliCommand::Import(args) => import::run(&args),
@@ -181,14 +184,12 @@ fn grammar() -> clap::Command {
 }
 
 fn with_statuses(command: clap::Command) -> clap::Command {
-    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let statuses = statuses(&command);
-    command.after_help(format!("{statuses}\n\n{examples}")).mut_subcommands(with_statuses)
-}
-
-/// Returns the exit statuses in the help of a command.
-fn statuses(command: &clap::Command) -> &'static str {
-    if command.get_name() == "check" { check::EXIT_STATUS } else { EXIT_STATUS }
+    let mut help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    // Some commands have their own exit statuses.
+    if !help.starts_with("Exit status:") {
+        help = format!("{EXIT_STATUS}\n\n{help}");
+    }
+    command.after_help(help).mut_subcommands(with_statuses)
 }
 
 /// Prints an error, and returns the exit status for it.
@@ -233,7 +234,8 @@ mod tests {
         command.get_subcommands_mut().for_each(check_foot);
         let help = command.render_long_help().to_string();
         let (before, examples) = help.split_once("\n\nExamples:\n").expect("examples");
-        assert!(before.ends_with(statuses(command)), "{help}");
+        let statuses = before.rsplit_once("\n\nExit status:\n").expect("exit statuses").1;
+        assert!(statuses.starts_with("  0  ") && !statuses.contains("\n\n"), "{help}");
         let examples: Vec<&str> = examples.trim_end().lines().collect();
         assert_eq!(examples.len(), 2, "{help}");
         for example in examples {

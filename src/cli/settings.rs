@@ -9,13 +9,29 @@ use urlseen_engine::item::Options;
 
 /// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]
-pub(super) struct Settings {
+pub(super) struct Layers {
     /// The configuration file. Default: ./config.toml, if it exists
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Set a key of the configuration, for example filter.capacity=1e9. The option can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+}
+
+impl Layers {
+    /// Returns the sources, with the environment and the additional settings `KEY=VALUE` in
+    /// `more`.
+    pub(super) fn sources(&self, more: &[String]) -> Sources {
+        let (file, set) = (self.config.clone(), [&self.set, more].concat());
+        Sources { file, env: std::env::vars_os().collect(), set }
+    }
+}
+
+/// Sources of the configuration, and the choice of a partition.
+#[derive(Debug, clap::Args)]
+pub(super) struct Settings {
+    #[command(flatten)]
+    layers: Layers,
     /// Work only on this partition, if the crawl has several (partitions.count). The first one has
     /// the number 0
     #[arg(long, value_name = "NUMBER")]
@@ -74,8 +90,7 @@ impl Settings {
         more: &[String],
         machine: impl FnOnce(&Config) -> Option<(&'static str, String)>,
     ) -> Result<Config, Problems> {
-        let (file, set) = (self.config.clone(), [&self.set, more].concat());
-        Config::load_for(Sources { file, env: std::env::vars_os().collect(), set }, machine)
+        Config::load_for(self.layers.sources(more), machine)
     }
 }
 

@@ -20,7 +20,7 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
-use urlseen_core::storage::{Difference, Folder, OpenError, StoragePolicy, StorageSpec};
+use urlseen_core::storage::{Difference, Folder, Header, OpenError, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, ItemForm, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
@@ -146,10 +146,8 @@ pub(super) fn kept(
     if let Err(differences) = folder.check(&keeping.spec) {
         return Err(mismatch(folder.dir(), &differences));
     }
+    continuing(&mut keeping, folder.header());
     let parameters = &mut keeping.spec.filter.parameters;
-    if let Some(header) = folder.header() {
-        *parameters = parameters.continuing(&header.spec().filter.parameters);
-    }
     let drawn = match parameters.seed() {
         Some(seed) => seed,
         None => seed(SeedChoice::Random)?,
@@ -157,6 +155,14 @@ pub(super) fn kept(
     *parameters = parameters.reseeded(drawn);
     let engine = engine(parameters, drawn, items, threads)?;
     Ok(Local::kept(engine, folder, keeping))
+}
+
+/// Sets the parameters that a filter has from the folder with this header, such as its seed.
+pub(super) fn continuing(keeping: &mut Keeping, header: Option<&Header>) {
+    let parameters = &mut keeping.spec.filter.parameters;
+    if let Some(header) = header {
+        *parameters = parameters.continuing(&header.spec().filter.parameters);
+    }
 }
 
 /// Returns a warning if the archive in a folder lacks fingerprints, or is switched off.

@@ -6,6 +6,7 @@
 mod admin;
 mod archive;
 mod cli;
+mod config;
 mod connect;
 mod daemon;
 mod explain;

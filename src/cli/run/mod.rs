@@ -73,7 +73,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
                       one of them";
         return Err(start::usage(reason));
     }
-    let partitions = chosen(args, &config)?;
+    let partitions = chosen(&args.settings, &config)?;
     descriptors::raise(&config, partitions.len())
         .context("cannot raise the limit on file descriptors")?;
     let runtime = runtime()?;
@@ -89,21 +89,24 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Reports a configuration that this machine or the cluster does not permit.
-fn machine(config: &Config) -> Option<(&'static str, String)> {
+pub(super) fn machine(config: &Config) -> Option<(&'static str, String)> {
     let host = host();
     let partitions = match config.partitions.run.of(config.partitions.count, &host) {
         Ok(partitions) => partitions,
         Err(error) => return Some(("partitions.run", error.to_string())),
     };
-    let first = partitions.first().map(|&partition| config.of_partition(partition));
-    let divided = first.as_ref().and_then(slot::divided);
-    divided.or_else(|| descriptors::lacking(config, partitions.len()))
+    divided(config).or_else(|| descriptors::lacking(config, partitions.len()))
 }
 
-/// Returns the configurations of the partitions that this process runs.
-fn chosen(args: &RunArgs, config: &Config) -> anyhow::Result<Vec<Config>> {
-    if args.settings.names_partition() {
-        return args.settings.partitions_of(config);
+/// Reports a configuration whose keys can be on different nodes of a Redis Cluster.
+pub(super) fn divided(config: &Config) -> Option<(&'static str, String)> {
+    config.all_partitions().next().as_ref().and_then(slot::divided)
+}
+
+/// Returns the configurations of the partitions that a process with these settings runs.
+pub(super) fn chosen(settings: &Settings, config: &Config) -> anyhow::Result<Vec<Config>> {
+    if settings.names_partition() {
+        return settings.partitions_of(config);
     }
     let partitions = config.partitions.run.of(config.partitions.count, &host())?;
     Ok(partitions.into_iter().map(|partition| config.of_partition(partition)).collect())

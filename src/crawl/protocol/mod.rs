@@ -208,7 +208,15 @@ impl Protocol {
         command
     }
 
-    /// Reads the reply to [`Protocol::own`].
+    /// Asks for the crawl's state without the lease, and changes nothing. Makes all checks of
+    /// [`Protocol::own`], except for the holder of the lease.
+    pub(crate) fn peek(&self) -> Cmd {
+        let mut command = self.eval("own", &self.session_keys());
+        command.arg("").arg("").arg(0);
+        command
+    }
+
+    /// Reads the reply to [`Protocol::own`] or [`Protocol::peek`].
     pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
         type Owned = (String, String, String, String, String, u64, String);
         let (seq, commit_id, format, filter, place, left, unseen): Owned = values("own", reply)?;

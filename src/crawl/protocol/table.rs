@@ -17,8 +17,20 @@ const PUBLISH: &str = include_str!("lua/table.lua");
 /// # Errors
 /// Redis fails, or has a table or a crawl that does not fit.
 pub(crate) async fn publish(config: &Config) -> Result<(), ProtocolError> {
+    call(config, "publish").await
+}
+
+/// Checks that [`publish`] would succeed, and changes nothing.
+///
+/// # Errors
+/// The errors of [`publish`].
+pub(crate) async fn check(config: &Config) -> Result<(), ProtocolError> {
+    call(config, "check").await
+}
+
+async fn call(config: &Config, action: &str) -> Result<(), ProtocolError> {
     let mut link = connect(&config.redis.url, Timeouts::default()).await?;
-    match values::<()>("the partition table", link.call(&publishing(config)).await?) {
+    match values::<()>("the partition table", link.call(&command(config, action)).await?) {
         Err(ProtocolError::OtherTable { field, found, .. }) => {
             let wanted = table(config).fields().into_iter().find(|(name, _)| *name == field);
             let wanted = wanted.map(|(_, value)| value).unwrap_or_default();
@@ -46,11 +58,11 @@ fn table(config: &Config) -> PartitionTable {
     }
 }
 
-fn publishing(config: &Config) -> Cmd {
+fn command(config: &Config, action: &str) -> Cmd {
     let keys = config.keys();
     let mut command = cmd("EVAL");
     command.arg(Script::new(PUBLISH).text()).arg(2).arg(keys.record).arg(keys.state);
-    command.arg(PartitionTable::SHARED.len()).arg(&PartitionTable::SHARED);
+    command.arg(action).arg(PartitionTable::SHARED.len()).arg(&PartitionTable::SHARED);
     command.arg(table(config).fields());
     command
 }

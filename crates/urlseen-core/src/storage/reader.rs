@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::begun::Begun;
+use super::difference::Difference;
 use super::dir::Dir;
 use super::disk::{Busy, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
-use super::header::{self, Header};
+use super::header::{self, Header, StorageSpec};
 use super::lock::{Holder, LOCK};
 use super::scan::Target;
 use super::shards::ShardReader;
@@ -75,6 +76,21 @@ impl AtRest {
     /// Returns the header; `None` if the folder is new.
     pub fn header(&self) -> Option<&Header> {
         self.begun.as_ref().map(|begun| &begun.header)
+    }
+
+    /// Compares the folder's spec with the wanted one. A new folder fits every spec.
+    pub fn check(&self, spec: &StorageSpec) -> Result<(), Vec<Difference>> {
+        let differences = self.header().map(|header| header.differences(spec));
+        differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
+    }
+
+    /// Checks that a filter can be recovered to `target`. Reads the log, and no shard of a
+    /// snapshot.
+    ///
+    /// # Errors
+    /// The errors of [`Folder::recover`](super::Folder::recover).
+    pub fn reaches(&self, target: Target) -> Result<(), RecoveryError> {
+        ShardReader::open(self, target, |_| false).map(drop)
     }
 
     /// Returns the folder's directory and header.

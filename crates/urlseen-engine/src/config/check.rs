@@ -16,13 +16,15 @@ use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind}
 use urlseen_core::fingerprint::PartitionCount;
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
+/// Origins of the values that were taken, by key. A default value has no origin.
+pub(super) type Origins = BTreeMap<&'static str, ValueOrigin>;
+
 /// Source of typed values by key.
 pub(super) struct Taker {
     layers: Layers,
     /// Value of `crawl.name`, from which defaults are derived.
     crawl: String,
-    /// Origins of the values that were taken. A default value has no origin.
-    origins: BTreeMap<&'static str, ValueOrigin>,
+    origins: Origins,
     /// Keys with a refused value.
     wrong: BTreeSet<&'static str>,
 }
@@ -101,7 +103,7 @@ impl Taker {
 
     /// Checks the combinations of values in `config`, which this taker returned. If the
     /// configuration exceeds a limit of this process, `machine` holds the key with the faulty value
-    /// and the text of the problem.
+    /// and the text of the problem. Returns the origins of the values.
     ///
     /// # Errors
     /// At least one value was refused. The error contains all problems.
@@ -109,7 +111,7 @@ impl Taker {
         mut self,
         config: &Config,
         machine: Option<(&'static str, String)>,
-    ) -> Result<(), Problems> {
+    ) -> Result<Origins, Problems> {
         if !self.layers.incomplete {
             self.check_tls(config);
             self.check_redis_keys(config);
@@ -127,7 +129,8 @@ impl Taker {
                 self.refuse(&[key], fault);
             }
         }
-        Problems::check(self.layers.problems)
+        Problems::check(self.layers.problems)?;
+        Ok(self.origins)
     }
 
     /// Checks the files of encrypted connections to Redis. They have no use without encryption.

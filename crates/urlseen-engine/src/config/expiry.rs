@@ -2,6 +2,7 @@
 
 use super::raw::{Raw, ValueError};
 use super::value::Rule;
+use serde_json::{Value as Json, json};
 use urlseen_core::filter::expire_after::ExpireAfter;
 
 /// Time after which fingerprints pass again; empty text switches it off.
@@ -17,5 +18,13 @@ impl Rule<Option<ExpireAfter>> for Expiry {
 
     fn allowed(&self) -> String {
         "\"\" (never), or a time from \"5s\" to \"20y\" such as \"30d\" or \"12h\"".to_owned()
+    }
+
+    fn write(&self, value: &Option<ExpireAfter>) -> Json {
+        value.map_or_else(String::new, |time| time.to_string()).into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
     }
 }

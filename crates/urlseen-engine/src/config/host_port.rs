@@ -1,5 +1,8 @@
 //! Address to listen on, as a value of the configuration.
 
+use super::raw::{Raw, ValueError};
+use super::value::Rule;
+use serde_json::{Value as Json, json};
 use std::fmt;
 
 /// Host and port to listen on. Only the syntax is checked: a name is not resolved yet.
@@ -12,7 +15,7 @@ pub struct HostPort {
 }
 
 /// Description of the syntax that [`HostPort::parse`] accepts.
-pub(super) const ALLOWED: &str =
+const ALLOWED: &str =
     "host:port, like 127.0.0.1:9090 for this machine alone, 0.0.0.0:9090 or [::]:9090 for all";
 
 impl HostPort {
@@ -38,6 +41,30 @@ impl fmt::Display for HostPort {
         } else {
             write!(f, "{}:{}", self.host, self.port)
         }
+    }
+}
+
+/// Address to listen on; `""` means that no server is started.
+pub(super) struct Address;
+
+impl Rule<Option<HostPort>> for Address {
+    fn read(&self, raw: &Raw) -> Result<Option<HostPort>, ValueError> {
+        match raw.text()? {
+            "" => Ok(None),
+            text => HostPort::parse(text).map(Some).ok_or(ValueError::Value),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        format!("\"\" (off), or {ALLOWED}")
+    }
+
+    fn write(&self, value: &Option<HostPort>) -> Json {
+        value.as_ref().map_or_else(String::new, ToString::to_string).into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
     }
 }
 

@@ -1,25 +1,29 @@
 //! Layers of the configuration (file, environment and `--set`), joined in one flat map. For each
 //! key, the map holds the values with their origins. Another module checks the values.
 
+use super::effective::EffectiveRule;
 use super::mask::{carries_password, masked};
-use super::nearest::nearest;
 use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
-use super::rules::{self, FoundRules};
+use super::rule_kinds::KINDS;
+use super::rules::FoundRules;
 use super::sections::{KEYS, SECTIONS};
-use std::collections::BTreeMap;
+use super::unknown::{unknown_key, unknown_section, unknown_variable};
+use super::{DEFAULT_FILE, Sources};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
-use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
 /// Prefix of environment variables that set a key. The section, `__` and the key follow the prefix.
 pub(super) const PREFIX: &str = "URLSEEN_";
 /// Variable for the password of Redis. With this variable, the password need not be in a URL.
-const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
+pub(super) const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
 /// Variable for the password that clients of `serve` must give.
-const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
+pub(super) const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
 /// Maximum size of the file in bytes. A longer file is refused.
 const LONGEST_FILE: u64 = 1 << 20;
 
@@ -40,12 +44,26 @@ pub(super) struct Layers {
     pub(super) serve_password: Option<String>,
     /// Rules of each kind, from the tables of the file.
     pub(super) rules: FoundRules,
+    /// The same rules in the order of the file, as the file has them.
+    pub(super) tables: Vec<EffectiveRule>,
     pub(super) problems: Vec<ConfigError>,
     /// True if a file could not be read. Then combinations of values cannot be checked.
     pub(super) incomplete: bool,
 }
 
 impl Layers {
+    /// Reads the file, the environment and the command line into layers.
+    pub(super) fn read(sources: Sources) -> Self {
+        let mut layers = Self::default();
+        match &sources.file {
+            Some(path) => layers.add_file(path, true),
+            None => layers.add_file(Path::new(DEFAULT_FILE), false),
+        }
+        layers.add_environment(sources.env);
+        layers.add_set(&sources.set);
+        layers
+    }
+
     /// Reads a file into the layers. A missing file is a problem only if the user named the file.
     pub(super) fn add_file(&mut self, path: &Path, asked_for: bool) {
         let mut bytes = Vec::new();
@@ -74,26 +92,38 @@ impl Layers {
         }
     }
 
-    /// Reads the text of a file into the layers.
+    /// Reads the text of a file into the layers. If the text is not valid TOML, reads the keys of
+    /// sections on the lines without an error.
     pub(super) fn add_toml(&mut self, path: &Path, text: &str) {
         let (document, errors) = DeTable::parse_recoverable(text);
-        if !errors.is_empty() {
-            return self.add_syntax_errors(path, text, &errors);
-        }
+        let broken = self.add_syntax_errors(path, text, &errors);
+        let is_broken = |place: FilePlace| broken.contains(&place.line);
         let path: Arc<Path> = path.into();
-        let at = |byte| ValueOrigin::File(path.clone(), Some(FilePlace::of(byte, text.as_bytes())));
+        let place = |byte| FilePlace::of(byte, text.as_bytes());
+        let at = |byte| ValueOrigin::File(path.clone(), Some(place(byte)));
         for (section, value) in document.get_ref() {
+            let section_place = place(section.span().start);
             let section_at = at(section.span().start);
             let section = section.get_ref().as_ref();
-            if let Some(&kind) = rules::KINDS.iter().find(|kind| kind.name == section) {
-                self.add_rules(kind, value, at);
+            if let Some(&kind) = KINDS.iter().find(|kind| kind.name == section) {
+                // A rule may lack the keys on broken lines.
+                if broken.is_empty() {
+                    self.add_rules(kind, value, at);
+                }
                 continue;
             }
             let fault = match (SECTIONS.contains(&section), value.get_ref()) {
                 (true, DeValue::Table(table)) => {
-                    self.add_section(section, table, at);
+                    let sound = table.iter().filter(|(key, value)| {
+                        // The parser replaces a missing value by one without a place.
+                        let is_there = !value.span().is_empty();
+                        let places = [key.span().start, value.span().start].map(place);
+                        is_there && !places.into_iter().any(is_broken)
+                    });
+                    self.add_section(section, sound, at);
                     continue;
                 }
+                _ if is_broken(section_place) => continue,
                 (true, other) => {
                     let found = Raw::from_toml(other).kind();
                     format!(
@@ -101,20 +131,7 @@ impl Layers {
                          [{section}]"
                     )
                 }
-                (false, DeValue::Table(_)) => {
-                    let rules = rules::KINDS.map(|kind| kind.name);
-                    let known = SECTIONS.iter().copied().chain(rules);
-                    let nearest = renamed(section).or_else(|| nearest(section, known));
-                    let nearest = nearest.map(|section| {
-                        if rules.contains(&section) {
-                            format!("[[{section}]]")
-                        } else {
-                            format!("[{section}]")
-                        }
-                    });
-                    let section = presentable(section);
-                    format!("there is no section [{}]{}", section.escape_debug(), hint(nearest))
-                }
+                (false, DeValue::Table(_)) => unknown_section(section),
                 (false, _) => unknown_key(section),
             };
             self.refuse(section_at, fault);
@@ -123,13 +140,13 @@ impl Layers {
 
     /// Reads the keys of a section into the layers. `at` returns the place in the file for a byte
     /// offset.
-    fn add_section(
+    fn add_section<'a>(
         &mut self,
         section: &str,
-        table: &DeTable<'_>,
+        keys: impl Iterator<Item = (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)>,
         at: impl Fn(usize) -> ValueOrigin,
     ) {
-        for (key, value) in table {
+        for (key, value) in keys {
             let name = format!("{section}.{}", key.get_ref());
             match known(&name) {
                 Some(known) => {
@@ -142,16 +159,20 @@ impl Layers {
     }
 
     /// Records the errors of the TOML parser as problems, at most one for each line. Further errors
-    /// of a line are mostly consequences of the first.
-    fn add_syntax_errors(&mut self, path: &Path, text: &str, errors: &[toml::de::Error]) {
-        let mut lines = Vec::new();
+    /// of a line are mostly consequences of the first. Returns the lines with errors.
+    fn add_syntax_errors(
+        &mut self,
+        path: &Path,
+        text: &str,
+        errors: &[toml::de::Error],
+    ) -> BTreeSet<usize> {
+        let mut lines = BTreeSet::new();
         for error in errors {
             let span = error.span().unwrap_or(text.len()..text.len());
             let place = FilePlace::of(span.start, text.as_bytes());
-            if lines.contains(&place.line) {
+            if !lines.insert(place.line) {
                 continue;
             }
-            lines.push(place.line);
             let message = match (error.message(), text.get(span)) {
                 ("duplicate key", Some(key)) => {
                     format!("{} is here for the second time; delete one", presentable(key))
@@ -160,6 +181,7 @@ impl Layers {
             };
             self.refuse_file(path, Some(place), format!("not valid TOML: {message}"));
         }
+        lines
     }
 
     /// Reads the environment variables that begin with the prefix of urlseen into the layers.
@@ -238,60 +260,9 @@ fn known(name: &str) -> Option<&'static str> {
     KEYS.iter().copied().find(|key| *key == name)
 }
 
-fn unknown_key(name: &str) -> String {
-    let key = presentable(name);
-    let key = key.escape_debug();
-    if nearest(name, ["redis.password"]).is_some() {
-        return format!(
-            "there is no key {key}; the password is part of redis.url or in the environment as \
-             URLSEEN_REDIS_PASSWORD"
-        );
-    }
-    format!("there is no key {key}{}", hint(nearest_key(name).map(str::to_owned)))
-}
-
-fn unknown_variable(name: &str) -> String {
-    let name = name[PREFIX.len()..].to_lowercase().replace("__", ".");
-    let nearest = match nearest(&name, ["redis.password"]) {
-        Some(_) => Some(PASSWORD.to_owned()),
-        None => nearest_key(&name).map(variable),
-    };
-    format!(
-        "no key has this name, and variables that begin with URLSEEN_ must name a key{}",
-        hint(nearest)
-    )
-}
-
-/// Returns the end of a message about an unknown name. The end suggests the `nearest` known name;
-/// it is empty if no known name is similar.
-pub(super) fn hint(nearest: Option<String>) -> String {
-    nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
-}
-
-/// Finds the key that a user probably meant by `name`.
-fn nearest_key(name: &str) -> Option<&'static str> {
-    if let Some(now) = renamed(name) {
-        return Some(now);
-    }
-    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
-    let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
-    let of_another_section = same.next().filter(|_| same.next().is_none());
-    of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
-}
-
-/// Returns the present name of a key that had this name in an earlier version.
-fn renamed(name: &str) -> Option<&'static str> {
-    match name {
-        "state" => Some("storage"),
-        "filter.layout" => Some("filter.kind"),
-        "filter.store" => Some("filter.place"),
-        _ => None,
-    }
-}
-
 /// Shows an unknown name up to the first character that no name can contain. The text after that
 /// character may be a value in the wrong place, even a password.
-fn presentable(name: &str) -> String {
+pub(super) fn presentable(name: &str) -> String {
     let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);
     end.map_or_else(|| name.to_owned(), |end| format!("{}…", &name[..end]))
@@ -305,25 +276,6 @@ mod tests {
     fn variables_are_named_after_their_keys() {
         assert_eq!(variable("filter.capacity"), "URLSEEN_FILTER__CAPACITY");
         assert_eq!(variable("source.take_from"), "URLSEEN_SOURCE__TAKE_FROM");
-    }
-
-    #[test]
-    fn a_misspelling_finds_its_key() {
-        for (name, wanted) in [
-            ("filter.capasity", Some("filter.capacity")),
-            ("filtre.capacity", Some("filter.capacity")),
-            ("capacity", Some("filter.capacity")),
-            ("filter.batch", Some("source.batch")),
-            ("redis.uri", Some("redis.url")),
-            ("log.fmt", Some("log.format")),
-            ("state.dir", Some("storage.dir")),
-            ("filter.layout", Some("filter.kind")),
-            ("filter.store", Some("filter.place")),
-            ("key", None),
-            ("nothing.like.it", None),
-        ] {
-            assert_eq!(nearest_key(name), wanted, "{name}");
-        }
     }
 
     #[test]

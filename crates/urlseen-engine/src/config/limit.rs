@@ -11,7 +11,7 @@ use urlseen_core::fingerprint::pages::Pages;
 use urlseen_core::limit::{By, LimitRule};
 
 /// Allowed values of `max`.
-const MAX: RangeInclusive<u64> = 1..=1_000_000_000_000;
+pub(super) const MAX: RangeInclusive<u64> = 1..=1_000_000_000_000;
 
 /// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of its
 /// scope.

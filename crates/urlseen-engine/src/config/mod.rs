@@ -14,7 +14,9 @@
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
+mod address;
 mod check;
+mod effective;
 mod expire;
 mod expiry;
 mod host_names;
@@ -27,18 +29,23 @@ mod nearest;
 mod partitions;
 mod problem;
 mod raw;
+mod rule_kinds;
 mod rules;
+mod schema;
 mod secret;
 mod sections;
 mod seed;
 mod span;
+mod unknown;
 mod value;
 
+pub use effective::{Effective, EffectiveRule, EffectiveValue, toml_text};
 pub use expire::ExpireRule;
 pub use host_port::HostPort;
 pub use named::NamedRule;
 pub use partitions::{PartitionChoice, PartitionChoiceError};
-pub use problem::{FilePlace, Problems};
+pub use problem::{FilePlace, Problems, ValueOrigin};
+pub use schema::schema;
 pub use secret::Secret;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
@@ -60,10 +67,10 @@ use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::redis::{self, TlsFiles, keys::Keys};
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
-use check::Taker;
+use check::{Origins, Taker};
 use layers::Layers;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Name of the file that is read if the user names no file. This file may be missing.
@@ -93,14 +100,7 @@ impl Config {
         sources: Sources,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems> {
-        let mut layers = Layers::default();
-        match &sources.file {
-            Some(path) => layers.add_file(path, true),
-            None => layers.add_file(Path::new(DEFAULT_FILE), false),
-        }
-        layers.add_environment(sources.env);
-        layers.add_set(&sources.set);
-        Self::checked(layers, machine)
+        Self::checked(Layers::read(sources), machine).map(|(config, _)| config)
     }
 
     /// Returns the names of the crawl's keys in Redis.
@@ -172,10 +172,12 @@ impl Config {
         self.filter.set_parts(&spec.parameters);
     }
 
+    /// Takes the configuration out of the layers, and checks it. Also returns the origins of the
+    /// values that are no defaults.
     fn checked(
         layers: Layers,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
-    ) -> Result<Self, Problems> {
+    ) -> Result<(Self, Origins), Problems> {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
         config.redis.url = taker.log_in(config.redis.url);
@@ -183,8 +185,8 @@ impl Config {
         let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };
         config.redis.url = config.redis.url.with_tls(files);
         config.find_node();
-        taker.finish(&config, machine(&config))?;
-        Ok(config)
+        let origins = taker.finish(&config, machine(&config))?;
+        Ok((config, origins))
     }
 
     /// Returns the same configuration with another source.

@@ -4,7 +4,7 @@ use super::rules::Table;
 use urlseen_core::fingerprint::pages::Pages;
 
 /// Maximum length of a rule's name in bytes.
-const LONGEST_NAME: usize = 100;
+pub(super) const LONGEST_NAME: usize = 100;
 
 /// Rule of `[[pass]]` or `[[drop]]`. Its items are counted under its name.
 #[derive(Debug, Clone, PartialEq, Eq)]

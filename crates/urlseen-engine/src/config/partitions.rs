@@ -1,7 +1,9 @@
 //! Partitions of a crawl: their configurations, and the choice of those that a process runs.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
+use serde_json::{Value as Json, json};
 use urlseen_core::fingerprint::{Partition, PartitionCount};
 use urlseen_core::redis::hash_tag::{hashed, partition_key, partition_tag};
 
@@ -110,6 +112,20 @@ impl PartitionChoice {
     }
 }
 
+impl fmt::Display for PartitionChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Numbers(numbers) => {
+                let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
+                f.write_str(&numbers.join(","))
+            }
+            Self::Ordinal { processes: None } => f.write_str("ordinal"),
+            Self::Ordinal { processes: Some(processes) } => write!(f, "ordinal/{processes}"),
+        }
+    }
+}
+
 /// Rule of the number of partitions.
 pub(super) struct Count;
 
@@ -120,6 +136,14 @@ impl Rule<PartitionCount> for Count {
 
     fn allowed(&self) -> String {
         "a power of two from 1 to 256".to_owned()
+    }
+
+    fn write(&self, value: &PartitionCount) -> Json {
+        value.get().into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "enum": (0..=8).map(|power| 1 << power).collect::<Vec<u16>>() })
     }
 }
 
@@ -135,6 +159,14 @@ impl Rule<PartitionChoice> for Choice {
         "\"all\", numbers and ranges like \"0-3,8\", \"ordinal\", or \"ordinal/\" and the number \
          of processes"
             .to_owned()
+    }
+
+    fn write(&self, value: &PartitionChoice) -> Json {
+        value.to_string().into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "minLength": 1 })
     }
 }
 

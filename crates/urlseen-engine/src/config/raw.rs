@@ -1,6 +1,7 @@
 //! Values as found in the file, in the environment or in `--set`, before they are converted to a
 //! type.
 
+use serde_json::Value as Json;
 use toml::de::DeValue;
 
 /// Value as found. It may be a password, so only the code that knows the key may show it.
@@ -38,6 +39,20 @@ impl Raw {
                 texts.collect::<Option<_>>().map_or(Self::Other("an array"), Self::List)
             }
             DeValue::Table(_) => Self::Other("a table"),
+        }
+    }
+
+    /// Returns the value in JSON.
+    pub(super) fn to_json(&self) -> Json {
+        match self {
+            Self::Text(text) | Self::String(text) => text.as_str().into(),
+            Self::Number(text) => match text.parse::<u64>() {
+                Ok(number) => number.into(),
+                Err(_) => text.parse::<f64>().ok().into(),
+            },
+            Self::Bool(value) => (*value).into(),
+            Self::List(texts) => texts.as_slice().into(),
+            Self::Other(_) => Json::Null,
         }
     }
 

@@ -5,100 +5,18 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::effective::EffectiveRule;
 use super::expire::ExpireRule;
-use super::layers::{Layers, hint};
-use super::limit;
+use super::layers::Layers;
 use super::named::NamedRule;
 use super::nearest::nearest;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
+use super::rule_kinds::{MOST, RuleKind, ValueForm};
+use super::unknown::hint;
 use urlseen_core::fingerprint::pages::{Pages, Pattern};
-use urlseen_core::fingerprint::same::{SameRule, SameRules};
+use urlseen_core::fingerprint::same::SameRule;
 use urlseen_core::limit::LimitRule;
-
-/// Maximum number of rules of a kind in a configuration.
-const MOST: usize = 100;
-
-/// Kind of rules, each with a table in the file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RuleKind {
-    /// Name of the kind's tables in the file.
-    pub(super) name: &'static str,
-    /// Keys with a text that a rule may have besides those of [`Pages`].
-    keys: &'static [&'static str],
-    /// Keys with a whole number that a rule may have.
-    numbers: &'static [&'static str],
-    /// Keys with a list of texts that a rule may have.
-    lists: &'static [&'static str],
-    /// True if a rule without patterns is for all pages.
-    for_all: bool,
-    /// Adds a rule to the layers. The error is the reason why the rule is refused.
-    add: fn(&mut Layers, &Table, Pages) -> Result<(), String>,
-}
-
-/// All kinds of rules that a file may have.
-pub(super) const KINDS: [RuleKind; 5] = [
-    RuleKind {
-        name: "same",
-        keys: &[],
-        numbers: &[],
-        lists: &["drop_params", "keep_params", "fold"],
-        for_all: true,
-        add: |layers, table, pages| {
-            let [drop_params, keep_params] =
-                ["drop_params", "keep_params"].map(|it| table.list(it));
-            let rule = SameRule::new(pages, drop_params, keep_params, &table.list("fold"))?;
-            layers.rules.same.push(rule);
-            let is_allowed = SameRules::check(&layers.rules.same);
-            if is_allowed.is_err() {
-                layers.rules.same.pop();
-            }
-            is_allowed.map_err(|error| error.to_string())
-        },
-    },
-    RuleKind {
-        name: "pass",
-        keys: &["name"],
-        numbers: &[],
-        lists: &[],
-        for_all: false,
-        add: |layers, table, pages| NamedRule::add(&mut layers.rules.pass, table, pages),
-    },
-    RuleKind {
-        name: "drop",
-        keys: &["name"],
-        numbers: &[],
-        lists: &[],
-        for_all: false,
-        add: |layers, table, pages| NamedRule::add(&mut layers.rules.drop, table, pages),
-    },
-    RuleKind {
-        name: "limit",
-        keys: &["name", "by", "parameter"],
-        numbers: &["max"],
-        lists: &[],
-        for_all: true,
-        add: |layers, table, pages| limit::add(&mut layers.rules.limit, table, pages),
-    },
-    RuleKind {
-        name: "expire",
-        keys: &["expire_after"],
-        numbers: &[],
-        lists: &[],
-        for_all: false,
-        add: |layers, table, pages| {
-            layers.rules.expire.push(ExpireRule::read(table, pages)?);
-            Ok(())
-        },
-    },
-];
-
-impl RuleKind {
-    /// Iterates over all keys that a rule may have.
-    fn all_keys(self) -> impl Iterator<Item = &'static str> + Clone {
-        self.keys.iter().chain(self.numbers).chain(self.lists).copied().chain(Pages::KEYS)
-    }
-}
 
 /// Rules of each kind, in the order of the file.
 #[derive(Default)]
@@ -162,7 +80,7 @@ impl Layers {
                 DeValue::Table(table) => self.add_rule(kind, table, origin, &at),
                 other => {
                     let found = Raw::from_toml(other).kind();
-                    let keys: Vec<_> = kind.all_keys().collect();
+                    let keys: Vec<_> = kind.names().collect();
                     let reason = format!("holds {found}; allowed: {}", keys.join(", "));
                     self.refuse_rule(name, origin, &reason);
                 }
@@ -180,47 +98,48 @@ impl Layers {
         let (name, before) = (kind.name, self.problems.len());
         let (texts, numbers, lists) = Default::default();
         let mut read = Table { origin, texts, numbers, lists };
-        let mut pages = Pages::default();
+        let (mut pages, mut values) = (Pages::default(), Vec::new());
         for (key, value) in table {
             let (found, here) = (key.get_ref().as_ref(), at(value.span().start));
-            let Some(key_name) = kind.all_keys().find(|&it| it == found) else {
-                let nearest = nearest(found, kind.all_keys()).map(|it| format!("{name}.{it}"));
-                let fault =
-                    format!("there is no key {name}.{}{}", found.escape_debug(), hint(nearest));
+            let Some(key) = kind.all_keys().find(|it| it.name == found) else {
+                let nearest = nearest(found, kind.names()).map(|it| format!("{name}.{it}"));
+                let known: Vec<_> = kind.names().collect();
+                let known = format!("[[{name}]] has the keys {}", known.join(", "));
+                let fault = format!(
+                    "there is no key {name}.{}{}",
+                    found.escape_debug(),
+                    hint(nearest, &known)
+                );
                 self.refuse(at(key.span().start), fault);
                 continue;
             };
             let raw = Raw::from_toml(value.get_ref());
-            if kind.numbers.contains(&key_name) {
-                if let Some(number) = raw.number().ok().and_then(|digits| digits.parse().ok()) {
-                    read.numbers.insert(key_name, number);
-                } else {
-                    self.refuse_value([name, key_name], here, &raw, "a whole number");
+            values.push((key.name, raw.to_json()));
+            let is_read = match key.form {
+                ValueForm::Pattern => raw.text().is_ok_and(|text| {
+                    self.add_pattern(kind, key.name, text, &mut pages, here.clone());
+                    true
+                }),
+                ValueForm::Text(_) | ValueForm::Word(_) => raw.text().is_ok_and(|text| {
+                    read.texts.insert(key.name, text.to_owned());
+                    true
+                }),
+                ValueForm::Number => {
+                    let number = raw.number().ok().and_then(|digits| digits.parse().ok());
+                    number.map(|number| read.numbers.insert(key.name, number)).is_some()
                 }
-                continue;
-            }
-            if kind.lists.contains(&key_name) {
-                if let Raw::List(list) = raw {
-                    read.lists.insert(key_name, list);
-                } else {
-                    self.refuse_value([name, key_name], here, &raw, "an array of texts in quotes");
-                }
-                continue;
-            }
-            let Ok(text) = raw.text() else {
-                self.refuse_value([name, key_name], here, &raw, "a text in quotes");
-                continue;
+                ValueForm::List | ValueForm::Folds => match &raw {
+                    Raw::List(list) => {
+                        read.lists.insert(key.name, list.clone());
+                        true
+                    }
+                    _ => false,
+                },
             };
-            let Some(pattern) = pages.pattern(key_name) else {
-                read.texts.insert(key_name, text.to_owned());
-                continue;
-            };
-            match Pattern::new(text) {
-                Ok(compiled) => *pattern = Some(compiled),
-                Err(reason) => {
-                    let reason = format!("has {key_name} = {}: {reason}", raw.shown());
-                    self.refuse_rule(name, here, &reason);
-                }
+            if !is_read {
+                let (shown, allowed) = (raw.shown(), key.form.allowed());
+                let reason = format!("has {} = {shown}; allowed: {allowed}", key.name);
+                self.refuse_rule(name, here, &reason);
             }
         }
         let has = |key: &str| table.iter().any(|(name, _)| name.get_ref() == key);
@@ -232,13 +151,31 @@ impl Layers {
             && let Err(reason) = (kind.add)(self, &read, pages)
         {
             self.refuse_rule(name, read.origin, &reason);
+        } else {
+            self.tables.push(EffectiveRule { kind: name, origin: read.origin, values });
         }
     }
 
-    /// Refuses the value of a key of a rule. The names are those of the kind and of the key.
-    fn refuse_value(&mut self, names: [&str; 2], origin: ValueOrigin, raw: &Raw, allowed: &str) {
-        let ([kind, key], shown) = (names, raw.shown());
-        self.refuse_rule(kind, origin, &format!("has {key} = {shown}; allowed: {allowed}"));
+    /// Adds the pattern of a rule to its pages.
+    fn add_pattern(
+        &mut self,
+        kind: RuleKind,
+        key: &str,
+        text: &str,
+        pages: &mut Pages,
+        origin: ValueOrigin,
+    ) {
+        match Pattern::new(text) {
+            Ok(compiled) => {
+                if let Some(pattern) = pages.pattern(key) {
+                    *pattern = Some(compiled);
+                }
+            }
+            Err(reason) => {
+                let shown = Raw::String(text.to_owned()).shown();
+                self.refuse_rule(kind.name, origin, &format!("has {key} = {shown}: {reason}"));
+            }
+        }
     }
 
     pub(super) fn refuse_rule(&mut self, kind: &str, origin: ValueOrigin, reason: &str) {

@@ -1,21 +1,24 @@
 //! Table of all keys: section, name, type, allowed values and default. A macro generates the
 //! structs and the list of known keys from the table.
 
+use super::address::{PemFile, Redis as RedisRule};
 use super::check::Taker;
 use super::expire::ExpireRule;
 use super::expiry::Expiry;
 use super::host_names::HOST_NAMES;
-use super::host_port::HostPort;
+use super::host_port::{Address, HostPort};
 use super::layers::Layers;
 use super::named::NamedRule;
 use super::partitions::{Choice, Count, PartitionChoice};
 use super::rules::FoundRules;
+use super::schema::{KeyDescription, SectionDescription};
 use super::secret::Secret;
-use super::seed::SeedChoice;
+use super::seed::{Seed, SeedChoice};
+use super::span::DurationRange;
 use super::value::{
-    Address, CRAWL, DurationRange, FIELD, FOLDER, Flag, Number, PemFile, REDIS_KEY, REDIS_KEYS,
-    Redis as RedisRule, Seed, WholeNumber, Word,
+    CRAWL, FIELD, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS, Rule, WholeNumber, Word,
 };
+use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -103,6 +106,31 @@ macro_rules! sections {
                     partition: Partition::WHOLE,
                 }
             }
+        }
+
+        impl Config {
+            /// Returns the values of all keys in the form that a file has, in the order of the
+            /// documentation. The password of Redis is left out.
+            pub(super) fn values(&self) -> Vec<(&'static str, Json)> {
+                vec![$( $( (
+                    concat!(stringify!($section), ".", stringify!($key)),
+                    Rule::<$Type>::write(&$rule, &self.$section.$key),
+                ), )+ )+]
+            }
+        }
+
+        /// Returns descriptions of all sections and keys, in the order of the documentation.
+        pub(super) fn descriptions() -> Vec<SectionDescription> {
+            vec![$( SectionDescription {
+                name: stringify!($section),
+                text: [$($doc),+].concat(),
+                keys: vec![$( KeyDescription {
+                    name: stringify!($key),
+                    text: [$($key_doc),+].concat(),
+                    allowed: Rule::<$Type>::allowed(&$rule),
+                    schema: Rule::<$Type>::schema(&$rule),
+                }, )+],
+            }, )+]
         }
 
         /// All sections, in the order of the documentation.
@@ -202,8 +230,8 @@ sections! {
         /// Number of fingerprints up to which a filter of the kind `two-choice` keeps its error
         /// rate while it grows.
         grow_to: u64 = WholeNumber(CAPACITY, ""), |_| 1_000_000_000;
-        /// Time after which a fingerprint passes again, for the kind `two-choice`; `None` if
-        /// fingerprints do not expire.
+        /// Time after which a fingerprint passes again, for the kinds `two-choice` and `exact`. If
+        /// it is empty, fingerprints do not expire.
         expire_after: Option<ExpireAfter> = Expiry, |_| None;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
         /// for a filter that does not grow.
@@ -249,7 +277,7 @@ sections! {
     rejects: Rejects {
         /// Redis list that holds the rejects.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:rejected");
-        /// Maximum number of rejects to keep; at least [`Source::batch`].
+        /// Maximum number of rejects to keep; at least `source.batch`.
         max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
         /// Reaction when the list has `max_len` rejects.
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
@@ -282,7 +310,7 @@ sections! {
 
     /// Server for clients that speak the Redis protocol.
     serve: Serve {
-        /// Address to listen on; `None` for no server.
+        /// Address to listen on; no server if it is empty.
         listen: Option<HostPort> = Address, |_| None;
         /// Redis keys that clients may use. All these keys mean the same filter.
         keys: Vec<String> = REDIS_KEYS,
@@ -320,7 +348,7 @@ sections! {
 
     /// Metrics, health and status over HTTP.
     admin: Admin {
-        /// Address to listen on in addition to the Unix socket in the storage folder.
+        /// Address to listen on besides the Unix socket in the storage folder; none if it is empty.
         listen: Option<HostPort> = Address, |_| None;
         /// Allowed host names in requests to `listen`, in addition to `localhost`.
         hosts: Vec<String> = HOST_NAMES, |_| Vec::new();
@@ -332,7 +360,7 @@ sections! {
         level: Level = Word, |_| Level::Info;
         /// Format of each log line.
         format: LogFormat = Word, |_| LogFormat::Text;
-        /// Time between log lines about the progress; `None` for no such lines.
+        /// Time between log lines about the progress; `0s` for no such lines.
         progress: Option<Duration> =
             DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
             |_| Some(Duration::from_secs(10));

@@ -1,12 +1,16 @@
 //! Durations in the configuration, always with a unit: `10s`, `500ms`.
 
+use super::raw::{Raw, ValueError};
+use super::value::Rule;
+use serde_json::{Value as Json, json};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Units of time, the longest first.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 /// Reads an integer and its unit: `ms`, `s`, `m` or `h`.
-pub(super) fn parse_span(text: &str) -> Option<Duration> {
+fn parse_span(text: &str) -> Option<Duration> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(unit_at);
     let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit)?;
@@ -14,13 +18,58 @@ pub(super) fn parse_span(text: &str) -> Option<Duration> {
 }
 
 /// Writes a duration as a whole number of the longest possible unit.
-pub(super) fn shown(span: Duration) -> String {
+fn shown(span: Duration) -> String {
     let millis = span.as_millis();
     let (unit, length) = UNITS
         .iter()
         .find(|(_, length)| millis.is_multiple_of(u128::from(*length)))
         .unwrap_or(&("ms", 1));
     format!("{}{unit}", millis / u128::from(*length))
+}
+
+/// Duration in a range, with its unit.
+pub(super) struct DurationRange(pub(super) RangeInclusive<Duration>);
+
+impl Rule<Duration> for DurationRange {
+    fn read(&self, raw: &Raw) -> Result<Duration, ValueError> {
+        let span = parse_span(raw.text()?).ok_or(ValueError::Value)?;
+        if self.0.contains(&span) { Ok(span) } else { Err(ValueError::Value) }
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (shown(*self.0.start()), shown(*self.0.end()));
+        format!("from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
+    }
+
+    fn write(&self, value: &Duration) -> Json {
+        shown(*value).into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h)$" })
+    }
+}
+
+/// Duration in a range; `0s` switches the setting off.
+impl Rule<Option<Duration>> for DurationRange {
+    fn read(&self, raw: &Raw) -> Result<Option<Duration>, ValueError> {
+        match parse_span(raw.text()?) {
+            Some(Duration::ZERO) => Ok(None),
+            _ => Rule::<Duration>::read(self, raw).map(Some),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        format!("\"0s\" (off), or {}", Rule::<Duration>::allowed(self))
+    }
+
+    fn write(&self, value: &Option<Duration>) -> Json {
+        Rule::<Duration>::write(self, &value.unwrap_or_default())
+    }
+
+    fn schema(&self) -> Json {
+        Rule::<Duration>::schema(self)
+    }
 }
 
 #[cfg(test)]

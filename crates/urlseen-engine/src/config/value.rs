@@ -1,17 +1,12 @@
 //! Rules that convert found values to typed ones, and describe the allowed values.
 
-use super::host_port::{self, HostPort};
-use super::mask::masked;
 use super::raw::{Raw, ValueError};
-use super::seed::SeedChoice;
-use super::span::{self, parse_span};
+use serde_json::{Value as Json, json};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::Path;
 use toml::de::DeValue;
 use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
 use urlseen_core::filter::number::{grouped, parse_count};
-use urlseen_core::redis::RedisAddress;
 
 /// Rule of a key: its allowed values, and the conversion to a `T`.
 pub(super) trait Rule<T> {
@@ -20,6 +15,13 @@ pub(super) trait Rule<T> {
 
     /// Describes the allowed values, for the end of a message.
     fn allowed(&self) -> String;
+
+    /// Converts a value back to the form that a file has. A password is left out.
+    fn write(&self, value: &T) -> Json;
+
+    /// Returns the JSON schema of the values that a file may have. The schema may accept more
+    /// values than [`Rule::read`], but never fewer.
+    fn schema(&self) -> Json;
 
     /// Shows a value in a message, without any secret in it.
     fn shown(&self, raw: &Raw) -> String {
@@ -31,7 +33,7 @@ pub(super) trait Rule<T> {
 /// whole number of bytes".
 pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
-impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
+impl<T: TryFrom<u64> + TryInto<u64> + Copy> Rule<T> for WholeNumber {
     fn read(&self, raw: &Raw) -> Result<T, ValueError> {
         let value = parse_count(raw.number()?).map_err(|_| ValueError::Value)?;
         let value = Some(value).filter(|value| self.0.contains(value)).ok_or(ValueError::Value)?;
@@ -41,6 +43,14 @@ impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
     fn allowed(&self) -> String {
         let (least, most) = (grouped(*self.0.start()), grouped(*self.0.end()));
         format!("a whole number{} from {least} to {most}", self.1)
+    }
+
+    fn write(&self, value: &T) -> Json {
+        (*value).try_into().ok().into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "integer", "minimum": self.0.start(), "maximum": self.0.end() })
     }
 }
 
@@ -55,6 +65,14 @@ impl Rule<f64> for Number {
 
     fn allowed(&self) -> String {
         format!("a number from {:e} to {}", self.0.start(), self.0.end())
+    }
+
+    fn write(&self, value: &f64) -> Json {
+        (*value).into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "number", "minimum": self.0.start(), "maximum": self.0.end() })
     }
 }
 
@@ -73,12 +91,20 @@ impl Rule<bool> for Flag {
     fn allowed(&self) -> String {
         "true, false".to_owned()
     }
+
+    fn write(&self, value: &bool) -> Json {
+        (*value).into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "boolean" })
+    }
 }
 
 /// Word out of a fixed list of words.
 pub(super) struct Word;
 
-impl<T: Choice> Rule<T> for Word {
+impl<T: Choice + PartialEq> Rule<T> for Word {
     fn read(&self, raw: &Raw) -> Result<T, ValueError> {
         choose(raw.text()?).map_err(|error| match error {
             ChoiceError::Unknown { .. } => ValueError::Value,
@@ -89,12 +115,20 @@ impl<T: Choice> Rule<T> for Word {
     fn allowed(&self) -> String {
         choice::allowed::<T>()
     }
+
+    fn write(&self, value: &T) -> Json {
+        T::ALL.iter().find(|(_, choice)| choice == value).map(|(word, _)| *word).into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "enum": T::ALL.iter().map(|(word, _)| word).collect::<Vec<_>>() })
+    }
 }
 
-/// Text that passes a test: a description of the allowed texts, and the test.
+/// Text, not empty, that passes a test: a description of the allowed texts, and the test.
 pub(super) struct Text(&'static str, fn(&str) -> bool);
 
-impl<T: for<'a> From<&'a str>> Rule<T> for Text {
+impl<T: for<'a> From<&'a str> + AsRef<Path>> Rule<T> for Text {
     fn read(&self, raw: &Raw) -> Result<T, ValueError> {
         let text = raw.text()?;
         if self.1(text) { Ok(text.into()) } else { Err(ValueError::Value) }
@@ -102,6 +136,14 @@ impl<T: for<'a> From<&'a str>> Rule<T> for Text {
 
     fn allowed(&self) -> String {
         self.0.to_owned()
+    }
+
+    fn write(&self, value: &T) -> Json {
+        value.as_ref().to_string_lossy().into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "minLength": 1 })
     }
 }
 
@@ -146,6 +188,19 @@ impl Rule<Vec<String>> for Texts {
     fn allowed(&self) -> String {
         self.allowed.to_owned()
     }
+
+    fn write(&self, value: &Vec<String>) -> Json {
+        value.as_slice().into()
+    }
+
+    fn schema(&self) -> Json {
+        json!({
+            "type": "array",
+            "items": { "type": "string", "minLength": 1 },
+            "minItems": self.count.start(),
+            "maxItems": self.count.end(),
+        })
+    }
 }
 
 /// List of Redis keys, none empty.
@@ -170,111 +225,12 @@ fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     }
 }
 
-/// Address of a Redis server.
-pub(super) struct Redis;
-
-impl Rule<RedisAddress> for Redis {
-    fn read(&self, raw: &Raw) -> Result<RedisAddress, ValueError> {
-        RedisAddress::parse(raw.text()?).map_err(|error| ValueError::Because(error.to_string()))
-    }
-
-    fn allowed(&self) -> String {
-        urlseen_core::redis::ALLOWED.to_owned()
-    }
-
-    fn shown(&self, raw: &Raw) -> String {
-        match raw {
-            Raw::Text(text) | Raw::String(text) => Raw::Text(masked(text)).shown(),
-            // A number may be a password, so only its type is shown.
-            other => other.kind().to_owned(),
-        }
-    }
-}
-
-/// Path of a file in PEM form; `""` means no file.
-pub(super) struct PemFile;
-
-impl Rule<Option<PathBuf>> for PemFile {
-    fn read(&self, raw: &Raw) -> Result<Option<PathBuf>, ValueError> {
-        match raw.text()? {
-            "" => Ok(None),
-            path if path.contains('\0') => Err(ValueError::Value),
-            path => Ok(Some(path.into())),
-        }
-    }
-
-    fn allowed(&self) -> String {
-        "\"\" (none), or the path of a file in PEM form".to_owned()
-    }
-}
-
-/// Address to listen on; `""` means that no server is started.
-pub(super) struct Address;
-
-impl Rule<Option<HostPort>> for Address {
-    fn read(&self, raw: &Raw) -> Result<Option<HostPort>, ValueError> {
-        match raw.text()? {
-            "" => Ok(None),
-            text => HostPort::parse(text).map(Some).ok_or(ValueError::Value),
-        }
-    }
-
-    fn allowed(&self) -> String {
-        format!("\"\" (off), or {}", host_port::ALLOWED)
-    }
-}
-
-/// Duration in a range, with its unit.
-pub(super) struct DurationRange(pub(super) RangeInclusive<Duration>);
-
-impl Rule<Duration> for DurationRange {
-    fn read(&self, raw: &Raw) -> Result<Duration, ValueError> {
-        let span = parse_span(raw.text()?).ok_or(ValueError::Value)?;
-        if self.0.contains(&span) { Ok(span) } else { Err(ValueError::Value) }
-    }
-
-    fn allowed(&self) -> String {
-        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
-        format!("from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
-    }
-}
-
-/// Duration in a range; `0s` switches the setting off.
-impl Rule<Option<Duration>> for DurationRange {
-    fn read(&self, raw: &Raw) -> Result<Option<Duration>, ValueError> {
-        match parse_span(raw.text()?) {
-            Some(Duration::ZERO) => Ok(None),
-            _ => Rule::<Duration>::read(self, raw).map(Some),
-        }
-    }
-
-    fn allowed(&self) -> String {
-        format!("\"0s\" (off), or {}", Rule::<Duration>::allowed(self))
-    }
-}
-
-/// Seed of the filter's hash.
-pub(super) struct Seed;
-
-impl Rule<SeedChoice> for Seed {
-    fn read(&self, raw: &Raw) -> Result<SeedChoice, ValueError> {
-        match raw {
-            Raw::Text(word) | Raw::String(word) if word == "random" => Ok(SeedChoice::Random),
-            // The value is a number in quotes, or a misspelt word.
-            Raw::String(_) => Err(ValueError::Value),
-            _ => WholeNumber(0..=u64::from(u32::MAX), "").read(raw).map(SeedChoice::Fixed),
-        }
-    }
-
-    fn allowed(&self) -> String {
-        let numbers = WholeNumber(0..=u64::from(u32::MAX), "");
-        format!("\"random\", or {} without quotes", Rule::<u32>::allowed(&numbers))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::seed::{Seed, SeedChoice};
+    use super::super::span::DurationRange;
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn keys_are_an_array_or_separated_by_commas() {

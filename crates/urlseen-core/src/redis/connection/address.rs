@@ -187,6 +187,12 @@ impl RedisAddress {
         self
     }
 
+    /// Returns the address without its password.
+    #[must_use]
+    pub fn without_password(&self) -> Self {
+        Self { password: None, ..self.clone() }
+    }
+
     /// Sets the files of encrypted connections.
     #[must_use]
     pub fn with_tls(self, tls: TlsFiles) -> Self {

@@ -114,8 +114,7 @@ impl Wanted {
         if self.spec.kind() == NATIVE && self.definition(link, None).await?.is_none() {
             let filter = self.filter(Seed::new(0))?;
             if Strings::look(link, &filter).await?.are_there {
-                let (key, definition) = (self.key.clone(), self.definition_key());
-                return Err(RedisOpenError::Undefined { key, definition });
+                return Err(self.undefined());
             }
         }
         let opened = self.settle(link, &Definition::new(&self.spec)).await?;
@@ -123,6 +122,25 @@ impl Wanted {
         let growth = strings.check_room(link).await?;
         strings.prepare(link, &opened.filter).await?;
         Ok(Opened { growth, ..opened })
+    }
+
+    /// Checks that [`Wanted::open`] would succeed, and changes nothing. Returns the filter, or
+    /// `None` if Redis has no filter at the key.
+    ///
+    /// # Errors
+    /// The errors of [`Wanted::open`].
+    pub async fn rehearse(&self, link: &mut Link) -> Result<Option<Opened>, RedisOpenError> {
+        let found = self.definition(link, None).await?;
+        let strings = Strings::look(link, &self.filter(Seed::new(0))?).await?;
+        let opened = match found {
+            Some(found) => Some(self.held_to(found)?),
+            None if strings.are_there && self.spec.kind() == NATIVE => {
+                return Err(self.undefined());
+            }
+            None => None,
+        };
+        let growth = strings.check_room(link).await?;
+        Ok(opened.map(|opened| Opened { growth, ..opened }))
     }
 
     /// Opens the filter only if it exists, and changes nothing.
@@ -206,6 +224,11 @@ impl Wanted {
         }
         let fields: BTreeMap<String, String> = link.query(&define).await?;
         Definition::found(&fields).map_err(|_| RedisOpenError::Nonsense(self.definition_key()))
+    }
+
+    fn undefined(&self) -> RedisOpenError {
+        let (key, definition) = (self.key.clone(), self.definition_key());
+        RedisOpenError::Undefined { key, definition }
     }
 
     /// Returns the key of the filter's definition.

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::load;
+use std::path::Path;
 use std::time::Duration;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::Algorithm;

@@ -5,6 +5,7 @@
 //! uses [`Storage`], which calls them on a thread of its own.
 
 mod error;
+mod fit;
 mod local;
 mod recovering;
 mod thread;
@@ -15,6 +16,7 @@ use crate::engine::asking::Answers;
 use crate::engine::{Engine, Handle};
 use crate::item::batch::{Batch, Judged};
 pub use error::MismatchError;
+pub use fit::CrawlPosition;
 pub use local::Local;
 pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, HumanCount};
 
+use super::fit::{CrawlPosition, start};
 use super::{MismatchError, Store};
 use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::{Head, Header, Recovered, RecoveryError, Target};
+use urlseen_core::storage::{Head, Recovered, RecoveryError, Target};
 
 /// Result of recovering a filter.
 #[derive(Debug)]
@@ -62,16 +63,8 @@ impl Store {
         theirs: Option<Head>,
         filter: Option<RandomId>,
     ) -> Result<(), MismatchError> {
-        // Before batch 1 there is no state that could be lost.
-        let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
-        match (self.filter(), filter) {
-            (None, _) if !self.emit_again => Err(self.knows_nothing_of(head)),
-            (Some(ours), Some(theirs)) if ours != theirs && !self.has_replaced(Some(theirs)) => {
-                let dir = self.kept.folder.dir().to_owned();
-                Err(MismatchError::OtherFilter { dir, ours, theirs })
-            }
-            _ => Ok(()),
-        }
+        let (folder, position) = (&self.kept.folder, CrawlPosition { head: theirs, filter });
+        position.check_header(folder.dir(), folder.header(), self.emit_again)
     }
 
     /// Recovers the filter to `theirs`, the head in Redis. Fails if `filter`, the id that Redis
@@ -86,7 +79,10 @@ impl Store {
         let Some(ours) = self.filter() else { return self.begin(theirs) };
         let target = match theirs {
             Some(theirs) => theirs,
-            None => self.without_redis()?,
+            None => {
+                let folder = &self.kept.folder;
+                start(folder.dir(), &folder.look()?, self.emit_again)?
+            }
         };
         if self.at == Some(target) {
             return Ok(Recovery { head: target, filter: ours, how: How::Stayed });
@@ -101,11 +97,10 @@ impl Store {
         }
     }
 
-    /// Returns true if the filter of the folder has replaced `theirs` in a rotation. Redis still
-    /// names the replaced filter if the run was killed, or if Redis went back to that time.
+    /// Returns true if the filter of the folder has replaced `theirs` in a rotation.
     fn has_replaced(&self, theirs: Option<RandomId>) -> bool {
-        let header = self.kept.folder.header();
-        theirs.is_some() && header.and_then(Header::earlier) == theirs.map(RandomId::get)
+        let position = CrawlPosition { head: None, filter: theirs };
+        self.kept.folder.header().is_some_and(|header| position.is_replaced_by(header))
     }
 
     /// Recovers a filter that has replaced another one to its start, and records `target`, a head
@@ -196,23 +191,6 @@ impl Store {
             None => How::New,
         };
         Ok(Recovery { head: at, filter: self.begun(), how })
-    }
-
-    /// Returns the start position, which is the target of a recovery if Redis has no state of the
-    /// crawl. Fails if the folder may have batches and the configuration does not permit that URLs
-    /// are emitted again.
-    fn without_redis(&mut self) -> Result<Head, MismatchError> {
-        let dir = self.kept.folder.dir().to_owned();
-        let look = self.kept.folder.look()?;
-        let snapshots = look.snapshots.iter().map(|snapshot| snapshot.summary.last);
-        let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
-        let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
-        // A damaged file may have contained batches.
-        let is_new = ours.seq == 0 && look.damages.is_empty();
-        if !is_new && !self.emit_again {
-            return Err(MismatchError::NoState { dir, ours });
-        }
-        Ok(Head::START)
     }
 
     /// Recovers the filter to `target`, and opens the log there.
@@ -306,7 +284,7 @@ impl fmt::Display for How {
 /// Errors after which `storage.on_rollback = "emit-again"` uses the filter anyway.
 impl MismatchError {
     /// Returns the reason if the only problem is that the folder lacks batches that Redis has.
-    fn lack(&self) -> Option<&RecoveryError> {
+    pub(super) fn lack(&self) -> Option<&RecoveryError> {
         let Self::Recovery(_, error) = self else { return None };
         let lack = matches!(
             **error,

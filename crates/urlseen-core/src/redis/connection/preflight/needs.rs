@@ -126,6 +126,12 @@ impl Needs {
         Self::default()
     }
 
+    /// Adds all needs of another part.
+    pub fn extend(&mut self, other: Self) {
+        self.keys.extend(other.keys);
+        self.commands.extend(other.commands);
+    }
+
     /// Adds a key that must be of `kind` or absent.
     pub fn key(&mut self, owner: KeyOwner, key: impl Into<Vec<u8>>, kind: KeyKind) -> &mut Self {
         self.keys.push(KeyNeed { owner, key: key.into(), kind });

@@ -1,0 +1,125 @@
+//! Messages about unknown names. They suggest a similar name, and list the names that exist.
+
+use super::layers::{PASSWORD, PREFIX, presentable, variable};
+use super::nearest::nearest;
+use super::rule_kinds::KINDS;
+use super::sections::{KEYS, SECTIONS};
+
+/// Returns the message about an unknown key `section.key`.
+pub(super) fn unknown_key(name: &str) -> String {
+    let key = presentable(name);
+    let key = key.escape_debug();
+    if nearest(name, ["redis.password"]).is_some() {
+        return format!(
+            "there is no key {key}; the password is part of redis.url or in the environment as \
+             URLSEEN_REDIS_PASSWORD"
+        );
+    }
+    let nearest = nearest_key(name).map(str::to_owned);
+    format!("there is no key {key}{}", hint(nearest, &names_beside(name)))
+}
+
+/// Returns the message about an unknown section.
+pub(super) fn unknown_section(section: &str) -> String {
+    let rules = KINDS.map(|kind| kind.name);
+    let known = SECTIONS.iter().copied().chain(rules);
+    let nearest = renamed(section).or_else(|| nearest(section, known));
+    let in_brackets = |section: &str| format!("[{section}]");
+    let nearest = nearest.map(|section| {
+        if rules.contains(&section) {
+            in_brackets(&in_brackets(section))
+        } else {
+            in_brackets(section)
+        }
+    });
+    let section = presentable(section);
+    format!("there is no section [{}]{}", section.escape_debug(), hint(nearest, &sections()))
+}
+
+/// Returns the message about an environment variable that names no key.
+pub(super) fn unknown_variable(name: &str) -> String {
+    let name = name[PREFIX.len()..].to_lowercase().replace("__", ".");
+    let nearest = match nearest(&name, ["redis.password"]) {
+        Some(_) => Some(PASSWORD.to_owned()),
+        None => nearest_key(&name).map(variable),
+    };
+    format!(
+        "no key has this name, and variables that begin with URLSEEN_ must name a key{}",
+        hint(nearest, &names_beside(&name))
+    )
+}
+
+/// Returns the end of a message about an unknown name. The end suggests the `nearest` known name,
+/// if there is a similar one, and has the sentence `known` about the names that exist.
+pub(super) fn hint(nearest: Option<String>, known: &str) -> String {
+    match nearest {
+        Some(nearest) => format!("; did you mean {nearest}? ({known})"),
+        None => format!("; {known}"),
+    }
+}
+
+/// Returns a sentence with the keys of the section in `name`. If there is no such section, the
+/// sentence has the sections.
+fn names_beside(name: &str) -> String {
+    let section = name.split('.').next().unwrap_or_default();
+    let of_section = |key: &&'static str| {
+        key.split_once('.').filter(|(other, _)| *other == section).map(|(_, key)| key)
+    };
+    let keys: Vec<_> = KEYS.iter().filter_map(of_section).collect();
+    if keys.is_empty() {
+        sections()
+    } else {
+        format!("[{section}] has the keys {}", keys.join(", "))
+    }
+}
+
+/// Returns a sentence with all sections.
+fn sections() -> String {
+    let rules = KINDS.map(|kind| format!("[[{}]]", kind.name));
+    format!("the sections are {}, and the rules are {}", SECTIONS.join(", "), rules.join(", "))
+}
+
+/// Finds the key that a user probably meant by `name`.
+fn nearest_key(name: &str) -> Option<&'static str> {
+    if let Some(now) = renamed(name) {
+        return Some(now);
+    }
+    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+    let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
+    let of_another_section = same.next().filter(|_| same.next().is_none());
+    of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
+}
+
+/// Returns the present name of a key that had this name in an earlier version.
+fn renamed(name: &str) -> Option<&'static str> {
+    match name {
+        "state" => Some("storage"),
+        "filter.layout" => Some("filter.kind"),
+        "filter.store" => Some("filter.place"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelling_finds_its_key() {
+        for (name, wanted) in [
+            ("filter.capasity", Some("filter.capacity")),
+            ("filtre.capacity", Some("filter.capacity")),
+            ("capacity", Some("filter.capacity")),
+            ("filter.batch", Some("source.batch")),
+            ("redis.uri", Some("redis.url")),
+            ("log.fmt", Some("log.format")),
+            ("state.dir", Some("storage.dir")),
+            ("filter.layout", Some("filter.kind")),
+            ("filter.store", Some("filter.place")),
+            ("key", None),
+            ("nothing.like.it", None),
+        ] {
+            assert_eq!(nearest_key(name), wanted, "{name}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! `urlseen config` with real servers.
+
+mod check;
+mod schema;
+mod show;
