@@ -26,6 +26,9 @@ use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options};
 
+/// Configuration file that is always empty, for a command that reads no configuration file.
+pub(super) const NO_FILE: &str = "/dev/null";
+
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(
     parameters: &Parameters,

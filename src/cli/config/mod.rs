@@ -2,6 +2,7 @@
 
 mod check;
 mod findings;
+mod init;
 mod show;
 
 use std::io::Write;
@@ -9,7 +10,7 @@ use std::io::Write;
 use super::Outcome;
 use crate::admin::printable::stdout;
 
-/// Check, show or describe the configuration.
+/// Check, show, describe or write the configuration.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,6 +25,7 @@ pub(super) struct ConfigArgs {
 enum ConfigCommand {
     Check(check::ConfigCheckArgs),
     Show(show::ConfigShowArgs),
+    Init(init::ConfigInitArgs),
     /// Print the JSON schema of the configuration file.
     ///
     /// Editors use the schema to complete keys and to mark mistakes. The schema knows names, types,
@@ -39,6 +41,7 @@ pub(super) fn run(args: &ConfigArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         ConfigCommand::Check(args) => check::run(args),
         ConfigCommand::Show(args) => show::run(args),
+        ConfigCommand::Init(args) => init::run(args),
         ConfigCommand::Schema => {
             writeln!(stdout(), "{:#}", urlseen_engine::config::schema())?;
             Ok(Outcome::Done)

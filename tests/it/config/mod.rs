@@ -1,5 +1,6 @@
 //! `urlseen config` with real servers.
 
 mod check;
+mod init;
 mod schema;
 mod show;

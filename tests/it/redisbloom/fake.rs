@@ -110,6 +110,11 @@ fn answer(command: &[Vec<u8>], state: &mut State) -> Option<Vec<u8>> {
         "TYPE" if text(1) == "list" => b"+list\r\n".to_vec(),
         "TYPE" if state.keys.contains_key(&text(1)) => b"+MBbloom--\r\n".to_vec(),
         "TYPE" => b"+none\r\n".to_vec(),
+        "SCAN" => {
+            let keys = state.keys.keys().map(|key| format!("${}\r\n{key}\r\n", key.len()));
+            let keys: Vec<_> = keys.collect();
+            format!("*2\r\n$1\r\n0\r\n*{}\r\n{}", keys.len(), keys.concat()).into_bytes()
+        }
         "UNLINK" => {
             state.keys.remove(&text(1));
             b":1\r\n".to_vec()

@@ -30,6 +30,23 @@ fn a_filter_is_imported_and_exported_chunk_by_chunk() {
 }
 
 #[test]
+fn a_configuration_for_a_filter_is_written_and_its_commands_import_the_filter() {
+    let (place, server) = (Place::new(), Fake::start());
+    server.put("news:seen", Dump::named("scaled").chunks());
+    let run = |arguments: &[&str]| urlseen(arguments).dir(place.path("")).output();
+    let output = run(&["config", "init", "--redis", &server.url()]);
+    done(&output);
+    assert!(output.text().contains("news:seen: a filter of RedisBloom"), "{}", output.text());
+    let import = "  urlseen import --redisbloom news:seen\n";
+    assert!(output.text().contains(import), "{}", output.text());
+    done(&run(&["import", "--redisbloom", "news:seen"]));
+    // The substitute has no other commands that a daemon needs.
+    done(&run(&["config", "check", "--offline"]));
+    let shown = run(&["storage", "show"]);
+    assert!(shown.text().contains("redisbloom"), "{}", shown.text());
+}
+
+#[test]
 fn an_incomplete_key_is_removed_after_a_failed_export() {
     let (place, server) = (Place::new(), Fake::start());
     server.put("old", Dump::named("scaled").chunks());

@@ -1,0 +1,237 @@
+//! Draft of a configuration for a crawl that was found in Redis.
+
+use indicatif::HumanCount;
+use serde_json::json;
+use urlseen_core::redis::RedisAddress;
+use urlseen_engine::config::{Config, toml_text};
+
+use super::super::super::start::usage;
+use super::found::{FoundKey, Use};
+
+/// Configuration for a crawl, with the reasons and the next commands.
+pub(super) struct Draft {
+    /// Text of the configuration file.
+    pub(super) file: String,
+    /// Reasons for the values.
+    pub(super) reasons: Vec<String>,
+    /// Commands that move the crawl to urlseen, in order.
+    pub(super) next: Vec<String>,
+}
+
+impl Draft {
+    /// Returns the configuration for the crawl `name` with these keys. `url` is the address of
+    /// Redis if the file should have it.
+    ///
+    /// # Errors
+    /// The keys do not determine a configuration.
+    pub(super) fn new(
+        name: &str,
+        keys: &[FoundKey],
+        url: Option<&RedisAddress>,
+    ) -> anyhow::Result<Self> {
+        if keys.iter().any(|key| key.used_as == Use::Urlseen) {
+            return Err(usage(format!(
+                "urlseen already runs the crawl {name} in this Redis: use the configuration of \
+                 that crawl, or name another crawl with --crawl"
+            )));
+        }
+        let filters: Vec<_> = keys.iter().filter(|key| key.used_as.is_filter()).collect();
+        if let [_, _, ..] = filters[..] {
+            let filters: Vec<_> = filters.iter().map(|filter| filter.key.as_str()).collect();
+            return Err(usage(format!(
+                "the crawl {name} has several filters: {}. Rename those that are out of date \
+                 (RENAME), and give the command again",
+                filters.join(", ")
+            )));
+        }
+        let mut draft = Self { file: String::new(), reasons: Vec::new(), next: Vec::new() };
+        draft.line("# `urlseen config show` prints all keys with their values.");
+        draft.line("[crawl]");
+        draft.line(&format!("name = {}", text(name)));
+        if let Some(url) = url {
+            draft.line("\n[redis]");
+            draft.line(&format!("url = {}", text(&url.without_password().to_string())));
+        }
+        match filters.first() {
+            Some(filter) => draft.filter(filter)?,
+            None => {
+                let reason = "no filter was found, so the filter begins empty";
+                draft.reasons.push(reason.to_owned());
+            }
+        }
+        let queue =
+            keys.iter().find(|key| matches!(key.used_as, Use::SortedQueue | Use::ListQueue));
+        if keys.is_empty() {
+            draft.new_crawl(name);
+        } else {
+            draft.queue(name, queue, url);
+        }
+        Ok(draft)
+    }
+
+    fn line(&mut self, line: &str) {
+        self.file.push_str(line);
+        self.file.push('\n');
+    }
+
+    /// Adds the sections for a filter.
+    fn filter(&mut self, filter: &FoundKey) -> anyhow::Result<()> {
+        let FoundKey { key, used_as, size, is_foreign } = filter;
+        self.line("\n[fingerprint]");
+        match used_as {
+            Use::RedisBloom => {
+                self.line("algorithm = \"scrapy\"  # or \"scrapy-redis\"");
+                self.line("\n[filter]");
+                self.line("kind = \"redisbloom\"");
+                self.reasons.push(format!(
+                    "{key} is a filter of RedisBloom: urlseen continues it in its own memory. \
+                     Redis does not show the algorithm of its fingerprints: set \
+                     fingerprint.algorithm"
+                ));
+                self.next.push(format!("urlseen import --redisbloom {}", shell(key)));
+            }
+            Use::Bits => {
+                let bit = (size * 8).max(2).next_power_of_two().trailing_zeros();
+                self.line("algorithm = \"scrapy-redis\"");
+                self.line("\n[filter]");
+                self.line("place = \"redis\"");
+                self.line("kind = \"scrapy-redis-bloomfilter\"");
+                self.line(&format!("key = {}", text(key)));
+                self.line(&format!("bit = {bit}         # BLOOMFILTER_BIT"));
+                self.line("hash_number = 6  # BLOOMFILTER_HASH_NUMBER");
+                self.reasons.push(format!(
+                    "{key} is a string of {size} bytes, so BLOOMFILTER_BIT is {bit}. urlseen sets \
+                     the same bits in Redis"
+                ));
+                self.reasons.push(
+                    "Redis does not show BLOOMFILTER_HASH_NUMBER: its default is 6. If the project \
+                     sets another number, change filter.hash_number"
+                        .to_owned(),
+                );
+            }
+            _ if *is_foreign => {
+                return Err(usage(format!(
+                    "the members of the set {key} are not fingerprints in 40 hex digits, so this \
+                     is not the set of a dupefilter of scrapy-redis"
+                )));
+            }
+            _ => {
+                self.line("algorithm = \"scrapy-redis\"");
+                let default = Config::default().filter.capacity;
+                let capacity = default.max((2 * size).next_multiple_of(default));
+                self.line("\n[filter]");
+                let members = HumanCount(*size);
+                self.line(&format!("capacity = {capacity}  # {key} has {members} members"));
+                self.reasons.push(format!(
+                    "{key} is the set of scrapy-redis: the import adds its fingerprints to a \
+                     filter in urlseen's memory, with room for twice as many"
+                ));
+                self.next.push(format!("urlseen import --redis-set {}", shell(key)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the sections for a crawl without keys in Redis.
+    fn new_crawl(&mut self, name: &str) {
+        self.line("\n[filter]");
+        self.line("# Number of different URLs. `urlseen plan` shows the memory of the filter.");
+        self.line(&format!("capacity = {}", Config::default().filter.capacity));
+        self.line("\n[sink]");
+        self.line("# \"zset\" for urlseen_scrapy.PriorityQueue, \"list\" for other programs.");
+        self.line("kind = \"zset\"");
+        self.reasons.push(format!(
+            "programs push discovered URLs or requests to {name}:discovered, and pop unseen ones \
+             from {name}:unseen"
+        ));
+    }
+
+    /// Adds the section for the sink, and the command that renames the queue.
+    fn queue(&mut self, name: &str, queue: Option<&FoundKey>, url: Option<&RedisAddress>) {
+        self.line("\n[sink]");
+        match queue {
+            Some(FoundKey { key, used_as: Use::ListQueue, .. }) => {
+                self.line("kind = \"list\"");
+                self.reasons.push(format!("{key} is a list, which becomes the sink"));
+            }
+            Some(FoundKey { key, .. }) => {
+                self.line("kind = \"zset\"");
+                self.reasons.push(format!("{key} is a sorted set, which becomes the sink"));
+            }
+            None => {
+                self.line("kind = \"zset\"");
+                self.reasons.push(
+                    "no queue was found: the sink is a sorted set, the default of scrapy-redis"
+                        .to_owned(),
+                );
+            }
+        }
+        if let Some(queue) = queue {
+            let sink = shell(&format!("{name}:unseen"));
+            self.next.push(format!("{} rename {} {sink}", redis_cli(url), shell(&queue.key)));
+        }
+    }
+}
+
+/// Returns the command `redis-cli` for an address.
+fn redis_cli(url: Option<&RedisAddress>) -> String {
+    let Some(url) = url else { return "redis-cli".to_owned() };
+    let url = url.without_password().to_string();
+    match url.strip_prefix("unix://") {
+        Some(socket) => {
+            format!("redis-cli -s {}", shell(socket.split('?').next().unwrap_or_default()))
+        }
+        None => format!("redis-cli -u {}", shell(&url)),
+    }
+}
+
+/// Returns a text in the syntax of TOML.
+fn text(text: &str) -> String {
+    toml_text(&json!(text))
+}
+
+/// Returns a word of a command for a shell.
+pub(super) fn shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(key: &str, used_as: Use, size: u64) -> FoundKey {
+        FoundKey { key: key.to_owned(), used_as, size, is_foreign: false }
+    }
+
+    #[test]
+    fn the_bits_of_a_string_follow_from_its_length() {
+        for (size, bit) in [(1, 3), (4096, 15), (4000, 15), (1 << 27, 30), (1 << 29, 32)] {
+            let draft = Draft::new("a", &[key("a:bloomfilter", Use::Bits, size)], None).unwrap();
+            assert!(draft.file.contains(&format!("\nbit = {bit} ")), "{size}: {}", draft.file);
+        }
+    }
+
+    #[test]
+    fn words_of_commands_are_quoted_if_the_shell_would_change_them() {
+        for (word, quoted) in [("a:b", "a:b"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("", "''")]
+        {
+            assert_eq!(shell(word), quoted);
+        }
+    }
+
+    #[test]
+    fn several_filters_and_crawls_of_urlseen_are_refused() {
+        let (set, bits) = (key("a:dupefilter", Use::Set, 1), key("a:bloomfilter", Use::Bits, 1));
+        let error = |keys: &[FoundKey]| Draft::new("a", keys, None).err().unwrap().to_string();
+        assert!(
+            error(&[set.clone(), bits]).contains("several filters: a:dupefilter, a:bloomfilter")
+        );
+        assert!(error(&[key("s", Use::Urlseen, 0)]).contains("already runs"));
+        assert!(error(&[FoundKey { is_foreign: true, ..set }]).contains("are not fingerprints"));
+    }
+}

@@ -1,0 +1,206 @@
+//! Crawls of other projects in a Redis, found by the names and types of their keys.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use redis::Pipeline;
+use urlseen_core::redis::error::LinkError;
+use urlseen_core::redis::link::Link;
+use urlseen_engine::config::{Config, Sources};
+
+use super::super::super::migrate;
+use super::super::super::start::NO_FILE;
+
+/// Number of keys that Redis examines before it serves other clients.
+const PAGE: u64 = 1000;
+/// Maximum number of keys that the command looks at.
+const MOST_KEYS: u64 = 10_000_000;
+/// Maximum time that the command looks at keys.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Maximum number of crawls that the command notes.
+const MOST_CRAWLS: usize = 1000;
+/// Number of members of a set that the command reads.
+const MEMBERS: usize = 10;
+
+/// Use of a key by a crawl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Set of scrapy-redis with the fingerprints of seen requests.
+    Set,
+    /// String of scrapy-redis-bloomfilter.
+    Bits,
+    /// Filter of the module RedisBloom.
+    RedisBloom,
+    /// Queue of scrapy-redis that is sorted by priority.
+    SortedQueue,
+    /// Queue of scrapy-redis that is a list.
+    ListQueue,
+    /// State of a crawl that urlseen runs.
+    Urlseen,
+}
+
+/// Key of a crawl, with its use and size.
+#[derive(Debug, Clone)]
+pub(super) struct FoundKey {
+    pub(super) key: String,
+    pub(super) used_as: Use,
+    /// Number of members, items or bytes.
+    pub(super) size: u64,
+    /// True if the key is a set whose members are not fingerprints.
+    pub(super) is_foreign: bool,
+}
+
+/// Everything that was found in a Redis.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Number of keys that the command looked at.
+    pub(super) keys: u64,
+    /// True if the command looked at all keys.
+    pub(super) is_complete: bool,
+    /// Keys of each crawl, by the name of the crawl.
+    pub(super) crawls: BTreeMap<String, Vec<FoundKey>>,
+}
+
+impl Use {
+    /// Returns true for a filter.
+    pub(super) fn is_filter(self) -> bool {
+        matches!(self, Self::Set | Self::Bits | Self::RedisBloom)
+    }
+
+    /// Finds the use of a key of this type, and the name of its crawl.
+    fn of<'a>(key: &'a str, type_name: &str) -> Option<(&'a str, Self)> {
+        let (name, role) = key.rsplit_once(':').unwrap_or((key, ""));
+        let used_as = match (role, type_name) {
+            (_, migrate::TYPE) => Self::RedisBloom,
+            ("dupefilter", "set") => Self::Set,
+            ("dupefilter" | "bloomfilter", "string") => Self::Bits,
+            ("requests", "zset") => Self::SortedQueue,
+            ("requests", "list") => Self::ListQueue,
+            ("state", "hash") => {
+                let source = name.strip_prefix("urlseen:{")?.strip_suffix('}')?;
+                return Some((source.strip_suffix(":discovered").unwrap_or(source), Self::Urlseen));
+            }
+            _ => return None,
+        };
+        Some((name, used_as))
+    }
+
+    /// Returns the command that asks for the size of a key; `None` if the size is not needed.
+    fn size_command(self) -> Option<&'static str> {
+        match self {
+            Self::Set => Some("SCARD"),
+            Self::Bits => Some("STRLEN"),
+            Self::SortedQueue => Some("ZCARD"),
+            Self::ListQueue => Some("LLEN"),
+            Self::RedisBloom | Self::Urlseen => None,
+        }
+    }
+}
+
+impl Found {
+    /// Looks at the keys of a Redis, and changes nothing. With `crawl`, looks first at the usual
+    /// keys of this crawl, and notes only its keys.
+    pub(super) async fn look(link: &mut Link, crawl: Option<&str>) -> Result<Self, LinkError> {
+        let (mut found, begun) = (Self::default(), Instant::now());
+        if let Some(crawl) = crawl {
+            let usual = ["dupefilter", "bloomfilter", "requests"];
+            let mut usual: Vec<_> = usual.map(|role| format!("{crawl}:{role}")).into();
+            usual.push(format!("urlseen:{{{crawl}:discovered}}:state"));
+            found.note(link, &usual, Some(crawl)).await?;
+        }
+        let mut cursor = 0;
+        loop {
+            let mut scan = redis::cmd("SCAN");
+            let (next, keys): (u64, Vec<Vec<u8>>) =
+                link.query(scan.arg(cursor).arg("COUNT").arg(PAGE)).await?;
+            found.keys += keys.len() as u64;
+            let keys = keys.into_iter().filter_map(|key| String::from_utf8(key).ok());
+            found.note(link, &keys.collect::<Vec<_>>(), crawl).await?;
+            found.is_complete = next == 0;
+            if found.is_complete || found.keys >= MOST_KEYS || begun.elapsed() >= LONGEST {
+                return Ok(found);
+            }
+            cursor = next;
+        }
+    }
+
+    /// Notes the keys that belong to crawls.
+    async fn note(
+        &mut self,
+        link: &mut Link,
+        keys: &[String],
+        crawl: Option<&str>,
+    ) -> Result<(), LinkError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut ask = Pipeline::new();
+        for key in keys {
+            ask.cmd("TYPE").arg(key);
+        }
+        let types: Vec<String> = ask.query_async(link).await.map_err(LinkError::from)?;
+        for (key, type_name) in keys.iter().zip(types) {
+            let Some((name, used_as)) = Use::of(key, &type_name) else { continue };
+            let is_wanted = crawl.map_or_else(|| is_name(name), |crawl| crawl == name);
+            let is_known =
+                self.crawls.get(name).is_some_and(|it| it.iter().any(|it| it.key == *key));
+            if is_wanted && !is_known && self.crawls.len() < MOST_CRAWLS {
+                let found = FoundKey::ask(link, key, used_as).await?;
+                self.crawls.entry(name.to_owned()).or_default().push(found);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FoundKey {
+    async fn ask(link: &mut Link, key: &str, used_as: Use) -> Result<Self, LinkError> {
+        let size = match used_as.size_command() {
+            Some(command) => link.query(redis::cmd(command).arg(key)).await?,
+            None => 0,
+        };
+        let mut is_foreign = false;
+        if used_as == Use::Set {
+            let members: Vec<Vec<u8>> =
+                link.query(redis::cmd("SRANDMEMBER").arg(key).arg(MEMBERS)).await?;
+            is_foreign = members.iter().any(|member| !is_fingerprint(member));
+        }
+        Ok(Self { key: key.to_owned(), used_as, size, is_foreign })
+    }
+}
+
+/// Returns true for a fingerprint in 40 hex digits.
+fn is_fingerprint(member: &[u8]) -> bool {
+    member.len() == 40 && member.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Returns true if a crawl can have this name.
+fn is_name(name: &str) -> bool {
+    let (file, set) = (Some(NO_FILE.into()), vec![format!("crawl.name={name}")]);
+    Config::load(Sources { file, set, ..Sources::default() }).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_show_their_use_by_name_and_type() {
+        for (key, type_name, expected) in [
+            ("a:b:dupefilter", "set", Some(("a:b", Use::Set))),
+            ("a:dupefilter", "string", Some(("a", Use::Bits))),
+            ("a:bloomfilter", "string", Some(("a", Use::Bits))),
+            ("a:requests", "zset", Some(("a", Use::SortedQueue))),
+            ("a:requests", "list", Some(("a", Use::ListQueue))),
+            ("a:seen", "MBbloom--", Some(("a", Use::RedisBloom))),
+            ("seen", "MBbloom--", Some(("seen", Use::RedisBloom))),
+            ("urlseen:{a:discovered}:state", "hash", Some(("a", Use::Urlseen))),
+            ("a:bloomfilter", "set", None),
+            ("a:requests", "set", None),
+            ("a:state", "hash", None),
+            ("dupefilter", "set", None),
+        ] {
+            assert_eq!(Use::of(key, type_name), expected, "{key} {type_name}");
+        }
+    }
+}

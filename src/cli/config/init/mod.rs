@@ -1,0 +1,157 @@
+//! `urlseen config init`: writes a configuration for the crawl that a Redis has.
+
+mod draft;
+mod found;
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use indicatif::HumanCount;
+use urlseen_engine::config::{Config, Sources};
+
+use self::draft::{Draft, shell};
+use self::found::{Found, FoundKey, Use};
+use super::super::Outcome;
+use super::super::context::Context;
+use super::super::rows::Rows;
+use super::super::start::{NO_FILE, usage};
+use crate::admin::printable::{printable, stdout};
+
+/// Width of the names in the table, in columns.
+const WIDTHS: [usize; 2] = [10, 0];
+/// Maximum number of crawls in the table.
+const SHOWN: usize = 20;
+
+/// Write a configuration file for the crawl that a Redis has.
+///
+/// The command looks at the keys in Redis, and changes nothing there. It finds crawls of
+/// scrapy-redis, of scrapy-redis-bloomfilter and with a filter of RedisBloom. It prints what it
+/// found, the reasons for each value, and the commands that move the crawl to urlseen. If Redis has
+/// several crawls, name one with `--crawl`. If it has none, the file is for a new crawl.
+///
+/// Set the password of Redis in `URLSEEN_REDIS_PASSWORD`. The file does not contain it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen config init
+  urlseen config init --redis redis://redis.example --crawl news --output news.toml")]
+pub(super) struct ConfigInitArgs {
+    /// The Redis to look at. Default: URLSEEN_REDIS__URL, or redis://127.0.0.1:6379
+    #[arg(long, value_name = "URL")]
+    redis: Option<String>,
+    /// The crawl to write the file for. Default: the only crawl that Redis has
+    #[arg(long, value_name = "NAME")]
+    crawl: Option<String>,
+    /// The file to write. It must not exist
+    #[arg(long, value_name = "FILE", default_value = "config.toml")]
+    output: PathBuf,
+}
+
+pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
+    if args.output.symlink_metadata().is_ok() {
+        return Err(usage(format!(
+            "{} exists already: name another file with --output",
+            args.output.display()
+        )));
+    }
+    let set = [("redis.url", &args.redis), ("crawl.name", &args.crawl)];
+    let set = set.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
+    let (file, set) = (Some(NO_FILE.into()), set.collect());
+    let config = Config::load(Sources { file, env: std::env::vars_os().collect(), set })?;
+    if config.redis.url.is_cluster() {
+        return Err(usage(
+            "the address is that of a Redis Cluster, and this command looks at a single server: \
+             write the configuration by hand",
+        ));
+    }
+    let context = Context::new(config)?;
+    let found = context.runtime.block_on(async {
+        let mut link = context.connect().await?;
+        anyhow::Ok(Found::look(&mut link, args.crawl.as_deref()).await?)
+    })?;
+    let config = &context.config;
+    print_found(config, &found)?;
+    let name = chosen(args, config, &found)?;
+    let url = args.redis.as_ref().map(|_| &config.redis.url);
+    let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
+    let draft = Draft::new(&name, keys, url)?;
+    write(&args.output, &draft.file)?;
+    print_draft(&draft, &args.output, !keys.is_empty())?;
+    Ok(Outcome::Done)
+}
+
+/// Returns the name of the crawl to write the file for.
+fn chosen(args: &ConfigInitArgs, config: &Config, found: &Found) -> anyhow::Result<String> {
+    if args.crawl.is_some() {
+        return Ok(config.crawl.name.clone());
+    }
+    let mut names = found.crawls.keys();
+    match (names.next(), names.next()) {
+        (Some(name), None) => Ok(name.clone()),
+        (Some(_), Some(_)) => Err(usage("Redis has several crawls: name one with --crawl")),
+        (None, _) => Ok(config.crawl.name.clone()),
+    }
+}
+
+fn print_found(config: &Config, found: &Found) -> io::Result<()> {
+    let Found { keys, is_complete, crawls } = found;
+    let mut rows = Rows::new(stdout(), WIDTHS);
+    let more =
+        if *is_complete { "" } else { ", and not at the others: --crawl finds a crawl by name" };
+    let text = format!("{} keys of {}{more}", HumanCount(*keys), config.redis.url);
+    rows.row("looked at", text)?;
+    if crawls.is_empty() {
+        return rows.row("found", "no crawl, so the file is for a new one");
+    }
+    rows.each("found", crawls.values().take(SHOWN).flatten().map(described))?;
+    match crawls.len().checked_sub(SHOWN) {
+        Some(more @ 1..) => rows.row("", format!("and {more} more crawls")),
+        _ => Ok(()),
+    }
+}
+
+/// Describes a key that was found.
+fn described(found: &FoundKey) -> String {
+    let size = HumanCount(found.size);
+    let what = match found.used_as {
+        Use::Set => format!("a set of scrapy-redis with {size} members"),
+        Use::Bits => format!("a string of scrapy-redis-bloomfilter with {size} bytes"),
+        Use::RedisBloom => "a filter of RedisBloom".to_owned(),
+        Use::SortedQueue => format!("a queue of scrapy-redis, a sorted set of {size} requests"),
+        Use::ListQueue => format!("a queue of scrapy-redis, a list of {size} requests"),
+        Use::Urlseen => "the state of a crawl that urlseen runs".to_owned(),
+    };
+    format!("{}: {what}", found.key)
+}
+
+fn print_draft(draft: &Draft, file: &Path, was_crawled: bool) -> io::Result<()> {
+    let Draft { reasons, next, .. } = draft;
+    let mut rows = Rows::new(stdout(), WIDTHS);
+    rows.each("reasons", reasons)?;
+    rows.row("written", file.display())?;
+    rows.gap()?;
+    let first = if was_crawled { "Stop the spiders. Then give" } else { "Give" };
+    let mut out = stdout();
+    writeln!(out, "{first} these commands:")?;
+    let option = if file.as_os_str() == OsStr::new("config.toml") {
+        String::new()
+    } else {
+        format!(" --config {}", shell(&file.to_string_lossy()))
+    };
+    for command in ["urlseen config check"].into_iter().chain(next.iter().map(String::as_str)) {
+        let is_ours = command.starts_with("urlseen ");
+        let option = if is_ours { option.as_str() } else { "" };
+        writeln!(out, "  {}", printable(format!("{command}{option}").as_bytes(), None))?;
+    }
+    writeln!(out, "  {}", printable(format!("urlseen run{option}").as_bytes(), None))
+}
+
+/// Writes a file that does not exist yet.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("{} cannot be written", path.display()))
+}
