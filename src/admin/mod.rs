@@ -6,7 +6,7 @@
 //! | `GET /healthz` | 200 while the daemon works; 503 with the reason after it has failed |
 //! | `GET /readyz` | 200 while the filter is recovered and the lease is held; else 503 |
 //! | `GET /status` | a [`Status`] as JSON, or one for each partition |
-//! | `GET /metrics` | the same values as metrics for Prometheus |
+//! | `GET /metrics` | the same values as metrics for Prometheus, in the format of `Accept` |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //! | `GET /samples` | the newest items by fate and rule, as JSON; only on the socket |
 //! | `POST /raise` | `null`, for a body that is a [`Raise`]; only on the socket |
@@ -37,8 +37,8 @@ pub(crate) mod telemetry;
 pub(crate) use crate::pipeline::FATES;
 pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use crate::pipeline::{
-    Archive, Asked, ByRule, Counts, FilterStatus, GenerationsStatus, Head, Lists, RuleCount,
-    Sampled, Status, Storage,
+    Archive, Asked, ByReason, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, Head,
+    HeldStatus, Lists, RuleCount, Sampled, Status, Storage, Times,
 };
 use serde::Serialize;
 

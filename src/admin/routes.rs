@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
+use super::metrics::Format;
 use super::places::Busy;
 use super::rotation::{self, RotationError, Rotations};
 use super::{CheckQuery, Limits, Phase, Raise, Sample, Statuses, Verdicts, View, metrics};
@@ -82,9 +83,15 @@ async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal
     json(&desk.view.status())
 }
 
-async fn metrics(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal> {
-    let text = metrics::text(&desk.view.status(), SystemTime::now()).map_err(Refusal::internal)?;
-    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
+async fn metrics(
+    State(desk): State<Arc<RouteState>>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let format = Format::accepted(&headers);
+    let text = metrics::text(&desk.view.status(), SystemTime::now(), format);
+    let text = text.map_err(Refusal::internal)?;
+    let kind = [(header::CONTENT_TYPE, format.content_type()), (header::VARY, "accept")];
+    Ok((kind, text).into_response())
 }
 
 async fn check(

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use crate::admin::{
-    CheckError, Checked, Phase, Raise, RaiseError, Sampled, Status, Statuses, View,
+    CheckError, Checked, ClientsStatus, Phase, Raise, RaiseError, Sampled, Status, Statuses, View,
 };
 use crate::pipeline::{Live, Watch};
+use crate::serve::ClientCount;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_core::storage::Moment;
@@ -29,6 +30,8 @@ pub(super) struct Daemon {
     folder: PathBuf,
     /// Held while the limit of a group is set.
     raising: Mutex<()>,
+    /// Clients of `serve.listen`, if the daemon listens there.
+    clients: Option<ClientCount>,
 }
 
 /// All partitions of a crawl that run in this process, as the admin endpoint sees them.
@@ -157,14 +160,30 @@ impl Daemon {
     pub(super) fn new(config: &Config, watch: Watch, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         let (items, folder) = (start::items(config), config.storage.dir.clone());
-        Self { items, is_shared, watch, filter, folder, raising: Mutex::default() }
+        Self { items, is_shared, watch, filter, folder, raising: Mutex::default(), clients: None }
+    }
+
+    /// Shows the clients of this count, too.
+    pub(super) fn with_clients(self, clients: Option<ClientCount>) -> Self {
+        Self { clients, ..self }
     }
 
     fn status_now(&self) -> Status {
-        let Live { mut status, lease_until, next_generation } = self.watch.live.borrow().clone();
+        let Live { mut status, lease_until, next_generation, waiting_since } =
+            self.watch.live.borrow().clone();
         let lease = lease_until.filter(|_| status.phase.is_ready());
         let left = |until: Instant| until.saturating_duration_since(Instant::now()).as_secs_f64();
         status.lease_seconds = lease.map(left);
+        // The source's length is known once the daemon has claimed items.
+        status.waiting_seconds = status
+            .lists
+            .source
+            .map(|_| waiting_since.map_or(0.0, |since| since.elapsed().as_secs_f64()));
+        status.clients = self.clients.as_ref().map(|count| ClientsStatus {
+            open: count.open() as u64,
+            accepted: count.accepted(),
+            refused: count.refused(),
+        });
         if let Some(generations) = status.filter.as_mut().and_then(|it| it.generations.as_mut()) {
             generations.next_seconds = next_generation.map(|begin| {
                 let left = begin.since_boot().saturating_sub(Moment::now().since_boot());

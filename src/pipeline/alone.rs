@@ -42,7 +42,7 @@ impl Alone {
         stop: Stop,
     ) -> Self {
         let mut lost = LostUrls::new(parameters);
-        let filter = FilterStatus::of_gauges(works.engine.gauges(), &mut lost);
+        let filter = FilterStatus::of_gauges(works.engine.gauges(), &mut lost).limited(limit);
         let board = board.with_filter(filter);
         Self { works, limit, when_full, board, lost, stop }
     }
@@ -77,7 +77,16 @@ impl Alone {
             effect: &mut (),
             fill: limit.map(FillWatch::new),
             remedy: REMEDY,
-            audience: &mut Teller { board, lost, stop, most, every, due: Instant::now(), show },
+            audience: &mut Teller {
+                board,
+                lost,
+                stop,
+                limit: *limit,
+                most,
+                every,
+                due: Instant::now(),
+                show,
+            },
         };
         match flow.run().await {
             Ok(_) => Ok(Ending::Stopped),
@@ -91,6 +100,7 @@ impl Alone {
 
     /// Recovers the filter. The queries of clients wait until the end of the recovery.
     async fn recover(&mut self) -> Result<(), RunError> {
+        let begun = Instant::now();
         self.works.engine.restoring();
         if let Some(storage) = &self.works.storage {
             let recovered = storage.call(|store| (store.recover(), store.kept.footprint()));
@@ -98,6 +108,7 @@ impl Alone {
             self.board.keep_footprint(footprint);
             let how = how?;
             self.works.engine.restored().await?;
+            self.board.now.status.times.recovery.observe(begun.elapsed());
             info!("{how}");
         }
         Ok(())
@@ -123,7 +134,7 @@ impl Alone {
     }
 
     fn filter(&mut self) -> FilterStatus {
-        FilterStatus::of_gauges(self.works.engine.gauges(), &mut self.lost)
+        FilterStatus::of_gauges(self.works.engine.gauges(), &mut self.lost).limited(self.limit)
     }
 }
 
@@ -132,6 +143,7 @@ struct Teller<'a> {
     board: &'a mut Board,
     lost: &'a mut LostUrls,
     stop: &'a Stop,
+    limit: Option<u64>,
     /// Number of keys at which additions are refused.
     most: Option<u64>,
     /// Time between two calls of `show`, and the time of the next call.
@@ -171,11 +183,12 @@ impl Audience for Teller<'_> {
         }
         board.now.status.asked = asked;
         board.now.next_generation = next_generation;
+        board.note_times(works);
         if *self.stop.borrow() {
             board.now.status.phase = Phase::Stopping;
         }
         if board.has_news() {
-            board.publish(FilterStatus::of_gauges(gauges, self.lost));
+            board.publish(FilterStatus::of_gauges(gauges, self.lost).limited(self.limit));
         }
         let now = Instant::now();
         if let Some(every) = self.every.filter(|_| self.due <= now) {

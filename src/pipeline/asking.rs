@@ -30,7 +30,10 @@ impl Pipeline {
                 self.board.counts().snapshots += 1;
                 self.filter.snapshots.tell(finished);
             }
-            Event::Snapshot(Err(error)) => Snapshots::tell_none(&error),
+            Event::Snapshot(Err(error)) => {
+                self.board.counts().snapshots_failed += 1;
+                Snapshots::tell_none(&error);
+            }
             Event::Footprint(footprint) => self.board.keep_footprint(footprint),
             Event::Generation(generation) => debug!("generation {} has begun", generation.get()),
             Event::Added | Event::Asked | Event::Swept => {}

@@ -12,6 +12,7 @@ use super::samples::Samples;
 use super::status::{FilterStatus, Status};
 use urlseen_core::storage::Moment;
 use urlseen_engine::config::Config;
+use urlseen_engine::engine::Works;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
@@ -70,6 +71,8 @@ pub(crate) struct Live {
     /// Moment at which the next generation begins; `None` if fingerprints do not expire, or if no
     /// generation has begun.
     pub(crate) next_generation: Option<Moment>,
+    /// Time after which all waiting items arrived; `None` if no item waits.
+    pub(crate) waiting_since: Option<Instant>,
 }
 
 /// Access of watchers to a run.
@@ -93,7 +96,7 @@ impl Board {
     /// Publishes the state of a daemon that starts.
     pub fn new(config: &Config) -> Self {
         let status = Status::starting(config);
-        let now = Live { status, lease_until: None, next_generation: None };
+        let now = Live { status, lease_until: None, next_generation: None, waiting_since: None };
         let published = watch::Sender::new(now.clone());
         Self { now, published, samples: Samples::default(), started: Instant::now() }
     }
@@ -125,7 +128,8 @@ impl Board {
         batches: impl Iterator<Item = &'a Batch<Ready>> + Clone,
         unseen: Option<u64>,
     ) {
-        let Status { rules, counts, .. } = &mut self.now.status;
+        let Status { rules, counts, rejected_by_reason, .. } = &mut self.now.status;
+        batches.clone().for_each(|batch| rejected_by_reason.add(batch));
         for (_, rule) in batches.clone().flat_map(Batch::passed) {
             rules.passed[usize::from(rule)].items += 1;
         }
@@ -152,6 +156,15 @@ impl Board {
     /// Notes the summary of the folder's contents.
     pub(super) fn keep_footprint(&mut self, footprint: Footprint) {
         self.now.status.storage = Some(footprint.into());
+    }
+
+    /// Notes the durations that the engine and the folder of the filter have observed.
+    pub(super) fn note_times(&mut self, works: &Works) {
+        let times = &mut self.now.status.times;
+        times.judge = works.engine.judge_times();
+        if let Some(storage) = &works.storage {
+            times.log_sync = storage.requests.log_syncs();
+        }
     }
 
     /// Returns true if the state has changed since the last publication. Ignores the state of the

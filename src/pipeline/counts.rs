@@ -76,6 +76,9 @@ counters! {
     rollbacks, "rollbacks": "Rollbacks of the filter because Redis came back with older data",
         event: "rollbacks, because Redis came back with older data";
     snapshots, "snapshots": "Snapshots finished";
+    snapshots_failed, "snapshots_failed": "Snapshots that could not be taken",
+        event: "snapshots could not be taken";
+    reconnects, "redis_reconnects": "Connections to Redis in place of a lost one";
 }
 
 impl Counts {

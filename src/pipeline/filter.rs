@@ -86,13 +86,14 @@ impl RunFilter {
     /// millisecond.
     pub(super) fn status(&mut self) -> FilterStatus {
         let Some(shared) = &self.shared else {
-            return FilterStatus::of_gauges(self.works.engine.gauges(), &mut self.lost);
+            let gauges = self.works.engine.gauges();
+            return FilterStatus::of_gauges(gauges, &mut self.lost).limited(self.limit);
         };
         let Estimate { keys, error_rate } = shared.estimate();
         let capacity = self.capacity;
         let bytes = shared.bytes();
         let fill = Fill { keys, counted: keys, capacity, bytes, ..Fill::default() };
-        FilterStatus::new(fill, error_rate, 0, &mut self.lost)
+        FilterStatus::new(fill, error_rate, 0, &mut self.lost).limited(self.limit)
     }
 
     /// Warns if the fill has crossed a threshold, and logs if the filter has grown.

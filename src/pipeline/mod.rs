@@ -5,8 +5,10 @@
 //! there.
 
 mod alone;
+mod arrivals;
 mod asking;
 mod board;
+mod by_reason;
 mod by_rule;
 mod claim;
 mod counts;
@@ -29,6 +31,7 @@ mod status;
 mod suspicion;
 #[cfg(test)]
 mod tests;
+mod times;
 pub(crate) mod window;
 
 use std::sync::Arc;
@@ -41,8 +44,10 @@ use crate::crawl::protocol::{Cursor, GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
+use arrivals::Arrivals;
 pub use board::{Board, Report};
 pub(crate) use board::{Live, Watch};
+pub use by_reason::ByReason;
 pub use by_rule::{ByRule, RuleCount};
 use claim::Claim;
 pub use counts::Counts;
@@ -53,8 +58,12 @@ pub(crate) use queue::Queue;
 pub use samples::Sampled;
 pub use server::Server;
 pub(crate) use shared::Shared;
-pub use status::{Archive, FilterStatus, GenerationsStatus, Head, Lists, Status, Storage};
+pub use status::{
+    Archive, ClientsStatus, FilterStatus, GenerationsStatus, Head, HeldStatus, Lists, Status,
+    Storage,
+};
 use suspicion::Suspicion;
+pub use times::Times;
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::{LinkError, Retry};
@@ -125,6 +134,7 @@ pub struct Pipeline {
     limits: Limits,
     suspicion: Suspicion,
     backoff: Backoff,
+    arrivals: Arrivals,
     stop: Stop,
 }
 
@@ -153,6 +163,7 @@ impl Pipeline {
             limits: Limits::ASSUMED,
             suspicion: Suspicion::default(),
             backoff: Backoff::default(),
+            arrivals: Arrivals::new(),
             stop,
         }
     }

@@ -91,7 +91,9 @@ impl Pipeline {
             shared.begin_at(owned.standing);
         }
         self.enter(Phase::Recovering);
+        let begun = Instant::now();
         let Recovery { head, filter: ours, how } = self.recover_to(owned).await?;
+        self.board.now.status.times.recovery.observe(begun.elapsed());
         let protocol = &self.parts.protocol;
         let begin = protocol.begin(&owned.lease.token, ours, head);
         protocol.done(owned.link.call(&begin).await?)?;

@@ -5,11 +5,13 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::by_reason::ByReason;
 use super::by_rule::ByRule;
 use super::counts::Counts;
 use super::lost::LostUrls;
 use super::moment;
 use super::phase::Phase;
+use super::times::Times;
 use urlseen_core::filter::Fill;
 use urlseen_core::filter::generation::{Generations, LIVE};
 use urlseen_engine::config::{Config, SourceKind};
@@ -45,11 +47,30 @@ pub struct Status {
     /// Numbers of items by rule.
     #[serde(flatten)]
     pub rules: ByRule,
+    /// Numbers of rejected items by reason.
+    #[serde(default)]
+    pub rejected_by_reason: ByReason,
+    /// Durations of the daemon's operations.
+    #[serde(default)]
+    pub times: Times,
     /// Counts of queries since the start, from `serve.listen` and from `forget.key`.
     #[serde(default)]
     pub asked: Asked,
     /// Lengths of the lists in Redis.
     pub lists: Lists,
+    /// Maximum lengths of the lists that have one.
+    #[serde(default)]
+    pub list_limits: Lists,
+    /// Upper bound of the age of the oldest item that is not committed, in seconds; 0 if no item
+    /// waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_seconds: Option<f64>,
+    /// Requests that consumers hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldStatus>,
+    /// Clients of `serve.listen`, if the daemon listens there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<ClientsStatus>,
     /// The filter, once there is one.
     pub filter: Option<FilterStatus>,
     /// The storage folder, once it is open.
@@ -75,8 +96,14 @@ impl Status {
             lease_seconds: None,
             counts: Counts::default(),
             rules: ByRule::new(config),
+            rejected_by_reason: ByReason::default(),
+            times: Times::default(),
             asked: Asked::default(),
             lists: Lists::default(),
+            list_limits: Lists::limits(config),
+            waiting_seconds: None,
+            held: None,
+            clients: None,
             filter: None,
             storage: None,
         }
@@ -114,6 +141,39 @@ pub struct Lists {
     pub over_limit: Option<u64>,
 }
 
+impl Lists {
+    /// Returns the configured maximum lengths.
+    fn limits(config: &Config) -> Self {
+        let Config { sink, rejects, over_limit, limits, .. } = config;
+        Self {
+            sink: Some(sink.max_len).filter(|&most| most > 0),
+            rejected: Some(rejects.max_len),
+            over_limit: Some(over_limit.max_len).filter(|_| !limits.is_empty()),
+            ..Self::default()
+        }
+    }
+}
+
+/// Held requests when the daemon last counted them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldStatus {
+    /// Consumers that hold requests, or can hold some.
+    pub consumers: u64,
+    /// Requests that they hold.
+    pub requests: u64,
+}
+
+/// Clients of `serve.listen`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientsStatus {
+    /// Clients that are connected.
+    pub open: u64,
+    /// Clients that have connected since the start.
+    pub accepted: u64,
+    /// Clients that were refused, because as many as `serve.max_clients` were connected.
+    pub refused: u64,
+}
+
 /// State of the filter at some moment.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FilterStatus {
@@ -121,6 +181,10 @@ pub struct FilterStatus {
     pub keys: u64,
     /// Number of fingerprints that the filter is made for.
     pub capacity: u64,
+    /// Number of fingerprints up to which the filter keeps its error rate. `None` for a filter that
+    /// takes more memory instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
     /// Number of keys divided by the capacity.
     pub fill: f64,
     /// Share of unseen items that the filter reports as seen, computed from its fill.
@@ -187,6 +251,7 @@ impl FilterStatus {
         Self {
             keys,
             capacity,
+            limit: None,
             fill,
             error_rate,
             frozen_error_rate: None,
@@ -207,6 +272,11 @@ impl FilterStatus {
         Self { frozen_error_rate, generations, ..status }
     }
 
+    /// Sets the number of fingerprints up to which the filter keeps its error rate.
+    pub(super) fn limited(self, limit: Option<u64>) -> Self {
+        Self { limit, ..self }
+    }
+
     /// Adds the state of the filter of another partition. The error rate is then the mean, weighted
     /// with the numbers of keys.
     pub(super) fn and(&self, other: &Self) -> Self {
@@ -218,6 +288,7 @@ impl FilterStatus {
         Self {
             keys,
             capacity,
+            limit: self.limit.zip(other.limit).map(|(one, other)| one + other),
             fill: keys as f64 / capacity.max(1) as f64,
             error_rate: mean(self.error_rate, other.error_rate),
             frozen_error_rate: frozen[0].or(frozen[1]).map(|_| {
@@ -283,6 +354,7 @@ mod tests {
         let status = |lost_urls| FilterStatus {
             keys: 10,
             capacity: 100,
+            limit: Some(100),
             fill: 0.1,
             error_rate: 0.5,
             frozen_error_rate: None,

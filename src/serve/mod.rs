@@ -21,9 +21,11 @@ mod session;
 mod transaction;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use alarm::Alarm;
 use framing::FramingLimits;
+pub(crate) use server::ClientCount;
 pub use server::Server;
 use tokio::sync::Semaphore;
 
@@ -42,6 +44,9 @@ struct House {
     limits: FramingLimits,
     /// Places for clients. Each connected client has one place.
     places: Arc<Semaphore>,
+    /// Clients that have got a place, and clients that have not.
+    accepted: AtomicU64,
+    refused: AtomicU64,
     alarm: Alarm,
 }
 
@@ -54,6 +59,8 @@ impl House {
             limits: FramingLimits { bytes: settings.request_bytes, words: WORDS },
             places: Arc::new(Semaphore::new(settings.max_clients)),
             settings,
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
             alarm: Alarm::default(),
         }
     }

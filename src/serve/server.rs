@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -40,6 +41,27 @@ pub struct Server {
     asker: Asker,
 }
 
+/// Counts of the clients of a server, for other threads.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientCount(Arc<House>);
+
+impl ClientCount {
+    /// Returns the number of clients that are connected.
+    pub(crate) fn open(&self) -> usize {
+        self.0.settings.max_clients - self.0.places.available_permits()
+    }
+
+    /// Returns the number of clients that have connected.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.0.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of clients that were refused, because too many were connected.
+    pub(crate) fn refused(&self) -> u64 {
+        self.0.refused.load(Ordering::Relaxed)
+    }
+}
+
 impl Server {
     /// Listens at `address`. Clients that connect wait until [`Server::run`] serves them. `asker`
     /// sends their questions to the dispatcher.
@@ -61,6 +83,11 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// Returns the counts of the server's clients.
+    pub(crate) fn client_count(&self) -> ClientCount {
+        ClientCount(Arc::clone(&self.house))
+    }
+
     /// Serves all clients that connect, and never returns.
     pub(crate) async fn run(self) {
         for id in 1.. {
@@ -75,9 +102,11 @@ impl Server {
                 }
             };
             let Ok(place) = Arc::clone(&self.house.places).try_acquire_owned() else {
+                self.house.refused.fetch_add(1, Ordering::Relaxed);
                 refuse(&stream);
                 continue;
             };
+            self.house.accepted.fetch_add(1, Ordering::Relaxed);
             let (house, asker) = (Arc::clone(&self.house), self.asker.clone());
             tokio::spawn(async move {
                 let _place = place;

@@ -17,7 +17,7 @@ use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{
     Alone, Board, Ending, Parts, Pipeline, Report, Rest, RunError, Shared, Watch,
 };
-use crate::serve::Server;
+use crate::serve::{ClientCount, Server};
 use anyhow::Context;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -223,10 +223,14 @@ impl Work {
     }
 }
 
-/// Starts the server for clients, if `serve.listen` is set.
-async fn serve(config: &Config, asker: Asker) -> anyhow::Result<JoinSet<()>> {
+/// Starts the server for clients, if `serve.listen` is set. Returns its task and the counts of its
+/// clients.
+async fn serve(
+    config: &Config,
+    asker: Asker,
+) -> anyhow::Result<(JoinSet<()>, Option<ClientCount>)> {
     let mut tasks = JoinSet::new();
-    let Some(address) = &config.serve.listen else { return Ok(tasks) };
+    let Some(address) = &config.serve.listen else { return Ok((tasks, None)) };
     let server = Server::bind(address, config, start::items(config), asker).await?;
     let bound = server.address()?;
     info!(
@@ -239,8 +243,9 @@ async fn serve(config: &Config, asker: Asker) -> anyhow::Result<JoinSet<()>> {
              URLSEEN_SERVE_PASSWORD in the environment"
         );
     }
+    let count = server.client_count();
     tasks.spawn(server.run());
-    Ok(tasks)
+    Ok((tasks, Some(count)))
 }
 
 /// Filter of a partition that is about to run.

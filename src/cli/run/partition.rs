@@ -28,7 +28,7 @@ impl Process<'_> {
         };
         let (mut config, mut board) = (config.clone(), Board::new(config));
         let (asker, mut dispatcher) = query::open(config.forget.max_len);
-        let mut clients = serve(&config, asker).await?;
+        let (mut clients, count) = serve(&config, asker).await?;
         let (rotations, mut queries) = mpsc::channel(1);
         // The client of the last rotation gets its answer when the next run has begun.
         let mut done = None;
@@ -37,7 +37,7 @@ impl Process<'_> {
             let threads = self.threads.clone();
             let (mut work, view) =
                 begin(self.args, &config, place, threads, dispatcher, board, stop)?;
-            let view = Arc::new(view);
+            let view = Arc::new(view.with_clients(count.clone()));
             self.view.run(config.partition, Arc::clone(&view));
             // The socket is removed before `work` releases the folder's lock. If the filter is in
             // Redis, there is no folder for a socket.

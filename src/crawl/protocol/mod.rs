@@ -95,6 +95,7 @@ impl Protocol {
             ("history", script(&[], include_str!("lua/history.lua"))),
             ("routed", script(&[&from], include_str!("lua/routed.lua"))),
             ("give_back", script(&[&around], include_str!("lua/give_back.lua"))),
+            ("held_length", Script::new(include_str!("lua/held_length.lua"))),
             ("look", script(&[], include_str!("lua/look.lua"))),
             ("own", script(&[&around], include_str!("lua/own.lua"))),
             ("rejected_length", Script::new(include_str!("lua/rejected_length.lua"))),
@@ -136,6 +137,11 @@ impl Protocol {
     /// Chooses the calls that a server of this version supports.
     pub(crate) fn use_version(&mut self, version: ServerVersion) {
         self.has_acl_check = version >= ServerVersion::ACL_CHECK;
+    }
+
+    /// Returns true if a claim with this result has taken all items of the source.
+    pub(crate) fn claims_all(&self, claimed: u64) -> bool {
+        self.claim_max == 0 || claimed < self.claim_max as u64
     }
 
     /// Returns the rules that limit unseen items.

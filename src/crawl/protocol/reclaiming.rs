@@ -1,8 +1,20 @@
 //! Keys and commands that a server must permit, so that the daemon can requeue the held requests of
 //! stopped consumers.
 
+use redis::Cmd;
+
+use super::Protocol;
 use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::preflight::{KeyKind, KeyOwner, Needs};
+
+impl Protocol {
+    /// Asks for the number of requests that these consumers hold.
+    pub(crate) fn held_length<'c>(&self, consumers: impl Iterator<Item = &'c str>) -> Cmd {
+        let keys: Vec<_> = consumers.map(|consumer| self.held.keys().held(consumer)).collect();
+        let keys: Vec<_> = keys.iter().map(String::as_str).collect();
+        self.eval("held_length", &keys)
+    }
+}
 
 /// Adds to `needs` the keys and commands for requeuing held requests.
 pub(super) fn add(calls: &Calls, needs: &mut Needs) {

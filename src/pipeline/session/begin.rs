@@ -45,7 +45,9 @@ impl Connected {
         // The second connection is opened before it is needed. Later, an attempt to connect to a
         // server that does not answer would block all other work.
         let waiter = pipeline.meanwhile(server.connect()).await??;
-        if !pipeline.is_recovered {
+        if pipeline.is_recovered {
+            pipeline.board.counts().reconnects += 1;
+        } else {
             let version = server.check(&pipeline.parts.protocol.needs()).await;
             let version = version.map_err(RunError::Preflight)?;
             pipeline.parts.protocol.use_version(version);

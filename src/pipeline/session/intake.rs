@@ -151,12 +151,14 @@ impl Intake {
         }
     }
 
-    /// Processes the reply to a wait for items. The reply shows whether an item has arrived.
-    pub(super) fn woken(&mut self, protocol: &Protocol, found: &Value) {
-        if self.supply == Supply::Empty && protocol.source().wakes(found) {
+    /// Processes the reply to a wait for items. Returns true if an item has arrived.
+    pub(super) fn woken(&mut self, protocol: &Protocol, found: &Value) -> bool {
+        let has_arrived = protocol.source().wakes(found);
+        if self.supply == Supply::Empty && has_arrived {
             self.supply = Supply::Unknown;
             self.linger.begin();
         }
+        has_arrived
     }
 
     /// Waits until Redis replies to the wait for items, and returns the reply. Returns `None` if

@@ -1,6 +1,7 @@
 //! Connection of a session, and the requests that wait for replies on it.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
 
@@ -17,8 +18,16 @@ const SEVERAL_MAX: usize = WAITING_MAX - SINGLES;
 /// A connection for requests.
 pub(super) struct Line {
     link: Link,
-    /// Requests that wait for their replies, oldest first.
-    pending: VecDeque<Pending>,
+    /// Requests that wait for their replies, oldest first, with the times at which they were sent.
+    pending: VecDeque<(Pending, Instant)>,
+}
+
+/// Reply of the server, with the request that it answers.
+pub(super) struct Answered {
+    pub(super) pending: Pending,
+    pub(super) reply: Reply,
+    /// Time from sending the request to its reply.
+    pub(super) took: Duration,
 }
 
 impl Line {
@@ -28,7 +37,7 @@ impl Line {
 
     /// Returns true if a request may be sent now whose kind is not [single](Pending::is_single).
     pub(super) fn has_room(&self) -> bool {
-        self.pending.iter().filter(|pending| !pending.is_single()).count() < SEVERAL_MAX
+        self.requests().filter(|pending| !pending.is_single()).count() < SEVERAL_MAX
     }
 
     /// Returns true if all requests are answered.
@@ -38,14 +47,13 @@ impl Line {
 
     /// Returns true if a request of this kind waits for its reply.
     pub(super) fn is_asking(&self, kind: &Pending) -> bool {
-        self.pending
-            .iter()
+        self.requests()
             .any(|pending| std::mem::discriminant(pending) == std::mem::discriminant(kind))
     }
 
     /// Returns true if a request for the filter's fill waits for its reply.
     pub(super) fn is_filling(&self) -> bool {
-        self.pending.iter().any(|pending| matches!(pending, Pending::Fill(_)))
+        self.requests().any(|pending| matches!(pending, Pending::Fill(_)))
     }
 
     /// Sends a request. Does nothing if the kind is [single](Pending::is_single) and such a request
@@ -55,25 +63,29 @@ impl Line {
         if pending.is_single() && self.is_asking(&pending) {
             return;
         }
-        self.pending.push_back(pending);
+        self.pending.push_back((pending, Instant::now()));
         self.link.send(command);
     }
 
     pub(super) fn ask_transaction(&mut self, pending: Pending, push: &[Packed], script: &Cmd) {
-        self.pending.push_back(pending);
+        self.pending.push_back((pending, Instant::now()));
         self.link.send_transaction(push, script);
     }
 
     /// Returns the next reply, and the request that it answers. If the future is dropped, the next
     /// call returns the same reply.
-    pub(super) async fn answer(&mut self) -> Result<(Pending, Reply), LinkError> {
+    pub(super) async fn answer(&mut self) -> Result<Answered, LinkError> {
         loop {
             let reply = self.link.receive().await?;
             // The server sends no reply without a request.
-            if let Some(pending) = self.pending.pop_front() {
-                return Ok((pending, reply));
+            if let Some((pending, sent)) = self.pending.pop_front() {
+                return Ok(Answered { pending, reply, took: sent.elapsed() });
             }
         }
+    }
+
+    fn requests(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.iter().map(|(pending, _)| pending)
     }
 
     /// Sends a request and waits for its reply. No other request may be pending.
@@ -89,8 +101,6 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use urlseen_core::storage::Moment;
 
@@ -115,6 +125,7 @@ mod tests {
                 Pending::Forgets,
                 Pending::Forgotten,
                 Pending::Consumers,
+                Pending::Held { consumers: 1 },
                 Pending::Replicas,
             ];
             assert_eq!(single.len(), SINGLES);

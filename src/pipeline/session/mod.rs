@@ -201,7 +201,9 @@ impl<'a> Session<'a> {
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 infos = saves::answered(saves) => self.note_saves(infos),
                 found = intake.wake() => if let Some(found) = found? {
-                    intake.woken(&pipeline.parts.protocol, &found.into_value()?);
+                    if !intake.woken(&pipeline.parts.protocol, &found.into_value()?) {
+                        pipeline.arrivals.was_empty(std::time::Instant::now());
+                    }
                 },
                 () = sleep_until(control.unwrap_or(self.lease.until)), if control.is_some() => {
                     self.control = None;
@@ -242,9 +244,11 @@ impl<'a> Session<'a> {
 
     /// Checks the fill of the filter, and publishes changes.
     fn look(&mut self) {
-        let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
+        let Pipeline { board, filter, queue, arrivals, .. } = &mut *self.pipeline;
         filter.watch_fill();
         board.note(queue);
+        board.note_times(&filter.works);
+        board.now.waiting_since = arrivals.since(queue.processing() > 0, self.intake.is_empty());
         board.now.lease_until = Some(self.lease.until.into_std());
         board.now.next_generation = filter.works.next_generation();
         let status = &mut board.now.status;

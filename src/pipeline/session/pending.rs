@@ -1,9 +1,12 @@
 //! Requests of a session on its connection, and the effects of their replies.
 
+use std::time::{Duration, Instant};
+
+use super::line::Answered;
 use super::{RunError, Session};
 use crate::crawl::protocol::Cursor;
+use crate::pipeline::HeldStatus;
 use urlseen_core::redis::held::Stopped;
-use urlseen_core::redis::link::Reply;
 use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::Moment;
 
@@ -23,13 +26,14 @@ pub enum Pending {
     Forgotten,
     Fill(Sample),
     Consumers,
+    Held { consumers: u64 },
     Requeued(Stopped),
     HeldRejected,
     Replicas,
 }
 
 /// Number of the kinds of requests of which at most one waits: see [`Pending::is_single`].
-pub(super) const SINGLES: usize = 11;
+pub(super) const SINGLES: usize = 12;
 
 impl Pending {
     /// Returns true if at most one request of this kind waits for its reply.
@@ -45,6 +49,7 @@ impl Pending {
             | Self::Forgets
             | Self::Forgotten
             | Self::Consumers
+            | Self::Held { .. }
             | Self::Replicas => true,
             Self::Window { .. }
             | Self::Commit { .. }
@@ -57,11 +62,16 @@ impl Pending {
 
 impl Session<'_> {
     /// Processes the reply to a request.
-    pub(super) fn take_note(&mut self, (pending, reply): (Pending, Reply)) -> Result<(), RunError> {
+    pub(super) fn take_note(&mut self, answered: Answered) -> Result<(), RunError> {
+        let Answered { pending, reply, took } = answered;
+        self.note_time(&pending, took);
         let protocol = &self.pipeline.parts.protocol;
         match pending {
             Pending::Claim => {
                 let (cursor, lost) = protocol.claimed(reply.into_value()?)?;
+                if protocol.claims_all(cursor.left) {
+                    self.pipeline.arrivals.claimed(Instant::now() - took);
+                }
                 self.pipeline.note_lost(lost);
                 self.intake.claimed(cursor);
                 self.pipeline.queue.claimed(cursor);
@@ -105,6 +115,10 @@ impl Session<'_> {
             Pending::Forgotten => self.removed(reply.into_value()?)?,
             Pending::Consumers => self.note_consumers(reply.into_value()?)?,
             Pending::Requeued(stopped) => self.requeued(&stopped, reply.into_value()?)?,
+            Pending::Held { consumers } => {
+                let requests = protocol.length(reply.into_value()?)?;
+                self.pipeline.board.now.status.held = Some(HeldStatus { consumers, requests });
+            }
             Pending::HeldRejected => drop(reply.into_value()?),
             Pending::Replicas => {
                 let have = protocol.waited(reply.into_value()?)?;
@@ -116,6 +130,17 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Counts the time that Redis took for a request.
+    fn note_time(&mut self, pending: &Pending, took: Duration) {
+        let times = &mut self.pipeline.board.now.status.times;
+        match pending {
+            Pending::Commit { .. } => times.commit.observe(took),
+            // Redis answers this request when the replicas have answered.
+            Pending::Replicas => {}
+            _ => times.round_trip.observe(took),
+        }
     }
 
     /// If a snapshot is due, asks Redis for the oldest state to which Redis may return.

@@ -6,6 +6,7 @@ use redis::Value;
 use tracing::{info, warn};
 
 use super::{Pending, RunError, Session};
+use crate::pipeline::HeldStatus;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::held::{Calls, Requeued, Stopped};
 
@@ -20,6 +21,7 @@ impl Session<'_> {
     /// commands. The next check finds the remaining consumers again.
     pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), RunError> {
         let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
+        self.count_held(heartbeats.iter().map(|(consumer, _)| consumer.as_str()));
         for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {
             if !self.line.has_room() {
                 break;
@@ -30,6 +32,17 @@ impl Session<'_> {
             self.line.ask(Pending::Requeued(stopped), &requeue);
         }
         Ok(())
+    }
+
+    /// Asks for the number of requests that these consumers hold.
+    fn count_held<'c>(&mut self, consumers: impl ExactSizeIterator<Item = &'c str>) {
+        let number = consumers.len() as u64;
+        if number == 0 {
+            self.pipeline.board.now.status.held = Some(HeldStatus::default());
+            return;
+        }
+        let length = self.pipeline.parts.protocol.held_length(consumers);
+        self.line.ask(Pending::Held { consumers: number }, &length);
     }
 
     /// Processes the reply to a requeue. Moves requests that were delivered too often to the

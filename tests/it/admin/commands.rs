@@ -55,6 +55,7 @@ batches                    6   committed since the start
                           20   items over a limit are not on the list, because it was full
                            7   batches were not committed and were tested again
                            9   rollbacks, because Redis came back with older data
+                          28   snapshots could not be taken
 asked                     59   since the start; of these
   seen                    13   answered as seen
   unseen                  14   answered as unseen, and added if the client asked for that

@@ -4,6 +4,7 @@ mod check;
 mod commands;
 mod hosts;
 mod limits;
+mod metrics;
 mod requests;
 mod sockets;
 
@@ -17,11 +18,12 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    AdminServer, Archive, Asked, ByRule, CheckError, Checked, Counts, FilterStatus,
-    GenerationsStatus, Head, Limits, ListeningSocket, Lists, Phase, Rotations, RouteStatus,
-    RuleCount, SOCKET, Sampled, Status, Statuses, Storage, View,
+    AdminServer, Archive, Asked, ByRule, CheckError, Checked, ClientsStatus, Counts, FilterStatus,
+    GenerationsStatus, Head, HeldStatus, Limits, ListeningSocket, Lists, Phase, Rotations,
+    RouteStatus, RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
+use urlseen_engine::item::RejectReason;
 
 use crate::util::wait::SOON;
 
@@ -97,12 +99,16 @@ fn status(phase: Phase) -> Status {
             recoveries: 8,
             rollbacks: 9,
             snapshots: 10,
+            snapshots_failed: 28,
+            reconnects: 27,
         },
         rules: ByRule {
             passed: vec![RuleCount { rule: "list pages".to_owned(), items: 12 }],
             dropped: vec![RuleCount { rule: "scheme = '^mailto$'".to_owned(), items: 18 }],
             over_limit: vec![RuleCount { rule: "hosts".to_owned(), items: 19 }],
         },
+        rejected_by_reason: [(RejectReason::Url, 3), (RejectReason::Json, 1)].into_iter().collect(),
+        times: times(),
         asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
         lists: Lists {
             source: Some(21),
@@ -111,23 +117,11 @@ fn status(phase: Phase) -> Status {
             rejected: Some(24),
             over_limit: Some(25),
         },
-        filter: Some(FilterStatus {
-            keys: 31,
-            capacity: 124,
-            fill: 0.25,
-            error_rate: 1e-6,
-            frozen_error_rate: Some(2.5e-7),
-            lost_urls: Some(0.5),
-            generations: Some(GenerationsStatus {
-                number: 61,
-                next_seconds: Some(89.5),
-                keys: [25, 0, 3, 0, 0, 1],
-                expired: 2,
-                swept: 9,
-            }),
-            bytes: 4096,
-            forgotten: 16,
-        }),
+        list_limits: Lists { rejected: Some(1000), ..Lists::default() },
+        waiting_seconds: Some(7.5),
+        held: Some(HeldStatus { consumers: 2, requests: 32 }),
+        clients: Some(ClientsStatus { open: 3, accepted: 33, refused: 1 }),
+        filter: Some(filter_status()),
         storage: Some(Storage {
             dir: PathBuf::from("storage/demo"),
             fsync: "interval".to_owned(),
@@ -138,6 +132,38 @@ fn status(phase: Phase) -> Status {
             archive: Some(Archive { bytes: 51, is_whole: true }),
         }),
     }
+}
+
+/// State of a filter with a value in every field.
+fn filter_status() -> FilterStatus {
+    FilterStatus {
+        keys: 31,
+        capacity: 124,
+        limit: Some(248),
+        fill: 0.25,
+        error_rate: 1e-6,
+        frozen_error_rate: Some(2.5e-7),
+        lost_urls: Some(0.5),
+        generations: Some(GenerationsStatus {
+            number: 61,
+            next_seconds: Some(89.5),
+            keys: [25, 0, 3, 0, 0, 1],
+            expired: 2,
+            swept: 9,
+        }),
+        bytes: 4096,
+        forgotten: 16,
+    }
+}
+
+/// Durations with a value in some buckets.
+fn times() -> Times {
+    let mut times = Times::default();
+    times.commit.observe(Duration::from_micros(150));
+    times.commit.observe(Duration::from_millis(3));
+    times.judge.observe(Duration::from_millis(1));
+    times.recovery.observe(Duration::from_secs(60));
+    times
 }
 
 /// Returns a verdict for each item by its first byte: an item that begins with `s` is seen.

@@ -38,9 +38,9 @@ fn a_process_runs_all_partitions_and_passes_each_item_once() {
     assert_eq!(get(&port, "/readyz"), "ok\n");
     let metrics = get(&port, "/metrics");
     for (metric, values) in [
-        ("urlseen_items_total{fate=\"unseen\",partition=\"3\"}", 1),
-        ("# TYPE urlseen_items counter", 1),
-        ("urlseen_ready{partition=", 4),
+        ("urlseen_items_total{fate=\"unseen\",crawl=\"demo\",partition=\"3\"}", 1),
+        ("# TYPE urlseen_items_total counter", 1),
+        ("urlseen_ready{crawl=\"demo\",partition=", 4),
         ("urlseen_build_info{version=", 1),
     ] {
         assert_eq!(metrics.matches(metric).count(), values, "{metric}: {metrics}");

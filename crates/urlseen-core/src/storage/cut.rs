@@ -19,6 +19,7 @@ use super::disk::read_exact_at;
 use super::error::RecoveryError;
 use super::history::{Place, Segments};
 use super::record::{self, Content};
+use super::requests::LOG_SYNC;
 use super::segment;
 use crate::storage::head::{Head, Position};
 
@@ -85,7 +86,7 @@ pub(super) fn apply(
         if file == place.file && !plan.keep_adds && place.offset < len {
             open.set_len(place.offset)?;
         }
-        let _answer = dir.requests().begin("a sync of the log");
+        let _answer = dir.requests().begin(LOG_SYNC);
         open.sync()?;
     }
     Ok((end, tail))
@@ -131,7 +132,7 @@ fn rewrite(
         }
     })?;
     result.map_err(|error: io::Error| RecoveryError::Io(error))?;
-    let answer = dir.requests().begin("a sync of the log");
+    let answer = dir.requests().begin(LOG_SYNC);
     new.sync()?;
     drop(answer);
     dir.replace(name)?;

@@ -27,7 +27,7 @@
 //! lock      lock                     keeps a second writing process out
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; damage, error
-//!           dir -> requests -> disk -> descriptors; clock
+//!           dir -> requests -> disk -> descriptors; clock; histogram
 //! ```
 //!
 //! A module names only modules that are below it; `filter_storage` is the highest. All calls block.
@@ -52,6 +52,7 @@ mod folder;
 mod generation_clock;
 mod head;
 mod header;
+mod histogram;
 mod history;
 mod imports;
 mod inspect;
@@ -93,6 +94,7 @@ pub use folder::Folder;
 pub use generation_clock::{Doubt, GenerationClock, TimesOfDay};
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
+pub use histogram::Histogram;
 pub use imports::Checkpoint;
 pub use inspect::header as header_of;
 pub use inspect::timing as timing_of;

@@ -6,6 +6,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::histogram::Histogram;
+
+/// Name of the operation that syncs the log.
+pub(super) const LOG_SYNC: &str = "a sync of the log";
+
 /// Minimum duration of a request that is remembered as slow.
 const SLOW: Duration = Duration::from_secs(1);
 
@@ -29,6 +34,8 @@ struct Waiting {
     all: Vec<(u64, Request)>,
     /// The last slow request that was answered, and its duration.
     slow: Option<(Request, Duration)>,
+    /// Durations of the syncs of the log.
+    log_syncs: Histogram,
 }
 
 impl Requests {
@@ -40,6 +47,11 @@ impl Requests {
     /// Returns the last slow request that was answered, and the time that it took.
     pub fn slow(&self) -> Option<(Request, Duration)> {
         self.waiting().slow
+    }
+
+    /// Returns the durations of the syncs of the log since the folder was opened.
+    pub fn log_syncs(&self) -> Histogram {
+        self.waiting().log_syncs
     }
 
     /// Records a request. The request counts as waiting until the returned guard is dropped.
@@ -62,6 +74,9 @@ impl Requests {
         let place = waiting.all.iter().position(|&(other, _)| other == number);
         let (_, request) = waiting.all.remove(place.expect("it was noted"));
         let took = now.saturating_duration_since(request.since);
+        if request.what == LOG_SYNC {
+            waiting.log_syncs.observe(took);
+        }
         if took >= SLOW {
             waiting.slow = Some((request, took));
         }
@@ -114,5 +129,14 @@ mod tests {
         assert_eq!(requests.oldest().map(|request| request.what), Some("two"));
         drop(second);
         assert_eq!(requests.oldest(), None);
+    }
+
+    #[test]
+    fn only_syncs_of_the_log_are_in_their_histogram() {
+        let requests = Requests::default();
+        for what in ["a read", LOG_SYNC, "a write to the log", LOG_SYNC] {
+            drop(requests.begin(what));
+        }
+        assert_eq!(requests.log_syncs().count(), 2);
     }
 }

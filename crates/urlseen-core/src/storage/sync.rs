@@ -9,6 +9,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender};
 
 use super::disk::DiskFile;
 use super::lock::Hold;
+use super::requests::LOG_SYNC;
 
 /// Time between two syncs at intervals.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
@@ -110,7 +111,7 @@ impl Unsynced {
         if self.state().synced >= number {
             return Ok(());
         }
-        let _answer = self.hold.dir.requests().begin("a sync of the log");
+        let _answer = self.hold.dir.requests().begin(LOG_SYNC);
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // The thread that had the turn before may have failed, or synced this record.
         self.check()?;

@@ -67,7 +67,7 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
             engine.submit(batch(&urls(number..number + 10)));
             if round % 2 == 0 {
                 // Both results are ready before the test receives one.
-                while engine.batches.judging.iter().any(Option::is_none) {
+                while engine.batches.judging.iter().any(|it| it.judged.is_none()) {
                     engine.settled().await.unwrap();
                 }
             }

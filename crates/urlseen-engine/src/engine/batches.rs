@@ -2,23 +2,34 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::BATCHES_MAX;
 use super::in_flight::Keys;
 use crate::item::Findings;
 use crate::item::batch::Batch;
 use urlseen_core::limit::Counted;
+use urlseen_core::storage::Histogram;
 
 /// Batches that were submitted, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Batches {
-    /// Batches that are not handed back, oldest first. `None` stands for a batch that is still
-    /// being judged.
-    pub(super) judging: VecDeque<Option<Batch<Box<Findings>>>>,
+    /// Batches that are not handed back, oldest first.
+    pub(super) judging: VecDeque<Judging>,
     /// Number of the oldest batch that is not handed back.
     front: u64,
     /// Batches that were handed back and are neither committed nor aborted, oldest first.
     pub(super) uncommitted: VecDeque<Uncommitted>,
+    /// Durations from the submission of a batch until it is judged.
+    pub(super) times: Histogram,
+}
+
+/// Batch that was submitted and is not handed back.
+#[derive(Debug)]
+pub(super) struct Judging {
+    since: Instant,
+    /// The batch; `None` while it is being judged.
+    pub(super) judged: Option<Batch<Box<Findings>>>,
 }
 
 /// What limits say about a batch that is not committed.
@@ -38,7 +49,7 @@ impl Batches {
 
     /// Adds a batch, and returns its number.
     pub(super) fn submit(&mut self) -> u64 {
-        self.judging.push_back(None);
+        self.judging.push_back(Judging { since: Instant::now(), judged: None });
         self.front + self.judging.len() as u64 - 1
     }
 
@@ -46,7 +57,8 @@ impl Batches {
     pub(super) fn judged(&mut self, number: u64, batch: Batch<Box<Findings>>) {
         let place = usize::try_from(number - self.front).ok();
         if let Some(judging) = place.and_then(|place| self.judging.get_mut(place)) {
-            *judging = Some(batch);
+            self.times.observe(judging.since.elapsed());
+            judging.judged = Some(batch);
         }
     }
 
@@ -65,7 +77,8 @@ impl Batches {
         &mut self,
         limit: impl FnOnce(&mut Batch<Box<Findings>>) -> Uncommitted,
     ) -> Option<Batch<Box<Findings>>> {
-        let mut batch = self.judging.pop_front_if(|front| front.is_some()).flatten()?;
+        let judged = self.judging.pop_front_if(|front| front.judged.is_some())?;
+        let mut batch = judged.judged?;
         self.front += 1;
         self.uncommitted.push_back(limit(&mut batch));
         Some(batch)

@@ -60,7 +60,7 @@ pub use threads::Threads;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{ForgettingFilter, Full};
-use urlseen_core::storage::{Clocks, Logged, Position};
+use urlseen_core::storage::{Clocks, Histogram, Logged, Position};
 use worker::Worker;
 pub use works::{Event, Works, WorksError};
 
@@ -207,6 +207,11 @@ impl Engine {
     /// Counts the batches that were submitted and not handed back.
     pub fn in_progress(&self) -> usize {
         self.batches.judging.len()
+    }
+
+    /// Returns the durations from the submission of a batch until it is judged.
+    pub fn judge_times(&self) -> Histogram {
+        self.batches.times
     }
 
     /// Makes each later batch keep the fingerprints of its seen items.

@@ -15,6 +15,7 @@ pub mod json;
 mod outline;
 mod partition;
 mod pickle;
+mod reject_reason;
 mod said;
 mod start_url;
 mod tab;
@@ -29,6 +30,7 @@ use json::JsonError;
 pub use outline::{Outline, OwnedRequest};
 pub(crate) use pickle::PickleError;
 use pickle::Pickles;
+pub use reject_reason::RejectReason;
 pub use said::Said;
 
 use crate::config::{Emit, ExpireRule, ItemForm, NamedRule};

@@ -1,134 +1,58 @@
 //! Status of the daemon as metrics. A test compares the metrics with docs/reference/metrics.md.
 
-use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+mod family;
+mod format;
+mod process;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+use std::fmt;
+use std::time::SystemTime;
 
 use super::{
-    Asked, ByRule, Counts, FATES, FilterStatus, GenerationsStatus, Lists, PartitionStatus, Phase,
-    RouteStatus, RuleCount, Status, Statuses, Storage,
+    Asked, ByRule, ClientsStatus, Counts, FATES, FilterStatus, GenerationsStatus, HeldStatus,
+    Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses, Storage,
 };
-
-/// Prefix of the names of all metrics.
-const PREFIX: &str = "urlseen";
-
-/// Content type of [`text`], from the `OpenMetrics` specification 1.0.
-pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+use family::{Families, Label, Value};
+pub(super) use format::Format;
 
 /// Writes the metrics for the statuses of a daemon at the time `now`. Unknown values are left out.
-pub(super) fn text(statuses: &Statuses, now: SystemTime) -> Result<String, fmt::Error> {
-    let mut metrics = Metrics { now, families: Vec::new(), partition: None };
+pub(super) fn text(
+    statuses: &Statuses,
+    now: SystemTime,
+    format: Format,
+) -> Result<String, fmt::Error> {
+    let (crawl, version, since) = match (statuses, statuses.all().first()) {
+        (Statuses::Route(it), _) => (&it.crawl, &it.version, it.since),
+        (_, Some(it)) => (&it.crawl, &it.version, it.since),
+        (_, None) => return format.write(Families::default(), Families::default()),
+    };
+    let own = Families::default();
+    let mut metrics = Metrics { now, families: own, crawl: crawl.clone(), partition: None };
+    let help = "Version of the daemon";
+    metrics.add("build", help, vec![("version", version.clone())], Value::Info);
     if let Statuses::Route(status) = statuses {
         metrics.route(status);
-    }
-    if let Some(Status { crawl, version, since, .. }) = statuses.all().first() {
-        metrics.process(crawl, version, *since);
     }
     for status in statuses.all() {
         metrics.partition = status.partition;
         metrics.status(status);
     }
-    let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(metrics));
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &registry)?;
-    Ok(text)
+    format.write(process::metrics(since), metrics.families)
 }
 
-/// Metrics of all partitions. In the text, the values of all partitions follow the description of
-/// their metric.
+/// Metrics of all partitions.
 #[derive(Debug)]
 struct Metrics {
     now: SystemTime,
-    families: Vec<Family>,
+    families: Families,
+    crawl: String,
     /// Partition whose values are added, if the crawl has several.
     partition: Option<u16>,
 }
 
-/// A metric, with its values and their labels.
-#[derive(Debug)]
-struct Family {
-    name: &'static str,
-    help: &'static str,
-    values: Vec<(Vec<Label>, Value)>,
-}
-
-/// Name and value of a label.
-type Label = (&'static str, String);
-
-/// Value of a metric of some type.
-#[derive(Debug, Clone, Copy)]
-enum Value {
-    Counter(u64),
-    Gauge(u64),
-    /// A gauge that is not a whole number.
-    Real(f64),
-    /// Metric whose labels are the information.
-    Info,
-}
-
-impl Value {
-    fn kind(self) -> MetricType {
-        match self {
-            Self::Counter(_) => MetricType::Counter,
-            Self::Gauge(_) | Self::Real(_) => MetricType::Gauge,
-            Self::Info => MetricType::Info,
-        }
-    }
-
-    fn encode(self, encoder: MetricEncoder<'_>) -> fmt::Result {
-        match self {
-            Self::Counter(value) => ConstCounter::new(value).encode(encoder),
-            Self::Gauge(value) => ConstGauge::new(value).encode(encoder),
-            Self::Real(value) => ConstGauge::new(value).encode(encoder),
-            Self::Info => Ok(()),
-        }
-    }
-}
-
-impl Collector for Metrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for Family { name, help, values } in &self.families {
-            let kind = values.first().map_or(MetricType::Unknown, |(_, value)| value.kind());
-            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-            if let [(labels, value)] = &values[..]
-                && labels.is_empty()
-            {
-                value.encode(family)?;
-                continue;
-            }
-            for (labels, value) in values {
-                match value {
-                    Value::Info => family.encode_info(labels)?,
-                    value => value.encode(family.encode_family(labels)?)?,
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 impl Metrics {
-    /// Adds the metrics that are the same for all partitions of the process.
-    fn process(&mut self, crawl: &str, version: &str, since: SystemTime) {
-        let labels = vec![("version", version.to_owned()), ("crawl", crawl.to_owned())];
-        self.add("build", "Version and crawl of the daemon", labels, Value::Info);
-        let started = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let help = "Time of the daemon's start, in seconds since 1970";
-        self.real("start_time_seconds", help, started);
-    }
-
     /// Adds the metrics of a router.
     fn route(&mut self, status: &RouteStatus) {
-        let RouteStatus { crawl, version, pid: _, since, phase, source: _, routed, partitions } =
-            status;
-        self.process(crawl, version, *since);
+        let RouteStatus { phase, routed, partitions, .. } = status;
         self.phase(phase);
         self.counter("routed_items", "Items that a router has moved to the partitions", *routed);
         for PartitionStatus { partition, pushed, waiting, trouble } in partitions {
@@ -166,8 +90,14 @@ impl Metrics {
             lease_seconds,
             counts,
             rules: ByRule { passed, dropped, over_limit },
+            rejected_by_reason,
+            times,
             asked,
             lists,
+            list_limits,
+            waiting_seconds,
+            held,
+            clients,
             filter,
             storage,
         } = status;
@@ -183,8 +113,25 @@ impl Metrics {
         self.by_rule("passed", "Items that a rule let pass unfiltered", passed);
         self.by_rule("dropped", "Items that a rule dropped", dropped);
         self.by_rule("over_limit", "Unseen items over the limit of a rule", over_limit);
+        let reasons = rejected_by_reason.all().map(counted);
+        self.family("rejects", "Rejected items, by reason", "reason", reasons);
+        for (name, help, histogram) in times.metrics() {
+            self.add(name, help, Vec::new(), Value::Histogram(histogram));
+        }
         self.asked(asked);
-        self.lists(lists);
+        if let Some(clients) = clients {
+            self.clients(clients);
+        }
+        self.lists("list_items", "Length of a list when last read", lists);
+        self.lists("list_limit_items", "Maximum length of a list", list_limits);
+        if let Some(seconds) = *waiting_seconds {
+            let help = "Upper bound of the age of the oldest item that is not committed";
+            self.real("waiting_seconds", help, seconds);
+        }
+        if let Some(HeldStatus { consumers, requests }) = *held {
+            self.gauge("held_consumers", "Consumers that can hold requests", consumers);
+            self.gauge("held_requests", "Requests that consumers hold", requests);
+        }
         if let Some(filter) = filter {
             self.filter(filter);
         }
@@ -216,7 +163,15 @@ impl Metrics {
         self.family("queries", help, "answer", answers.map(counted));
     }
 
-    fn lists(&mut self, lists: &Lists) {
+    fn clients(&mut self, clients: &ClientsStatus) {
+        let ClientsStatus { open, accepted, refused } = *clients;
+        self.gauge("clients", "Connected clients", open);
+        self.counter("clients_accepted", "Clients that have connected", accepted);
+        let help = "Clients that were refused, because too many were connected";
+        self.counter("clients_refused", help, refused);
+    }
+
+    fn lists(&mut self, name: &'static str, help: &'static str, lists: &Lists) {
         let Lists { source, processing, sink, rejected, over_limit } = *lists;
         let lists = [
             ("source", source),
@@ -227,7 +182,7 @@ impl Metrics {
         ];
         let known = lists.into_iter().filter_map(|(list, items)| Some((list, items?)));
         let lengths = known.map(|(list, items)| (list, Value::Gauge(items)));
-        self.family("list_items", "Length of a list when last read", "list", lengths);
+        self.family(name, help, "list", lengths);
     }
 
     fn filter(&mut self, filter: &FilterStatus) {
@@ -235,6 +190,10 @@ impl Metrics {
             *filter;
         self.gauge("filter_keys", "Fingerprints in the filter", keys);
         self.gauge("filter_capacity", "Fingerprints that the filter is made for", capacity);
+        if let Some(limit) = filter.limit {
+            let help = "Fingerprints up to which the filter keeps its error rate";
+            self.gauge("filter_limit", help, limit);
+        }
         self.real(
             "filter_fill_ratio",
             "Fingerprints in the filter as a share of its capacity",
@@ -319,13 +278,9 @@ impl Metrics {
         mut labels: Vec<Label>,
         value: Value,
     ) {
+        labels.push(("crawl", self.crawl.clone()));
         labels.extend(self.partition.map(|number| ("partition", number.to_string())));
-        let known = self.families.iter().position(|family| family.name == name);
-        let known = known.unwrap_or_else(|| {
-            self.families.push(Family { name, help, values: Vec::new() });
-            self.families.len() - 1
-        });
-        self.families[known].values.push((labels, value));
+        self.families.add(name, help, labels, value);
     }
 }
 

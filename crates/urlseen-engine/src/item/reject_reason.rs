@@ -1,0 +1,68 @@
+//! Reasons of rejects in a few words, so that they can be counted.
+
+use serde::{Deserialize, Serialize};
+
+use super::Unreadable;
+
+/// Declares the reasons. A new reason is one line here, and its place in [`RejectReason::of`].
+macro_rules! reasons {
+    ($( $(#[doc = $doc:literal])+ $Variant:ident = $word:literal, )+) => {
+        /// Reason of a reject, without the details of the item.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        pub enum RejectReason {
+            $( $(#[doc = $doc])+ #[serde(rename = $word)] $Variant, )+
+        }
+
+        impl RejectReason {
+            /// All reasons, with their words.
+            pub const ALL: &'static [(&'static str, Self)] = &[$( ($word, Self::$Variant) ),+];
+        }
+    };
+}
+
+reasons! {
+    /// The item has no bytes.
+    Empty = "empty",
+    /// The URL is invalid or not UTF-8.
+    Url = "url",
+    /// The JSON is invalid, or has a value of the wrong type.
+    Json = "json",
+    /// The pickle is invalid, or has a value of the wrong type.
+    Pickle = "pickle",
+    /// The fingerprint is missing or malformed, or the filter cannot hold it.
+    Fingerprint = "fingerprint",
+    /// `ttl` or `lastmod` is not a time.
+    Expiry = "expiry",
+    /// The priority is not a finite number.
+    Priority = "priority",
+    /// The fingerprint belongs to another partition.
+    Partition = "partition",
+    /// The output for the sink is missing or too large.
+    Output = "output",
+}
+
+impl RejectReason {
+    /// Returns the reason for a message.
+    pub fn of(unreadable: &Unreadable) -> Self {
+        match unreadable {
+            Unreadable::Empty => Self::Empty,
+            Unreadable::NotUtf8 { .. } | Unreadable::Url(_) | Unreadable::BeforeScheme { .. } => {
+                Self::Url
+            }
+            Unreadable::Json(_) => Self::Json,
+            Unreadable::Pickle(_) => Self::Pickle,
+            Unreadable::NoTab
+            | Unreadable::TabInFingerprint
+            | Unreadable::NoDigest { .. }
+            | Unreadable::NoPlace(_) => Self::Fingerprint,
+            Unreadable::Ttl | Unreadable::Lastmod => Self::Expiry,
+            Unreadable::Priority { .. } => Self::Priority,
+            Unreadable::OtherPartition { .. } => Self::Partition,
+            Unreadable::NothingToEmit | Unreadable::Grown { .. } | Unreadable::TooLarge { .. } => {
+                Self::Output
+            }
+        }
+    }
+}

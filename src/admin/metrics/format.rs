@@ -1,0 +1,125 @@
+//! Text of metrics, in the two formats that Prometheus reads.
+
+use std::fmt::{self, Write as _};
+
+use axum::http::{HeaderMap, header};
+use prometheus_client::registry::Registry;
+
+use super::family::Families;
+
+/// Prefix of the names of all metrics, except those of the process.
+const PREFIX: &str = "urlseen";
+
+/// Media type of `OpenMetrics`.
+const OPEN_METRICS: &str = "application/openmetrics-text";
+
+/// Text format of the metrics, which a client selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::admin) enum Format {
+    /// `OpenMetrics` 1.0, which Prometheus asks for.
+    OpenMetrics,
+    /// Prometheus text format 0.0.4.
+    Text,
+}
+
+impl Format {
+    /// Chooses the format that a client accepts: `OpenMetrics` if the client names it, otherwise
+    /// the Prometheus text format, which every client reads.
+    pub(in crate::admin) fn accepted(headers: &HeaderMap) -> Self {
+        let values = headers.get_all(header::ACCEPT).iter();
+        let mut ranges =
+            values.filter_map(|value| value.to_str().ok()).flat_map(|it| it.split(','));
+        let names_it = ranges.any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            parts.next().is_some_and(|media| media.eq_ignore_ascii_case(OPEN_METRICS))
+                && !parts.any(is_refusal)
+        });
+        if names_it { Self::OpenMetrics } else { Self::Text }
+    }
+
+    /// Returns the content type of the text.
+    pub(in crate::admin) fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+
+    /// Writes the metrics of the process and those of urlseen.
+    pub(super) fn write(self, process: Families, own: Families) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(process));
+        registry.sub_registry_with_prefix(PREFIX).register_collector(Box::new(own));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry)?;
+        match self {
+            Self::OpenMetrics => Ok(text),
+            Self::Text => to_text(&text),
+        }
+    }
+}
+
+/// Returns true if a parameter of a media range is the weight 0, with which a client refuses the
+/// media type.
+fn is_refusal(parameter: &str) -> bool {
+    let weight = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
+    weight.and_then(|weight| weight.parse::<f32>().ok()) == Some(0.0)
+}
+
+/// Rewrites `OpenMetrics` as Prometheus text. The samples are the same. The text format has no type
+/// `info` and no end mark, and describes a counter by the name of its samples.
+fn to_text(open: &str) -> Result<String, fmt::Error> {
+    let (mut text, mut help) = (String::with_capacity(open.len()), "");
+    for line in open.lines() {
+        let described = |prefix| line.strip_prefix(prefix).and_then(|it: &str| it.split_once(' '));
+        if let Some((_, said)) = described("# HELP ") {
+            help = said;
+        } else if let Some((name, kind)) = described("# TYPE ") {
+            let (suffix, kind) = match kind {
+                "counter" => ("_total", "counter"),
+                "info" => ("_info", "gauge"),
+                kind => ("", kind),
+            };
+            writeln!(text, "# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {kind}")?;
+        } else if line != "# EOF" {
+            writeln!(text, "{line}")?;
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_names_openmetrics_gets_it() {
+        let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;\
+                          version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+        for (accept, format) in [
+            (prometheus, Format::OpenMetrics),
+            ("application/openmetrics-text", Format::OpenMetrics),
+            ("text/plain, Application/OpenMetrics-Text ; q=0.1", Format::OpenMetrics),
+            ("application/openmetrics-text;q=0, text/plain", Format::Text),
+            ("application/openmetrics-text; q=0.000", Format::Text),
+            ("text/plain;version=0.0.4", Format::Text),
+            ("*/*", Format::Text),
+            ("", Format::Text),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, accept.parse().unwrap())]);
+            assert_eq!(Format::accepted(&headers), format, "{accept}");
+        }
+        assert_eq!(Format::accepted(&HeaderMap::new()), Format::Text);
+    }
+
+    #[test]
+    fn the_text_format_describes_samples_by_their_names() {
+        let open = "# HELP a Is \\\\ a.\n# TYPE a counter\na_total 1\n\
+                    # HELP b B.\n# TYPE b info\nb_info{c=\"# EOF\"} 1\n\
+                    # HELP d D.\n# TYPE d gauge\nd 0.5\n# EOF\n";
+        let text = "# HELP a_total Is \\\\ a.\n# TYPE a_total counter\na_total 1\n\
+                    # HELP b_info B.\n# TYPE b_info gauge\nb_info{c=\"# EOF\"} 1\n\
+                    # HELP d D.\n# TYPE d gauge\nd 0.5\n";
+        assert_eq!(to_text(open).unwrap(), text);
+    }
+}

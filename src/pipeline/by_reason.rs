@@ -1,0 +1,33 @@
+//! Numbers of rejected items by reason.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use urlseen_engine::item::RejectReason;
+use urlseen_engine::item::batch::{Batch, Ready};
+
+/// Numbers of rejected items by reason. A reason without items is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByReason(BTreeMap<RejectReason, u64>);
+
+impl ByReason {
+    /// Adds the rejects of a committed batch.
+    pub(super) fn add(&mut self, batch: &Batch<Ready>) {
+        for (_, unreadable) in batch.rejects() {
+            *self.0.entry(RejectReason::of(unreadable)).or_default() += 1;
+        }
+    }
+
+    /// Returns the word and the number of every reason.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let items = |reason| self.0.get(reason).copied().unwrap_or_default();
+        RejectReason::ALL.iter().map(move |(word, reason)| (*word, items(reason)))
+    }
+}
+
+impl FromIterator<(RejectReason, u64)> for ByReason {
+    fn from_iter<I: IntoIterator<Item = (RejectReason, u64)>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
+}

@@ -1,0 +1,279 @@
+//! Metrics of the admin endpoint, in both formats.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::SystemTime;
+
+use urlseen_cli::admin::{PartitionStatus, Phase, RouteStatus};
+
+use super::{Answer, Endpoint};
+use crate::tidy::report;
+use crate::util::sources::root;
+
+/// Media type that Prometheus names first.
+const OPEN_METRICS: &str = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+
+/// Samples of the status of the tests, except those of histograms' buckets and of the process.
+const SAMPLES: &[(&str, f64)] = &[
+    (r#"urlseen_build_info{version="1.2.3"}"#, 1.0),
+    ("urlseen_ready", 1.0),
+    (r#"urlseen_phase{phase="starting"}"#, 0.0),
+    (r#"urlseen_phase{phase="waiting-for-folder"}"#, 0.0),
+    (r#"urlseen_phase{phase="waiting-for-lease"}"#, 0.0),
+    (r#"urlseen_phase{phase="recovering"}"#, 0.0),
+    (r#"urlseen_phase{phase="working"}"#, 1.0),
+    (r#"urlseen_phase{phase="backpressure"}"#, 0.0),
+    (r#"urlseen_phase{phase="redis-away"}"#, 0.0),
+    (r#"urlseen_phase{phase="disk-away"}"#, 0.0),
+    (r#"urlseen_phase{phase="stopping"}"#, 0.0),
+    (r#"urlseen_phase{phase="failed"}"#, 0.0),
+    ("urlseen_seq", 17.0),
+    ("urlseen_lease_seconds", 12.5),
+    (r#"urlseen_items_total{fate="unseen"}"#, 1.0),
+    (r#"urlseen_items_total{fate="seen"}"#, 2.0),
+    (r#"urlseen_items_total{fate="unfiltered"}"#, 3.0),
+    (r#"urlseen_passed_total{rule="list pages"}"#, 12.0),
+    (r#"urlseen_items_total{fate="dropped"}"#, 18.0),
+    (r#"urlseen_dropped_total{rule="scheme = '^mailto$'"}"#, 18.0),
+    (r#"urlseen_items_total{fate="over-limit"}"#, 19.0),
+    (r#"urlseen_over_limit_total{rule="hosts"}"#, 19.0),
+    ("urlseen_over_limit_lost_total", 20.0),
+    ("urlseen_own_fingerprints_total", 26.0),
+    (r#"urlseen_list_items{list="over_limit"}"#, 25.0),
+    (r#"urlseen_items_total{fate="rejected"}"#, 4.0),
+    ("urlseen_rejects_dropped_total", 5.0),
+    ("urlseen_source_lost_total", 0.0),
+    ("urlseen_batches_total", 6.0),
+    ("urlseen_batches_aborted_total", 7.0),
+    ("urlseen_recoveries_total", 8.0),
+    ("urlseen_rollbacks_total", 9.0),
+    ("urlseen_snapshots_total", 10.0),
+    ("urlseen_snapshots_failed_total", 28.0),
+    ("urlseen_log_written_bytes_total", 11.0),
+    (r#"urlseen_queries_total{answer="seen"}"#, 13.0),
+    (r#"urlseen_queries_total{answer="unseen"}"#, 14.0),
+    (r#"urlseen_queries_total{answer="full"}"#, 15.0),
+    (r#"urlseen_queries_total{answer="forgotten"}"#, 17.0),
+    (r#"urlseen_list_items{list="source"}"#, 21.0),
+    (r#"urlseen_list_items{list="processing"}"#, 22.0),
+    (r#"urlseen_list_items{list="sink"}"#, 23.0),
+    (r#"urlseen_list_items{list="rejected"}"#, 24.0),
+    (r#"urlseen_list_limit_items{list="rejected"}"#, 1000.0),
+    ("urlseen_filter_keys", 31.0),
+    ("urlseen_filter_capacity", 124.0),
+    ("urlseen_filter_limit", 248.0),
+    ("urlseen_filter_fill_ratio", 0.25),
+    ("urlseen_filter_error_ratio", 1e-6),
+    ("urlseen_filter_frozen_error_ratio", 2.5e-7),
+    ("urlseen_filter_lost_urls", 0.5),
+    ("urlseen_filter_generation", 61.0),
+    ("urlseen_filter_next_generation_seconds", 89.5),
+    (r#"urlseen_filter_generation_keys{age="0"}"#, 25.0),
+    (r#"urlseen_filter_generation_keys{age="1"}"#, 0.0),
+    (r#"urlseen_filter_generation_keys{age="2"}"#, 3.0),
+    (r#"urlseen_filter_generation_keys{age="3"}"#, 0.0),
+    (r#"urlseen_filter_generation_keys{age="4"}"#, 0.0),
+    (r#"urlseen_filter_generation_keys{age="5"}"#, 1.0),
+    ("urlseen_filter_expired_keys", 2.0),
+    ("urlseen_filter_swept_keys_total", 9.0),
+    ("urlseen_filter_bytes", 4096.0),
+    ("urlseen_filter_tombstones", 16.0),
+    ("urlseen_storage_snapshots", 3.0),
+    ("urlseen_storage_log_bytes", 41.0),
+    (r#"urlseen_rejects_total{reason="empty"}"#, 0.0),
+    (r#"urlseen_rejects_total{reason="url"}"#, 3.0),
+    (r#"urlseen_rejects_total{reason="json"}"#, 1.0),
+    (r#"urlseen_rejects_total{reason="pickle"}"#, 0.0),
+    (r#"urlseen_rejects_total{reason="fingerprint"}"#, 0.0),
+    (r#"urlseen_rejects_total{reason="expiry"}"#, 0.0),
+    (r#"urlseen_rejects_total{reason="priority"}"#, 0.0),
+    (r#"urlseen_rejects_total{reason="partition"}"#, 0.0),
+    (r#"urlseen_rejects_total{reason="output"}"#, 0.0),
+    ("urlseen_redis_reconnects_total", 27.0),
+    ("urlseen_clients", 3.0),
+    ("urlseen_clients_accepted_total", 33.0),
+    ("urlseen_clients_refused_total", 1.0),
+    ("urlseen_waiting_seconds", 7.5),
+    ("urlseen_held_consumers", 2.0),
+    ("urlseen_held_requests", 32.0),
+    ("urlseen_commit_seconds_count", 2.0),
+    ("urlseen_commit_seconds_sum", 0.00315),
+    ("urlseen_judge_seconds_count", 1.0),
+    ("urlseen_judge_seconds_sum", 0.001),
+    ("urlseen_log_sync_seconds_count", 0.0),
+    ("urlseen_log_sync_seconds_sum", 0.0),
+    ("urlseen_recovery_seconds_count", 1.0),
+    ("urlseen_recovery_seconds_sum", 60.0),
+    ("urlseen_redis_round_trip_seconds_count", 0.0),
+    ("urlseen_redis_round_trip_seconds_sum", 0.0),
+];
+
+impl Endpoint {
+    /// Asks for the metrics in a format.
+    fn metrics(&self, accept: &str) -> Answer {
+        self.request(&format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n"))
+    }
+}
+
+/// Returns the value of each metric of a crawl. The key is the name with its labels, without the
+/// label `crawl`, which all of urlseen's metrics have.
+fn samples(metrics: &str, crawl: &str) -> BTreeMap<String, f64> {
+    let lines = metrics.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.map(|line| line.rsplit_once(' ').unwrap());
+    pairs
+        .map(|(name, value)| {
+            let (name, labels) = name.split_once('{').unwrap_or((name, ""));
+            let own = labels.replace(&format!("crawl=\"{crawl}\""), "");
+            assert_eq!(own != labels, name.starts_with("urlseen_"), "{name}{labels}");
+            let own = own.replace(",,", ",").replace(",}", "}").replace("{,", "{");
+            let own = own.trim_start_matches(',').trim_end_matches('}');
+            let name = if own.is_empty() { name.to_owned() } else { format!("{name}{{{own}}}") };
+            (name, value.parse().unwrap())
+        })
+        .collect()
+}
+
+/// Removes the samples of this metric.
+fn remove(samples: &mut BTreeMap<String, f64>, metric: &str) -> Vec<f64> {
+    let removed = samples.extract_if(.., |name, _| name.starts_with(metric));
+    removed.map(|(_, value)| value).collect()
+}
+
+#[test]
+fn metrics_have_the_numbers_of_the_status() {
+    let endpoint = Endpoint::new();
+    let answer = endpoint.metrics(OPEN_METRICS);
+    assert!(answer.head.contains("content-type: application/openmetrics-text"), "{answer:?}");
+    assert!(answer.body.ends_with("# EOF\n"), "{}", answer.body);
+    let mut samples = samples(&answer.body, r#"a \"crawl\""#);
+    let ages = remove(&mut samples, "urlseen_snapshot_age_seconds");
+    let since_1970 = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    assert!(matches!(ages[..], [age] if (since_1970 - 2000.0 - age).abs() < 60.0), "{ages:?}");
+    for histogram in ["commit", "judge", "log_sync", "recovery", "redis_round_trip"] {
+        let buckets = remove(&mut samples, &format!("urlseen_{histogram}_seconds_bucket"));
+        assert_eq!(buckets.len(), 21, "{histogram}");
+    }
+    remove(&mut samples, "process_");
+    let expected = SAMPLES.iter().map(|&(name, value)| (name.to_owned(), value));
+    assert_eq!(samples, expected.collect());
+}
+
+#[test]
+fn a_bucket_counts_the_durations_up_to_its_bound() {
+    let samples = samples(&Endpoint::new().get("/metrics").body, r#"a \"crawl\""#);
+    let bucket =
+        |metric, le| samples[&format!("urlseen_{metric}_bucket{{le=\"{le}\"}}")].to_string();
+    let bounds = ["0.0001", "0.0002", "0.0016", "0.0032", "52.4288", "+Inf"];
+    let commits = bounds.map(|le| bucket("commit_seconds", le));
+    assert_eq!(commits, ["0", "1", "1", "2", "2", "2"]);
+    let recoveries = ["52.4288", "+Inf"].map(|le| bucket("recovery_seconds", le));
+    assert_eq!(recoveries, ["0", "1"]);
+}
+
+#[test]
+fn metrics_show_this_process() {
+    let endpoint = Endpoint::new();
+    let one = samples(&endpoint.get("/metrics").body, r#"a \"crawl\""#);
+    assert_eq!(one.get("process_start_time_seconds"), Some(&1000.0));
+    assert!(one["process_resident_memory_bytes"] > 1e6, "{one:?}");
+    assert!(one["process_virtual_memory_bytes"] > one["process_resident_memory_bytes"], "{one:?}");
+    assert!(one["process_threads"] >= 2.0, "{one:?}");
+    assert!(one["process_max_fds"] >= one["process_open_fds"], "{one:?}");
+    let files: Vec<_> = (0..100).map(|_| fs::File::open("/dev/null").unwrap()).collect();
+    let two = samples(&endpoint.get("/metrics").body, r#"a \"crawl\""#);
+    // Other tests run in this process at the same time, and open and close files.
+    assert!(two["process_open_fds"] >= files.len() as f64, "{two:?}");
+    assert!(two["process_cpu_seconds_total"] >= one["process_cpu_seconds_total"], "{two:?}");
+}
+
+#[test]
+fn both_formats_have_the_same_samples() {
+    let endpoint = Endpoint::new();
+    let (open, text) = (endpoint.metrics(OPEN_METRICS), endpoint.metrics("text/plain"));
+    assert!(text.head.contains("content-type: text/plain; version=0.0.4"), "{text:?}");
+    for answer in [&open, &text] {
+        assert!(answer.head.contains("vary: accept"), "{answer:?}");
+    }
+    let names = |answer: &Answer| {
+        let samples = samples(&answer.body, r#"a \"crawl\""#);
+        samples.into_keys().collect::<Vec<_>>()
+    };
+    assert_eq!(names(&open), names(&text));
+    let described = |answer: &Answer, metric: &str| {
+        let lines = answer.body.lines().filter(|line| line.starts_with('#'));
+        let lines = lines.filter(|line| line.split(' ').nth(2) == Some(metric));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let help = |name: &str| format!("# HELP {name} Batches committed");
+    let counter = |name: &str| vec![help(name), format!("# TYPE {name} counter")];
+    assert_eq!(described(&open, "urlseen_batches"), counter("urlseen_batches"));
+    assert_eq!(described(&text, "urlseen_batches_total"), counter("urlseen_batches_total"));
+    assert_eq!(described(&text, "urlseen_build_info")[1], "# TYPE urlseen_build_info gauge");
+    assert!(!text.body.contains("# EOF"), "{}", text.body);
+}
+
+/// Status of a router, with a partition that is away.
+fn route_status() -> RouteStatus {
+    let partition = PartitionStatus {
+        partition: 3,
+        pushed: 5,
+        waiting: 7,
+        trouble: Some("no answer".to_owned()),
+    };
+    RouteStatus {
+        crawl: "demo".to_owned(),
+        version: "1.2.3".to_owned(),
+        pid: 4711,
+        since: SystemTime::UNIX_EPOCH,
+        phase: Phase::Working,
+        source: "demo:discovered".to_owned(),
+        routed: 4,
+        partitions: vec![partition],
+    }
+}
+
+#[test]
+fn the_metrics_of_a_router_name_a_partition_that_is_away() {
+    let endpoint = Endpoint::new();
+    *endpoint.view.route.lock().unwrap() = Some(route_status());
+    let metrics = endpoint.get("/metrics").body;
+    let samples = samples(&metrics, "demo");
+    for (name, value) in [
+        ("urlseen_routed_items_total", 4.0),
+        (r#"urlseen_route_pushed_items_total{partition="3"}"#, 5.0),
+        (r#"urlseen_route_waiting_items{partition="3"}"#, 7.0),
+        (r#"urlseen_route_up{partition="3"}"#, 0.0),
+        ("urlseen_ready", 1.0),
+    ] {
+        assert_eq!(samples.get(name), Some(&value), "{name}: {metrics}");
+    }
+    assert_eq!(endpoint.get("/readyz").status, 200);
+    let status: serde_json::Value = serde_json::from_str(&endpoint.get("/status").body).unwrap();
+    assert_eq!(status["partitions"][0]["trouble"], "no answer");
+}
+
+/// Returns the names of the metrics, without the endings of a histogram's samples.
+fn names(metrics: &str) -> Vec<String> {
+    let described = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let names = described.map(|line| line.split(' ').next().unwrap().to_owned());
+    names.collect()
+}
+
+#[test]
+fn the_page_of_metrics_has_a_row_for_each_metric_and_no_other_rows() {
+    let endpoint = Endpoint::new();
+    let mut metrics = endpoint.get("/metrics").body;
+    *endpoint.view.route.lock().unwrap() = Some(route_status());
+    metrics.push_str(&endpoint.get("/metrics").body);
+    let names = names(&metrics);
+    let page = fs::read_to_string(root().join("docs/reference/metrics.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let rows = rows.filter(|row| row.starts_with("urlseen_") || row.starts_with("process_"));
+    let rows = rows.map(|row| row.split(['`', '{']).next().unwrap()).collect::<Vec<_>>();
+    let lacking = names.iter().filter(|name| !rows.contains(&name.as_str()));
+    let lacking = lacking.map(|name| format!("docs/reference/metrics.md: lacks {name}"));
+    let too_many = rows.iter().filter(|row| names.iter().all(|name| name != *row));
+    let too_many =
+        too_many.map(|row| format!("docs/reference/metrics.md: there is no metric {row}"));
+    report(lacking.chain(too_many));
+}
