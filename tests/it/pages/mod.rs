@@ -2,6 +2,7 @@
 //! README.md is short.
 
 mod guides;
+mod monitoring;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
