@@ -2,28 +2,31 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /` | a list of the requests |
+//! | `GET /` | the page for browsers, which asks for `/status` and `/samples` |
 //! | `GET /healthz` | 200 while the daemon works; 503 with the reason after it has failed |
 //! | `GET /readyz` | 200 while the filter is recovered and the lease is held; else 503 |
 //! | `GET /status` | a [`Status`] as JSON, or one for each partition |
 //! | `GET /metrics` | the same values as metrics for Prometheus, in the format of `Accept` |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
-//! | `GET /samples` | the newest items by fate and rule, as JSON; only on the socket |
+//! | `GET /samples` | the newest items by fate and rule, as JSON |
 //! | `POST /raise` | `null`, for a body that is a [`Raise`]; only on the socket |
 //! | `POST /rotate` | a `Rotated` as JSON, for a body that is a `Rotation`; only on the socket |
 //!
 //! The endpoint listens on a Unix socket in the storage folder. Only the owner of the socket can
 //! use it. If `admin.listen` is set, the endpoint also listens at that address, and answers only
-//! requests for known hosts (`hosts.rs`). There it sees the daemon only through a [`View`], and no
-//! request changes anything. The endpoint has its own thread and runtime, so that it answers while
-//! the pipeline is busy or waits.
+//! requests for known hosts (`hosts.rs`). Beyond loopback, a request for anything but health and
+//! metrics needs a token (`access.rs`). There the endpoint sees the daemon only through a [`View`],
+//! and no request changes anything. The endpoint has its own thread and runtime, so that it answers
+//! while the pipeline is busy or waits.
 
+mod access;
 mod check;
 mod client;
 mod hosts;
 mod limits;
 mod listener;
 mod metrics;
+mod page;
 mod places;
 pub(crate) mod printable;
 mod raise;

@@ -9,25 +9,17 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
+use axum::{Extension, Router, middleware};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
+use super::access::Access;
 use super::metrics::Format;
 use super::places::Busy;
 use super::rotation::{self, RotationError, Rotations};
-use super::{CheckQuery, Limits, Phase, Raise, Sample, Statuses, Verdicts, View, metrics};
+use super::{CheckQuery, Limits, Phase, Raise, Sample, Statuses, Verdicts, View, metrics, page};
 use crate::admin::printable::{json_text, printable};
-
-/// Text that answers `GET /`.
-const INDEX: &str = "\
-GET  /healthz   200 while the daemon works
-GET  /readyz    200 while the filter is recovered and the daemon is connected and holds the lease
-GET  /status    state of the daemon as JSON
-GET  /metrics   state of the daemon as metrics for Prometheus
-POST /check     {\"items\": [\"https://example.com/\"]}: seen or unseen; adds nothing
-";
 
 /// State that the answers to all requests share.
 struct RouteState {
@@ -41,23 +33,31 @@ struct RouteState {
 pub(super) fn socket_router(view: Arc<dyn View>, rotations: Rotations, limits: Limits) -> Router {
     let desk = RotationState { rotations, limits };
     let rotate = Router::new().route("/rotate", post(rotate)).with_state(Arc::new(desk));
-    let samples = Router::new().route("/samples", get(samples)).with_state(Arc::clone(&view));
     let raised = RaiseState { view: Arc::clone(&view), limits };
     let raise = Router::new().route("/raise", post(raise)).with_state(Arc::new(raised));
-    router(view, limits).merge(rotate).merge(samples).merge(raise)
+    router(view, limits, Access::Open).merge(rotate).merge(raise)
 }
 
-/// Builds the router of the requests that anyone may send: they change nothing, and show no items.
-pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
-    let desk = RouteState { view, limits, check: Arc::new(Semaphore::new(1)) };
+/// Builds the router of the requests at an address, which change nothing. `access` applies to those
+/// that show the crawl. Probes and Prometheus need no token.
+pub(super) fn router(view: Arc<dyn View>, limits: Limits, access: Access) -> Router {
+    let desk = Arc::new(RouteState { view, limits, check: Arc::new(Semaphore::new(1)) });
+    let page = middleware::from_fn_with_state(access.to_page(), Access::guard);
+    let guard = middleware::from_fn_with_state(access, Access::guard);
+    let crawl = Router::new()
+        .route("/status", get(status))
+        .route("/samples", get(samples))
+        .route("/check", post(check))
+        .route_layer(guard)
+        .with_state(Arc::clone(&desk));
     Router::new()
-        .route("/", get(async || INDEX))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .route("/status", get(status))
         .route("/metrics", get(metrics))
-        .route("/check", post(check))
-        .with_state(Arc::new(desk))
+        .with_state(desk)
+        .merge(crawl)
+        .merge(page::router().route_layer(page))
+        .layer(middleware::from_fn(page::restrict))
 }
 
 async fn healthz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
@@ -107,12 +107,12 @@ async fn check(
 /// Answers with the sampled items. The query may have the number of the last item that the client
 /// knows, as in `after=5`.
 async fn samples(
-    State(view): State<Arc<dyn View>>,
+    State(desk): State<Arc<RouteState>>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let after = query.map_or(Some(0), |query| query.strip_prefix("after=")?.parse().ok());
     let refused = || Refusal(StatusCode::BAD_REQUEST, "the query is not after=NUMBER".to_owned());
-    let samples = view.samples(after.ok_or_else(refused)?);
+    let samples = desk.view.samples(after.ok_or_else(refused)?);
     json(&samples.into_iter().map(Sample::from).collect::<Vec<_>>())
 }
 

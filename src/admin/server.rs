@@ -11,11 +11,12 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
+use super::access::Access;
 use super::hosts::Hosts;
 use super::listener::serve;
 use super::socket::{self, SOCKET, SocketFile};
 use super::{Limits, Rotations, View, routes};
-use urlseen_engine::config::HostPort;
+use urlseen_engine::config::{HostPort, Secret};
 
 /// Maximum number of threads that wait for an answer of the filter's threads.
 const BLOCKING_THREADS: usize = 2;
@@ -145,11 +146,13 @@ impl AdminServer {
 
     /// Listens also at an address, answers from `view`, and returns the address. If its port is 0,
     /// the system chooses a port. Answers a request only if its host is an IP address, `localhost`,
-    /// the host of `address`, or a name in `hosts`.
+    /// the host of `address`, or a name in `hosts`. If there is a token, requests that show the
+    /// crawl must have it. Without a token, they are answered only on loopback.
     pub fn listen_at(
         &self,
         address: &HostPort,
         hosts: &[String],
+        token: Option<&Secret>,
         view: Arc<dyn View>,
     ) -> Result<SocketAddr, StartError> {
         let failed = |error| StartError::Listen { address: address.clone(), error };
@@ -160,7 +163,8 @@ impl AdminServer {
         let guard = middleware::from_fn_with_state(Hosts::new(names), Hosts::guard);
         let _context = self.runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        let work = serve(listener, routes::router(view, self.limits).layer(guard), self.limits);
+        let router = routes::router(view, self.limits, Access::at(bound.ip(), token));
+        let work = serve(listener, router.layer(guard), self.limits);
         self.listen(work);
         Ok(bound)
     }

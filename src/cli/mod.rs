@@ -26,8 +26,10 @@ mod replay;
 mod route;
 mod rows;
 mod run;
+mod screen;
 mod settings;
 mod shape;
+mod speed;
 mod start;
 mod status;
 mod storage;
@@ -35,6 +37,7 @@ mod tap;
 mod teller;
 mod union;
 mod view;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

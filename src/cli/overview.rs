@@ -1,6 +1,6 @@
 //! Overview of all partitions of a crawl, for `urlseen status`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use indicatif::HumanCount;
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use urlseen_engine::config::Config;
 use super::context::runtime;
 use super::rows::Rows;
 use super::settings::Place;
+use super::speed::Speed;
 use super::{Outcome, partitions, status, storage};
 use crate::admin::printable::{json_text, stdout};
 use crate::admin::{AdminClient, ClientError, Status};
@@ -40,12 +41,21 @@ pub(super) fn show(all: Vec<(Config, Place)>, as_json: bool) -> anyhow::Result<O
         let all = json!({ "partitions": statuses });
         writeln!(out, "{}", json_text(&format!("{all:#}")))?;
     } else {
-        print(found, out)?;
+        let read = |value: Value| serde_json::from_value(value).map_err(ClientError::Nonsense);
+        let statuses = found
+            .into_iter()
+            .map(|(number, value)| value.map(read).transpose().map(|status| (number, status)));
+        print(&statuses.collect::<Result<Vec<_>, _>>()?, None, out)?;
     }
     Ok(Outcome::Done)
 }
 
-fn print(found: Vec<(u16, Option<Value>)>, mut out: impl Write) -> anyhow::Result<()> {
+/// Prints a line for each partition, and the sums. `speed` is that of all partitions together.
+pub(super) fn print(
+    found: &[(u16, Option<Status>)],
+    speed: Option<Speed>,
+    mut out: impl Write,
+) -> io::Result<()> {
     let mut sums = [0; 6];
     // The sum is known if each filter knows its number.
     let mut lost_urls = Some(0.0);
@@ -55,7 +65,6 @@ fn print(found: Vec<(u16, Option<Value>)>, mut out: impl Write) -> anyhow::Resul
             line(&mut out, &number.to_string(), "no daemon", Default::default(), "")?;
             continue;
         };
-        let status: Status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
         let lists = &status.lists;
         let numbers = [
             lists.source.unwrap_or(0),
@@ -77,10 +86,12 @@ fn print(found: Vec<(u16, Option<Value>)>, mut out: impl Write) -> anyhow::Resul
         line(&mut out, &number.to_string(), phase, numbers, &fill.unwrap_or_default())?;
     }
     line(&mut out, "all", "", sums.map(|sum| HumanCount(sum).to_string()), "")?;
-    Ok(status::lost(&mut Rows::new(out, LOST), lost_urls)?)
+    let mut rows = Rows::new(out, LOST);
+    status::lost(&mut rows, lost_urls)?;
+    speed.map_or(Ok(()), |speed| speed.print(&mut rows, sums[0]))
 }
 
-/// Widths of the name and of the number in the row with the lost URLs: the number ends where the
+/// Widths of the name and of the number in the rows below the sums: the number ends where the
 /// column `source` ends.
 const LOST: [usize; 2] = [9, 28];
 
@@ -94,12 +105,11 @@ fn line(
     phase: &str,
     numbers: [String; 6],
     fill: &str,
-) -> anyhow::Result<()> {
+) -> io::Result<()> {
     let [source, processing, sink, rejects, items, unseen] = numbers;
     writeln!(
         out,
         "{partition:>9}  {phase:<16} {source:>10} {processing:>10} {sink:>10} {rejects:>8} \
          {items:>12} {unseen:>10} {fill:>6}",
-    )?;
-    Ok(())
+    )
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Context;
 use serde_json::json;
 use tokio::sync::watch;
-use tracing::info;
 
 use super::context::runtime;
 use super::settings::Settings;
@@ -112,8 +111,7 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
     let admin = AdminServer::start(Limits::default())?;
     if let Some(address) = &args.listen {
         let view = Arc::new(RouterView(live.clone()));
-        let bound = admin.listen_at(address, &config.admin.hosts, view)?;
-        info!("the admin endpoint is at http://{bound}/");
+        start::listen(&admin, address, config, view)?;
     }
     tokio::select! {
         ended = router.run() => drop(ended?),

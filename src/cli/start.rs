@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::{AdminServer, StartError, View};
 use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use crate::pipeline::RunError;
@@ -21,13 +22,33 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, Header, OpenError, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, ItemForm, Rollback, SeedChoice};
+use urlseen_engine::config::{Config, HostPort, ItemForm, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options};
 
 /// Configuration file that is always empty, for a command that reads no configuration file.
 pub(super) const NO_FILE: &str = "/dev/null";
+
+/// Lets the admin endpoint listen at an address, with the hosts and the token of the configuration.
+/// Logs the address, and a hint if the endpoint shows little there.
+pub(super) fn listen(
+    admin: &AdminServer,
+    address: &HostPort,
+    config: &Config,
+    view: Arc<dyn View>,
+) -> Result<(), StartError> {
+    let token = config.admin_token.as_ref();
+    let bound = admin.listen_at(address, &config.admin.hosts, token, view)?;
+    info!("the admin endpoint is at http://{bound}/");
+    if token.is_none() && !bound.ip().to_canonical().is_loopback() {
+        info!(
+            "without a token, only health and metrics are at {bound}. To show the page and the \
+             status there, set URLSEEN_ADMIN_TOKEN in the environment"
+        );
+    }
+    Ok(())
+}
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(

@@ -17,7 +17,8 @@ use super::Outcome;
 use super::context::runtime;
 use super::rows::{CRAWL, Rows};
 use super::settings::{Folder, Place};
-use super::{overview, start, storage, tap};
+use super::speed::Speed;
+use super::{overview, start, storage, tap, watch};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
@@ -32,6 +33,7 @@ use super::{overview, start, storage, tap};
 #[command(after_help = "\
 Examples:
   urlseen status
+  urlseen status --watch
   urlseen status --storage storage/news --json")]
 pub(super) struct StatusArgs {
     #[command(flatten)]
@@ -42,10 +44,16 @@ pub(super) struct StatusArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+    /// Draw the state again once a second, with the speed of the crawl, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["json", "samples"])]
+    watch: bool,
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     let mut all = args.folder.locate_all()?;
+    if args.watch {
+        return watch::watch(all);
+    }
     if all.len() > 1 && args.samples {
         let reason = "--samples shows the items of one partition: name it with --partition";
         return Err(start::usage(reason));
@@ -78,14 +86,19 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         writeln!(out, "{}", json_text(&format!("{status:#}")))?;
     } else {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
-        print(&status, SystemTime::now(), &mut out)?;
+        print(&status, None, SystemTime::now(), &mut out)?;
         samples.iter().try_for_each(|sample| writeln!(out, "{}", tap::line(sample)))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Prints the table of a status.
-fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
+/// Prints the table of a status, with the speed of the crawl if it is known.
+pub(super) fn print(
+    status: &Status,
+    speed: Option<Speed>,
+    now: SystemTime,
+    out: impl Write,
+) -> io::Result<()> {
     let mut rows = Rows::new(out, CRAWL);
     let age_of_run = age(status.since, now);
     rows.row("crawl", &status.crawl)?;
@@ -98,9 +111,28 @@ fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
     if let Some(seconds) = status.lease_seconds {
         rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
     }
-    let Lists { source, processing, sink, rejected, over_limit } = status.lists;
+    lists(&mut rows, &status.lists)?;
+    if let Some(speed) = speed {
+        speed.print(&mut rows, status.lists.source.unwrap_or(0))?;
+    }
+    counts(&mut rows, &status.counts, &status.rules)?;
+    asked(&mut rows, &status.asked)?;
+    if let Some(filter) = &status.filter {
+        self::filter(&mut rows, filter)?;
+    }
+    shards(&mut rows, &status.shards)?;
+    status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage, now))
+}
+
+/// Age in seconds from which the length of the source is shown with its age.
+const STALE: u64 = 3;
+
+fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
+    let Lists { source, processing, sink, rejected, over_limit, age_seconds } = *lists;
+    let age = age_seconds.filter(|&age| age >= STALE);
+    let age = age.map_or_else(String::new, |age| format!(" (as of {age} s ago)"));
     for (name, length, what) in [
-        ("source", source, "items wait to be claimed"),
+        ("source", source, &*format!("items wait to be claimed{age}")),
         ("processing", processing, "items are claimed and not committed"),
         ("sink", sink, "unseen items wait for crawlers"),
         ("rejects", rejected, "unreadable items wait for a decision"),
@@ -110,12 +142,7 @@ fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
             rows.number(name, HumanCount(length), what)?;
         }
     }
-    counts(&mut rows, &status.counts, &status.rules)?;
-    asked(&mut rows, &status.asked)?;
-    if let Some(filter) = &status.filter {
-        self::filter(&mut rows, filter)?;
-    }
-    status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage, now))
+    Ok(())
 }
 
 fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::Result<()> {
@@ -165,8 +192,8 @@ fn asked(rows: &mut Rows<impl Write>, asked: &Asked) -> io::Result<()> {
 }
 
 fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> {
-    let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten, .. } =
-        *filter;
+    let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten, .. } = *filter;
+    let FilterStatus { lost_urls, limit, full_seconds, .. } = *filter;
     let what = format!(
         "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
         100.0 * fill,
@@ -184,7 +211,32 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
     }
     lost(rows, lost_urls)?;
-    Ok(())
+    let Some((limit, seconds)) = limit.zip(full_seconds) else { return Ok(()) };
+    let words = format!("until it holds {}, at the speed of the last minutes", HumanCount(limit));
+    rows.number("", format!("about {}", span(seconds)), words)
+}
+
+/// Prints how evenly the fingerprints are spread over the shards, if there are shards.
+fn shards(rows: &mut Rows<impl Write>, shards: &[u64]) -> io::Result<()> {
+    let all: u64 = shards.iter().sum();
+    let Some(&fullest) = shards.iter().max().filter(|_| all > 0) else { return Ok(()) };
+    let count = shards.len() as u64;
+    let mean = HumanCount((all + count / 2) / count);
+    let words = format!("fingerprints in the fullest of {count} shards; the mean is {mean}");
+    rows.number("", HumanCount(fullest), words)
+}
+
+/// Seconds of a century. Longer times are not shown exactly.
+const CENTURY: u64 = 100 * 31_557_600;
+
+/// Formats a time in its two largest units.
+pub(super) fn span(seconds: f64) -> String {
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).as_secs();
+    if time > CENTURY {
+        return "100 years or more".to_owned();
+    }
+    let text = humantime::format_duration(Duration::from_secs(time)).to_string();
+    text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 fn generations(rows: &mut Rows<impl Write>, generations: &GenerationsStatus) -> io::Result<()> {

@@ -10,7 +10,7 @@ use crate::admin::{
 };
 use crate::pipeline::{Live, Watch};
 use crate::serve::ClientCount;
-use urlseen_core::filter::Verdict;
+use urlseen_core::filter::{Parameters, SHARDS, Verdict};
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_core::storage::Moment;
 use urlseen_engine::config::{Config, FilterPlace};
@@ -24,6 +24,8 @@ pub(super) struct Daemon {
     items: Options,
     /// True if the filter is in Redis.
     is_shared: bool,
+    /// True if the filter is in memory, and split into shards.
+    has_shards: bool,
     watch: Watch,
     filter: Handle,
     /// Storage folder, which has the limits of single groups.
@@ -155,12 +157,19 @@ pub(super) fn by_partition<E>(
 }
 
 impl Daemon {
-    /// Returns the view of a daemon. `watch` sees what the pipeline publishes.
-    /// `filter` sends questions to the engine.
-    pub(super) fn new(config: &Config, watch: Watch, filter: Handle) -> Self {
+    /// Returns the view of a daemon whose filter has these parameters. `watch` sees what the
+    /// pipeline publishes. `filter` sends questions to the engine.
+    pub(super) fn new(
+        config: &Config,
+        parameters: &Parameters,
+        watch: Watch,
+        filter: Handle,
+    ) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         let (items, folder) = (start::items(config), config.storage.dir.clone());
-        Self { items, is_shared, watch, filter, folder, raising: Mutex::default(), clients: None }
+        let has_shards = !is_shared && parameters.shards() == SHARDS;
+        let raising = Mutex::default();
+        Self { items, is_shared, has_shards, watch, filter, folder, raising, clients: None }
     }
 
     /// Shows the clients of this count, too.
@@ -169,11 +178,14 @@ impl Daemon {
     }
 
     fn status_now(&self) -> Status {
-        let Live { mut status, lease_until, next_generation, waiting_since } =
+        let now = Instant::now();
+        let Live { mut status, lease_until, next_generation, waiting_since, growth, lengths_read } =
             self.watch.live.borrow().clone();
         let lease = lease_until.filter(|_| status.phase.is_ready());
-        let left = |until: Instant| until.saturating_duration_since(Instant::now()).as_secs_f64();
+        let left = |until: Instant| until.saturating_duration_since(now).as_secs_f64();
         status.lease_seconds = lease.map(left);
+        status.lists.age_seconds =
+            lengths_read.map(|read| now.saturating_duration_since(read).as_secs());
         // The source's length is known once the daemon has claimed items.
         status.waiting_seconds = status
             .lists
@@ -184,11 +196,18 @@ impl Daemon {
             accepted: count.accepted(),
             refused: count.refused(),
         });
-        if let Some(generations) = status.filter.as_mut().and_then(|it| it.generations.as_mut()) {
-            generations.next_seconds = next_generation.map(|begin| {
-                let left = begin.since_boot().saturating_sub(Moment::now().since_boot());
-                left.as_secs_f64()
-            });
+        if let Some(filter) = &mut status.filter {
+            let until = |limit| growth.seconds_until(limit, filter.keys, now);
+            filter.full_seconds = filter.limit.and_then(until);
+            if let Some(generations) = &mut filter.generations {
+                generations.next_seconds = next_generation.map(|begin| {
+                    let left = begin.since_boot().saturating_sub(Moment::now().since_boot());
+                    left.as_secs_f64()
+                });
+            }
+        }
+        if self.has_shards {
+            status.shards = self.filter.gauges().keys().to_vec();
         }
         status
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::counts::Counts;
+use super::growth::Growth;
 use super::phase::Phase;
 use super::queue::Queue;
 use super::samples::Samples;
@@ -64,7 +65,7 @@ impl Report {
 /// State of a run, as watchers see it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
-    /// Everything except the remaining times of the lease and of the generation.
+    /// Everything except the values that change with time, and the numbers of the shards.
     pub(crate) status: Status,
     /// Time at which the lease counts as lost unless it is renewed; `None` without a lease.
     pub(crate) lease_until: Option<Instant>,
@@ -73,6 +74,10 @@ pub(crate) struct Live {
     pub(crate) next_generation: Option<Moment>,
     /// Time after which all waiting items arrived; `None` if no item waits.
     pub(crate) waiting_since: Option<Instant>,
+    /// Speed at which the filter fills.
+    pub(crate) growth: Growth,
+    /// Time at which the daemon last read the length of the source.
+    pub(crate) lengths_read: Option<Instant>,
 }
 
 /// Access of watchers to a run.
@@ -96,7 +101,14 @@ impl Board {
     /// Publishes the state of a daemon that starts.
     pub fn new(config: &Config) -> Self {
         let status = Status::starting(config);
-        let now = Live { status, lease_until: None, next_generation: None, waiting_since: None };
+        let now = Live {
+            status,
+            lease_until: None,
+            next_generation: None,
+            waiting_since: None,
+            growth: Growth::default(),
+            lengths_read: None,
+        };
         let published = watch::Sender::new(now.clone());
         Self { now, published, samples: Samples::default(), started: Instant::now() }
     }
@@ -153,6 +165,12 @@ impl Board {
         lists.source.get_or_insert(0);
     }
 
+    /// Notes the length of the source, which the daemon has just read.
+    pub(super) fn note_source(&mut self, waiting: u64) {
+        self.now.status.lists.source = Some(waiting);
+        self.now.lengths_read = Some(Instant::now());
+    }
+
     /// Notes the summary of the folder's contents.
     pub(super) fn keep_footprint(&mut self, footprint: Footprint) {
         self.now.status.storage = Some(footprint.into());
@@ -175,6 +193,11 @@ impl Board {
 
     /// Publishes the state, with the given state of the filter.
     pub(super) fn publish(&mut self, filter: FilterStatus) {
+        if self.now.status.phase.is_ready() {
+            self.now.growth.note(filter.keys, Instant::now());
+        } else {
+            self.now.growth = Growth::default();
+        }
         self.now.status.filter = Some(filter);
         self.published.send_replace(self.now.clone());
     }

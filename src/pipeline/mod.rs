@@ -15,6 +15,7 @@ mod counts;
 mod disk;
 mod error;
 mod filter;
+mod growth;
 pub(crate) mod linger;
 mod lost;
 mod memory_watch;

@@ -73,6 +73,10 @@ pub struct Status {
     pub clients: Option<ClientsStatus>,
     /// The filter, once there is one.
     pub filter: Option<FilterStatus>,
+    /// Number of fingerprints of each shard. Empty if the filter is not in memory, or is not split
+    /// into shards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<u64>,
     /// The storage folder, once it is open.
     pub storage: Option<Storage>,
 }
@@ -105,6 +109,7 @@ impl Status {
             held: None,
             clients: None,
             filter: None,
+            shards: Vec::new(),
             storage: None,
         }
     }
@@ -139,6 +144,10 @@ pub struct Lists {
     /// Items on the over-limit list after the last commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_limit: Option<u64>,
+    /// Seconds since the daemon read the length of the source. It read those of the sink and of the
+    /// rejects at the same time or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_seconds: Option<u64>,
 }
 
 impl Lists {
@@ -197,6 +206,10 @@ pub struct FilterStatus {
     /// seen. `None` if the parameters of the filter are not known, as for an imported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_urls: Option<f64>,
+    /// Seconds until the filter holds `limit` fingerprints, if it grows as in the last one to two
+    /// minutes. `None` if it does not grow, or holds more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_seconds: Option<f64>,
     /// Generations of the fingerprints, if they expire (`filter.expire_after`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generations: Option<GenerationsStatus>,
@@ -256,6 +269,7 @@ impl FilterStatus {
             error_rate,
             frozen_error_rate: None,
             lost_urls,
+            full_seconds: None,
             generations: None,
             bytes,
             forgotten,
@@ -296,6 +310,7 @@ impl FilterStatus {
                 mean(one, its)
             }),
             lost_urls: self.lost_urls.zip(other.lost_urls).map(|(one, other)| one + other),
+            full_seconds: None,
             generations: match (self.generations, other.generations) {
                 (Some(own), Some(its)) => Some(own.and(&its)),
                 (own, its) => own.or(its),
@@ -359,6 +374,7 @@ mod tests {
             error_rate: 0.5,
             frozen_error_rate: None,
             lost_urls,
+            full_seconds: None,
             generations: None,
             bytes: 64,
             forgotten: 0,

@@ -99,6 +99,7 @@ impl Metrics {
             held,
             clients,
             filter,
+            shards: _,
             storage,
         } = status;
         self.phase(phase);
@@ -172,7 +173,7 @@ impl Metrics {
     }
 
     fn lists(&mut self, name: &'static str, help: &'static str, lists: &Lists) {
-        let Lists { source, processing, sink, rejected, over_limit } = *lists;
+        let Lists { source, processing, sink, rejected, over_limit, .. } = *lists;
         let lists = [
             ("source", source),
             ("processing", processing),

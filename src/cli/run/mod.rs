@@ -303,13 +303,14 @@ fn begin(
     let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
     let work = if config.source.kind == SourceKind::None {
-        let alone = Alone::new(works, parameters, limit, config.filter.when_full, board, stop);
+        let when_full = config.filter.when_full;
+        let alone = Alone::new(works, parameters.clone(), limit, when_full, board, stop);
         Work::Alone(Box::new(alone))
     } else {
-        let parts = parts(config, shared.as_ref(), args);
-        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, board, stop)))
+        let (parts, made_for) = (parts(config, shared.as_ref(), args), parameters.clone());
+        Work::Queue(Box::new(Pipeline::new(parts, works, made_for, limit, shared, board, stop)))
     };
-    let view = Daemon::new(config, work.watch(), filter);
+    let view = Daemon::new(config, &parameters, work.watch(), filter);
     Ok((work, view))
 }
 

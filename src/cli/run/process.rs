@@ -61,8 +61,7 @@ pub(super) async fn run(
     let view = Arc::new(Partitions::new(crawl, &partitions));
     let admin = AdminServer::start(Limits::default())?;
     if let Some(address) = &crawl.admin.listen {
-        let bound = admin.listen_at(address, &crawl.admin.hosts, view.clone())?;
-        info!("the admin endpoint is at http://{bound}/");
+        start::listen(&admin, address, crawl, view.clone())?;
     }
     let interval = if console.is_terminal() { Some(REDRAW) } else { crawl.log.progress };
     let progress = RefCell::new(Progress::new(console, crawl.source.kind, partitions.len()));

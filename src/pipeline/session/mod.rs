@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
         let given = protocol.given_back(reply)?;
         let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
         queue.claimed(Cursor { left: given.left, ..queue.cursor(0) });
-        board.now.status.lists.source = Some(given.source);
+        board.note_source(given.source);
         board.note(queue);
         if let Some(footprint) = filter.rest(head).await? {
             board.keep_footprint(footprint);

@@ -93,7 +93,7 @@ impl Session<'_> {
                 let waiting = protocol.length(reply.into_value()?)?;
                 let claimed = self.pipeline.queue.processing();
                 let source = protocol.source().unclaimed(waiting, claimed);
-                self.pipeline.board.now.status.lists.source = Some(source);
+                self.pipeline.board.note_source(source);
             }
             Pending::SinkLength => self.pressure.sink = protocol.length(reply.into_value()?)?,
             Pending::RejectedLength => {

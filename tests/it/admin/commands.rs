@@ -34,7 +34,7 @@ phase        waiting for Redis: lost the connection: \\u{1b}[2J gone
 redis        redis://ann:***@127.0.0.1:6379/0
 batch        17 (00000000000000ab)
 lease        held for 12 s unless it is renewed
-source                    21   items wait to be claimed
+source                    21   items wait to be claimed (as of 26 s ago)
 processing                22   items are claimed and not committed
 sink                      23   unseen items wait for crawlers
 rejects                   24   unreadable items wait for a decision
@@ -66,7 +66,9 @@ filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-
                           61   is the generation; the next one begins in 1m 30s
                                fingerprints by age: 25, 0, 3, 0, 0, 1; expired: 2; swept: 9
                           16   of these were forgotten and pass again
-                        0.50   URLs lost so far, by expectation";
+                        0.50   URLs lost so far, by expectation
+                    about 1h   until it holds 248, at the speed of the last minutes
+                           9   fingerprints in the fullest of 4 shards; the mean is 8";
     assert_eq!(lines, expected.lines().collect::<Vec<_>>());
 }
 

@@ -5,14 +5,17 @@ mod commands;
 mod hosts;
 mod limits;
 mod metrics;
+mod page;
 mod requests;
 mod sockets;
+mod watch;
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -38,6 +41,8 @@ struct Pretender {
     /// Status of a router, if the endpoint belongs to one.
     route: Mutex<Option<RouteStatus>>,
     check: Box<Check>,
+    /// Number of requests for the status.
+    asked: AtomicUsize,
 }
 
 /// Returns a way to a daemon that has ended.
@@ -47,6 +52,7 @@ fn no_rotations() -> Rotations {
 
 impl View for Pretender {
     fn status(&self) -> Statuses {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         match &*self.route.lock().unwrap() {
             Some(route) => Statuses::Route(Box::new(route.clone())),
             None => Statuses::One(Box::new(status(self.phase.lock().unwrap().clone()))),
@@ -116,12 +122,14 @@ fn status(phase: Phase) -> Status {
             sink: Some(23),
             rejected: Some(24),
             over_limit: Some(25),
+            age_seconds: Some(26),
         },
         list_limits: Lists { rejected: Some(1000), ..Lists::default() },
         waiting_seconds: Some(7.5),
         held: Some(HeldStatus { consumers: 2, requests: 32 }),
         clients: Some(ClientsStatus { open: 3, accepted: 33, refused: 1 }),
         filter: Some(filter_status()),
+        shards: vec![7, 9, 8, 7],
         storage: Some(Storage {
             dir: PathBuf::from("storage/demo"),
             fsync: "interval".to_owned(),
@@ -144,6 +152,7 @@ fn filter_status() -> FilterStatus {
         error_rate: 1e-6,
         frozen_error_rate: Some(2.5e-7),
         lost_urls: Some(0.5),
+        full_seconds: Some(3600.5),
         generations: Some(GenerationsStatus {
             number: 61,
             next_seconds: Some(89.5),
@@ -198,7 +207,8 @@ impl Endpoint {
     ) -> Self {
         let folder = TempDir::with_prefix("urlseen-admin-").unwrap();
         let phase = Mutex::new(Phase::Working);
-        let view = Arc::new(Pretender { phase, route: Mutex::default(), check: Box::new(check) });
+        let (route, check, asked) = (Mutex::default(), Box::new(check), AtomicUsize::default());
+        let view = Arc::new(Pretender { phase, route, check, asked });
         let server = AdminServer::start(limits).unwrap();
         let socket = server.listen_in(folder.path(), view.clone(), no_rotations()).unwrap();
         Self { socket_file: socket, server, view, folder }
@@ -224,7 +234,7 @@ impl Endpoint {
     /// Listens on loopback, and answers to requests for these host names.
     fn listen_for(&mut self, hosts: &[&str]) -> SocketAddr {
         let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
-        self.server.listen_at(&host_port("127.0.0.1:0"), &hosts, self.view.clone()).unwrap()
+        self.server.listen_at(&host_port("127.0.0.1:0"), &hosts, None, self.view.clone()).unwrap()
     }
 
     fn get(&self, path: &str) -> Answer {

@@ -47,15 +47,6 @@ fn the_status_in_json_has_every_field_of_the_status() {
 }
 
 #[test]
-fn the_index_names_every_path() {
-    let endpoint = Endpoint::new();
-    let index = endpoint.get("/").body;
-    for path in ["/healthz", "/readyz", "/status", "/metrics", "/check"] {
-        assert!(index.contains(&format!(" {path} ")), "{index}");
-    }
-}
-
-#[test]
 fn other_paths_and_methods_get_different_errors() {
     let endpoint = Endpoint::new();
     assert_eq!(endpoint.get("/statuses").status, 404);

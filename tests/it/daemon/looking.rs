@@ -132,6 +132,30 @@ fn a_standby_names_the_holder_of_the_lease() {
 }
 
 #[test]
+fn the_status_has_the_shards_and_the_limit_of_the_filter() {
+    for (kind, limit) in [("native", Some(1000)), ("two-choice", Some(5000)), ("exact", None)] {
+        let settings = ["filter.capacity=1000", "filter.grow_to=5000", "filter.error_rate=1e-3"];
+        let crawl = settings.iter().fold(Crawl::new(), |crawl, set| crawl.set(set));
+        let crawl = crawl.set(&format!("filter.kind={kind}"));
+        let daemon = crawl.start();
+        crawl.push(&urls(0, 600));
+        crawl.wait_until_idle();
+        let count = |status: &Value, fate| status["counts"][fate].as_u64().unwrap();
+        wait_until(SOON, "count", || {
+            let status = status(&crawl);
+            count(&status, "unseen") + count(&status, "seen") == 600
+        });
+        let status = status(&crawl);
+        let shards = status["shards"].as_array().unwrap();
+        let keys = shards.iter().map(|keys| keys.as_u64().unwrap());
+        assert_eq!(shards.len(), 256);
+        assert_eq!(keys.sum::<u64>(), count(&status, "unseen"), "{kind}");
+        assert_eq!(status["filter"]["limit"].as_u64(), limit, "{kind}");
+        stop(daemon);
+    }
+}
+
+#[test]
 fn metrics_are_served_at_the_configured_address() {
     let crawl = Crawl::new().set("admin.listen=127.0.0.1:0");
     let mut daemon = crawl.start();

@@ -101,6 +101,11 @@ impl Taker {
         self.layers.serve_password.take().map(Secret::new)
     }
 
+    /// Takes the token that requests at `admin.listen` must have.
+    pub(super) fn admin_token(&mut self) -> Option<Secret> {
+        self.layers.admin_token.take()
+    }
+
     /// Checks the combinations of values in `config`, which this taker returned. If the
     /// configuration exceeds a limit of this process, `machine` holds the key with the faulty value
     /// and the text of the problem. Returns the origins of the values.

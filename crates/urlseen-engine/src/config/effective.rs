@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value as Json;
 
-use super::layers::{Layers, PASSWORD, SERVE_PASSWORD};
+use super::layers::{ADMIN_TOKEN, Layers, PASSWORD, SERVE_PASSWORD};
 use super::problem::ValueOrigin;
 use super::{Config, Problems, Sources};
 
@@ -56,6 +56,7 @@ impl Effective {
         let variable = |name: &str| ValueOrigin::Environment(name.to_owned());
         let password = layers.password.as_ref().map(|_| variable(PASSWORD));
         let serve_password = layers.serve_password.as_ref().map(|_| variable(SERVE_PASSWORD));
+        let admin_token = layers.admin_token.as_ref().map(|_| variable(ADMIN_TOKEN));
         let (config, mut origins) = Config::checked(layers, |_| None)?;
         let mut origin = |key| origins.remove(key).unwrap_or(ValueOrigin::Default);
         let values = config.values().into_iter();
@@ -65,7 +66,8 @@ impl Effective {
             let url = values.iter().find(|it| it.key == "redis.url");
             password.or(url.map(|it| it.origin.clone()))
         });
-        let passwords = [("redis", password), ("serve", serve_password)].into_iter();
+        let passwords =
+            [("redis", password), ("serve", serve_password), ("admin", admin_token)].into_iter();
         let passwords = passwords.filter_map(|(server, origin)| Some((server, origin?))).collect();
         Ok(Self { values, rules, passwords })
     }

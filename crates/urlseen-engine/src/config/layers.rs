@@ -7,6 +7,7 @@ use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::rule_kinds::KINDS;
 use super::rules::FoundRules;
+use super::secret::Secret;
 use super::sections::{KEYS, SECTIONS};
 use super::unknown::{unknown_key, unknown_section, unknown_variable};
 use super::{DEFAULT_FILE, Sources};
@@ -24,6 +25,8 @@ pub(super) const PREFIX: &str = "URLSEEN_";
 pub(super) const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
 /// Variable for the password that clients of `serve` must give.
 pub(super) const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
+/// Variable for the token that requests at `admin.listen` must have.
+pub(super) const ADMIN_TOKEN: &str = "URLSEEN_ADMIN_TOKEN";
 /// Maximum size of the file in bytes. A longer file is refused.
 const LONGEST_FILE: u64 = 1 << 20;
 
@@ -42,6 +45,8 @@ pub(super) struct Layers {
     pub(super) password: Option<String>,
     /// Value of [`SERVE_PASSWORD`]. This value must never appear in a message.
     pub(super) serve_password: Option<String>,
+    /// Value of [`ADMIN_TOKEN`]. This value must never appear in a message.
+    pub(super) admin_token: Option<Secret>,
     /// Rules of each kind, from the tables of the file.
     pub(super) rules: FoundRules,
     /// The same rules in the order of the file, as the file has them.
@@ -201,11 +206,24 @@ impl Layers {
                 self.password = Some(value).filter(|value| !value.is_empty());
             } else if name == SERVE_PASSWORD {
                 self.serve_password = Some(value).filter(|value| !value.is_empty());
+            } else if name == ADMIN_TOKEN {
+                self.add_admin_token(value, origin);
             } else if let Some(key) = KEYS.iter().find(|key| variable(key) == name) {
                 self.add(key, Raw::Text(value), origin);
             } else {
                 self.refuse(origin, unknown_variable(&name));
             }
+        }
+    }
+
+    /// Takes the token of the environment, unless it is empty.
+    fn add_admin_token(&mut self, value: String, origin: ValueOrigin) {
+        if value.is_empty() {
+            return;
+        }
+        match Secret::token(value) {
+            Ok(token) => self.admin_token = Some(token),
+            Err(fault) => self.refuse(origin, fault),
         }
     }
 

@@ -5,6 +5,9 @@ use std::fmt;
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
+/// Minimum length of a token, in characters.
+const SHORTEST_TOKEN: usize = 16;
+
 /// Password that no message shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -12,6 +15,21 @@ pub struct Secret(String);
 impl Secret {
     pub(super) fn new(text: String) -> Self {
         Self(text)
+    }
+
+    /// Makes a token that a request can have in a header.
+    ///
+    /// # Errors
+    /// The text is so short that it can be guessed, or a header cannot have it. The error does not
+    /// show the text.
+    pub(super) fn token(text: String) -> Result<Self, String> {
+        if text.len() >= SHORTEST_TOKEN && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Ok(Self(text));
+        }
+        Err(format!(
+            "is not a valid token; allowed: {SHORTEST_TOKEN} or more ASCII characters without \
+             spaces, such as the output of: openssl rand -hex 16"
+        ))
     }
 
     /// Returns the text of the password, for a server that requires the password.

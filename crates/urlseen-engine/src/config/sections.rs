@@ -75,6 +75,8 @@ macro_rules! sections {
             $( $(#[doc = $doc])+ pub $section: $Section, )+
             /// Password that clients of `serve` must give. It comes only from the environment.
             pub serve_password: Option<Secret>,
+            /// Token that requests at `admin.listen` must have. It comes only from the environment.
+            pub admin_token: Option<Secret>,
             /// Rules by which different URLs are the same.
             pub same: SameRules,
             /// Rules that let items pass unchecked. The rules live as long as the process, because
@@ -98,6 +100,7 @@ macro_rules! sections {
                 Self {
                     $( $section: $Section::take(taker), )+
                     serve_password: taker.serve_password(),
+                    admin_token: taker.admin_token(),
                     same: SameRules::new(same).expect("each rule was checked"),
                     pass: pass.leak(),
                     drop: drop.leak(),

@@ -51,6 +51,11 @@ impl Handle {
         Some(verdicts)
     }
 
+    /// Returns the gauges of the filter.
+    pub fn gauges(&self) -> &Gauges {
+        &self.gauges
+    }
+
     /// Returns the counts of limits, of all committed batches.
     pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)

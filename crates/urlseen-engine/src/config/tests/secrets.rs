@@ -135,3 +135,19 @@ password = "hunter2"
         assert!(!shown.contains("hunter2"), "{shown}");
     }
 }
+
+#[test]
+fn a_token_must_be_long_and_fit_into_a_header() {
+    let token = |text| load("", &[("URLSEEN_ADMIN_TOKEN", text)], &[]);
+    let config = token("0123456789abcdef").unwrap();
+    assert!(config.admin_token.as_ref().unwrap().is(b"0123456789abcdef"));
+    assert!(!format!("{config:?}").contains("0123456789"));
+    assert_eq!(token("").unwrap().admin_token, None);
+    for text in ["0123456789abcde", "0123456789 abcdef", "0123456789abcdef\u{fc}"] {
+        assert_eq!(
+            refused("", &[("URLSEEN_ADMIN_TOKEN", text)], &[]),
+            ["environment URLSEEN_ADMIN_TOKEN: is not a valid token; allowed: 16 or more ASCII \
+              characters without spaces, such as the output of: openssl rand -hex 16"]
+        );
+    }
+}

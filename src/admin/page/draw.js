@@ -1,0 +1,50 @@
+// Drawings: lines of rates over time, and the strip of the shards.
+
+import { attribute, element, svg } from "./dom.js";
+import { COVERED } from "./history.js";
+
+const WIDTH = 300;
+const HEIGHT = 28;
+const COLUMNS = 64;
+
+/** Makes an empty drawing for a line. The numbers beside it say the same, so it has no name. */
+export function line() {
+  const drawing = svg("svg");
+  drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+  drawing.setAttribute("preserveAspectRatio", "none");
+  drawing.setAttribute("aria-hidden", "true");
+  const area = drawing.appendChild(svg("path"));
+  area.setAttribute("class", "area");
+  drawing.appendChild(svg("path"));
+  return drawing;
+}
+
+/** Draws the rates of the last minutes before `end`, from 0 up to `peak`. */
+export function drawLine(drawing, series, end, peak) {
+  const x = (time) => (WIDTH * (1 - (end - time) / COVERED)).toFixed(1);
+  const y = (rate) => (HEIGHT - 1 - ((HEIGHT - 3) * Math.max(rate, 0)) / (peak || 1)).toFixed(1);
+  const points = series.map(({ time, rate }) => `${x(time)} ${y(rate)}`);
+  const path = points.length > 1 ? `M${points.join("L")}` : "";
+  const [area, stroke] = drawing.children;
+  const [first, last] = [series[0], series.at(-1)];
+  const close = path && `L${x(last.time)} ${HEIGHT}L${x(first.time)} ${HEIGHT}Z`;
+  attribute(area, "d", path + close);
+  attribute(stroke, "d", path);
+}
+
+/** Draws a field for each shard, the stronger the more fingerprints the shard has. */
+export function drawShards(shards, mean) {
+  const strip = element("strip");
+  while (strip.childElementCount < shards.length) {
+    const index = strip.childElementCount;
+    const field = strip.appendChild(svg("rect"));
+    field.setAttribute("x", (index % COLUMNS) + 0.06);
+    field.setAttribute("y", Math.floor(index / COLUMNS) + 0.04);
+    field.setAttribute("width", 0.88);
+    field.setAttribute("height", 0.92);
+  }
+  shards.forEach((keys, index) => {
+    const strength = Math.min(Math.max((0.5 * keys) / (mean || 1), 0.08), 1);
+    attribute(strip.children[index], "opacity", strength.toFixed(2));
+  });
+}

@@ -1,0 +1,48 @@
+// Phases of the daemon in words.
+
+const WORDS = {
+  starting: "starting",
+  "waiting-for-folder": "waiting for the storage folder",
+  "waiting-for-lease": "waiting for the lease",
+  recovering: "recovering the filter to the last commit",
+  working: "working",
+  backpressure: "commits wait",
+  "redis-away": "waiting for Redis",
+  "disk-away": "waiting for the disk",
+  stopping: "stopping",
+  failed: "failed",
+};
+
+const BACKPRESSURE = {
+  sink: "the sink has reached sink.max_len",
+  rejects: "the rejects list has reached rejects.max_len",
+  replicas: "too few replicas have the last commits",
+};
+
+/** Describes a phase. */
+export function phase({ name, by, holder, trouble, reason }) {
+  const words = WORDS[name] ?? name;
+  if (holder) return `${words}, which ${holder} holds`;
+  const why = BACKPRESSURE[by] ?? trouble ?? reason;
+  return why ? `${words}: ${why}` : words;
+}
+
+/** Describes the phases of all partitions together. */
+export function phases(statuses) {
+  const texts = statuses.map((it) => phase(it.phase));
+  if (new Set(texts).size === 1) return texts[0];
+  const numbers = new Map();
+  for (const { phase: it } of statuses) {
+    const words = WORDS[it.name] ?? it.name;
+    numbers.set(words, (numbers.get(words) ?? 0) + 1);
+  }
+  const parts = [...numbers].map(([words, number]) => `${number} ${words}`);
+  return `${statuses.length} partitions: ${parts.join(", ")}`;
+}
+
+/** Tells if phases are good, bad, or pass by themselves. */
+export function mood(statuses) {
+  const names = statuses.map((it) => it.phase.name);
+  if (names.includes("failed")) return "bad";
+  return names.every((name) => name === "working") ? "good" : "wait";
+}
