@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
@@ -104,7 +105,17 @@ impl AdminClient {
         self.ask(self.http.post("http://daemon/raise").json(raise)).await
     }
 
+    /// Asks whether the daemon is healthy, as `GET /healthz` defines it.
+    pub(crate) async fn health(&self) -> Result<(), ClientError> {
+        self.send(self.http.get("http://daemon/healthz")).await.map(drop)
+    }
+
     async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        serde_json::from_slice(&self.send(request).await?).map_err(ClientError::Nonsense)
+    }
+
+    /// Sends a request, and returns the body of the answer.
+    async fn send(&self, request: RequestBuilder) -> Result<Bytes, ClientError> {
         let failed = |error| of_http(&self.folder, &error);
         let response: Response = request.send().await.map_err(failed)?;
         let is_success = response.status().is_success();
@@ -113,7 +124,7 @@ impl AdminClient {
             let reason = String::from_utf8_lossy(&body).trim_end().to_owned();
             return Err(ClientError::Refused { reason });
         }
-        serde_json::from_slice(&body).map_err(ClientError::Nonsense)
+        Ok(body)
     }
 }
 

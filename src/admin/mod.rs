@@ -82,6 +82,13 @@ impl Statuses {
         }
     }
 
+    /// Describes the first phase that is not good, with its partition; `None` if all are good.
+    pub(crate) fn first_bad(&self, is_good: impl Fn(&Phase) -> bool) -> Option<String> {
+        let (partition, phase) = self.phases().into_iter().find(|(_, phase)| !is_good(phase))?;
+        let partition = partition.map(|number| format!("partition {number}: "));
+        Some(format!("{}{phase}", partition.unwrap_or_default()))
+    }
+
     /// Returns the phase of the process or of each partition, with the number of the partition.
     pub(crate) fn phases(&self) -> Vec<(Option<u16>, &Phase)> {
         match self {

@@ -61,7 +61,7 @@ pub(super) fn router(view: Arc<dyn View>, limits: Limits, access: Access) -> Rou
 }
 
 async fn healthz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
-    ok_or_phase(&desk.view.status(), |phase| !phase.has_failed())
+    ok_or_phase(&desk.view.status(), Phase::is_alive)
 }
 
 async fn readyz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
@@ -73,10 +73,8 @@ fn ok_or_phase(
     statuses: &Statuses,
     is_good: impl Fn(&Phase) -> bool,
 ) -> Result<&'static str, Refusal> {
-    let bad = statuses.phases().into_iter().find(|(_, phase)| !is_good(phase));
-    let Some((partition, phase)) = bad else { return Ok("ok\n") };
-    let partition = partition.map(|number| format!("partition {number}: ")).unwrap_or_default();
-    Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, format!("{partition}{phase}")))
+    let bad = statuses.first_bad(is_good);
+    bad.map_or(Ok("ok\n"), |reason| Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, reason)))
 }
 
 async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal> {

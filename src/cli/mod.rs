@@ -3,6 +3,7 @@
 mod bar;
 mod check;
 mod compare;
+mod completions;
 mod config;
 mod confirm;
 mod context;
@@ -14,6 +15,7 @@ mod forget;
 mod held;
 mod import;
 mod limits;
+mod man_pages;
 mod migrate;
 mod moving;
 mod new_folder;
@@ -135,6 +137,9 @@ enum CliCommand {
     Limits(limits::LimitsArgs),
     Forget(forget::ForgetArgs),
     Held(held::HeldArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    ManPages(man_pages::ManPagesArgs),
 }
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the
@@ -163,6 +168,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Limits(args) => limits::run(&args),
         CliCommand::Forget(args) => forget::run(&args),
         CliCommand::Held(args) => held::run(&args),
+        CliCommand::Completions(args) => completions::run(&args),
+        CliCommand::ManPages(args) => man_pages::run(&args),
     };
     result.map_or_else(|error| report(&error), Outcome::status)
 }

@@ -100,7 +100,7 @@ pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
 async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteStatus>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
     let publish = async || table::publish(config).await.map_err(RunError::from);
-    if start::until(&mut stop, publish).await?.is_none() {
+    if start::until(&mut stop, |_| {}, publish).await?.is_none() {
         return Ok(None);
     }
     let list = args.list.as_ref().unwrap_or(&config.source.key);

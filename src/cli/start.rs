@@ -10,6 +10,7 @@ use crate::admin::{AdminServer, StartError, View};
 use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use crate::pipeline::RunError;
+use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use anyhow::Context;
 use indicatif::BinaryBytes;
@@ -74,19 +75,21 @@ pub(super) fn shared_engine(
 }
 
 /// Opens the filter in Redis, or creates it. Retries while Redis is unavailable. Returns `None` if
-/// the process was told to stop before Redis answered.
+/// the process was told to stop before Redis answered. Passes the phase of a wait to `enter`.
 pub(super) async fn shared(
     config: &Config,
     wanted: &Wanted,
     stop: &mut Stop,
+    enter: impl Fn(Phase),
 ) -> anyhow::Result<Option<Opened>> {
-    until(stop, || open(config, wanted)).await
+    until(stop, enter, || open(config, wanted)).await
 }
 
-/// Attempts a step of the start until it succeeds. Retries while Redis is unavailable. Returns
-/// `None` if the process was told to stop before that.
+/// Attempts a step of the start until it succeeds. Retries while Redis is unavailable, and passes
+/// this phase to `enter`. Returns `None` if the process was told to stop before that.
 pub(super) async fn until<T>(
     stop: &mut Stop,
+    enter: impl Fn(Phase),
     attempt: impl AsyncFn() -> Result<T, RunError>,
 ) -> anyhow::Result<Option<T>> {
     let mut backoff = Backoff::default();
@@ -99,6 +102,7 @@ pub(super) async fn until<T>(
         };
         let wait = backoff.next_wait(urlseen_core::filter::id::random());
         warn!("{failure}. Trying again in {} ms", wait.as_millis());
+        enter(Phase::RedisAway { trouble: failure.to_string() });
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
             () = tokio::time::sleep(wait) => {}
@@ -274,8 +278,12 @@ pub(super) fn refuse_earlier_folder(config: &Config) -> anyhow::Result<()> {
 }
 
 /// Waits for the lock of a storage folder, and opens the folder. Returns `None` if the process was
-/// told to stop before it got the lock.
-pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder>, OpenError> {
+/// told to stop before it got the lock. Passes the phase of the wait to `enter`.
+pub(super) async fn standby(
+    dir: &Path,
+    stop: &mut Stop,
+    enter: impl Fn(Phase),
+) -> Result<Option<Folder>, OpenError> {
     /// Pause between two attempts to take the lock.
     const POLL: Duration = Duration::from_millis(200);
     let mut told = None;
@@ -288,6 +296,7 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
             let by =
                 holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
             info!("standing by: waiting for the lock of {}, which {by} holds", dir.display());
+            enter(Phase::WaitingForFolder { holder: by });
             told = Some(holder);
         }
         tokio::select! {

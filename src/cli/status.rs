@@ -12,6 +12,7 @@ use crate::admin::{
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 use urlseen_analysis::lost_text;
+use urlseen_engine::config::Config;
 
 use super::Outcome;
 use super::context::runtime;
@@ -47,12 +48,19 @@ pub(super) struct StatusArgs {
     /// Draw the state again once a second, with the speed of the crawl, until Ctrl-C
     #[arg(long, conflicts_with_all = ["json", "samples"])]
     watch: bool,
+    /// Print nothing, and end with status 3 if no daemon is running or if it has failed. Health
+    /// checks of containers use this
+    #[arg(long, conflicts_with_all = ["json", "samples", "watch"])]
+    health: bool,
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     let mut all = args.folder.locate_all()?;
     if args.watch {
         return watch::watch(all);
+    }
+    if args.health {
+        return health(all);
     }
     if all.len() > 1 && args.samples {
         let reason = "--samples shows the items of one partition: name it with --partition";
@@ -88,6 +96,20 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
         print(&status, None, SystemTime::now(), &mut out)?;
         samples.iter().try_for_each(|sample| writeln!(out, "{}", tap::line(sample)))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Checks that a healthy daemon runs all partitions.
+fn health(all: Vec<(Config, Place)>) -> anyhow::Result<Outcome> {
+    let runtime = runtime()?;
+    for (_, place) in all {
+        let Place::Folder(folder) = place else {
+            let reason = "the filter is in Redis, so the daemon has no socket for --health: set \
+                          admin.listen, and ask for /healthz there";
+            return Err(start::usage(reason));
+        };
+        runtime.block_on(async { AdminClient::new(&folder)?.health().await })?;
     }
     Ok(Outcome::Done)
 }

@@ -73,6 +73,22 @@ impl Partitions {
         Self { items, count, views: Mutex::new(views) }
     }
 
+    /// Notes the phase of a partition that is being prepared.
+    pub(super) fn enter(&self, partition: Partition, phase: Phase) {
+        if let Some(PartitionView::Prepared(status)) = self.views().get_mut(&partition) {
+            status.phase = phase;
+        }
+    }
+
+    /// Notes the phase of all partitions, before any of them runs.
+    pub(super) fn enter_all(&self, phase: &Phase) {
+        for view in self.views().values_mut() {
+            if let PartitionView::Prepared(status) = view {
+                status.phase = phase.clone();
+            }
+        }
+    }
+
     /// Notes that a partition runs.
     pub(super) fn run(&self, partition: Partition, daemon: Arc<Daemon>) {
         self.views().insert(partition, PartitionView::Running(daemon));
@@ -80,9 +96,7 @@ impl Partitions {
 
     /// Notes that a partition has failed. A partition that ran has published the reason.
     pub(super) fn fail(&self, partition: Partition, reason: String) {
-        if let Some(PartitionView::Prepared(status)) = self.views().get_mut(&partition) {
-            status.phase = Phase::Failed { reason };
-        }
+        self.enter(partition, Phase::Failed { reason });
     }
 
     fn views(&self) -> MutexGuard<'_, BTreeMap<Partition, PartitionView>> {

@@ -97,9 +97,9 @@ impl Phase {
         matches!(self, Self::Working | Self::Backpressure { .. })
     }
 
-    /// Returns true if the daemon has failed.
-    pub(crate) fn has_failed(&self) -> bool {
-        matches!(self, Self::Failed { .. })
+    /// Returns true if the daemon has not failed: it works, or waits for something.
+    pub(crate) fn is_alive(&self) -> bool {
+        !matches!(self, Self::Failed { .. })
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
         }
         let ready = all.iter().filter(|phase| phase.is_ready()).map(Phase::name);
         assert_eq!(ready.collect::<Vec<_>>(), ["working", "backpressure"]);
-        let failed = all.iter().filter(|phase| phase.has_failed()).map(Phase::name);
-        assert_eq!(failed.collect::<Vec<_>>(), ["failed"]);
+        let dead = all.iter().filter(|phase| !phase.is_alive()).map(Phase::name);
+        assert_eq!(dead.collect::<Vec<_>>(), ["failed"]);
     }
 }

@@ -18,6 +18,7 @@ mod imports;
 mod layouts;
 mod library;
 mod links;
+mod manual;
 mod pages;
 mod partitions;
 mod pickles;

@@ -4,6 +4,7 @@ mod descriptors;
 mod partition;
 mod process;
 mod rotation;
+mod service_manager;
 mod slot;
 mod summary;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use crate::admin::ByRule;
 use crate::admin::telemetry::Console;
 use crate::crawl::protocol::Protocol;
+use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{
     Alone, Board, Ending, Parts, Pipeline, Report, Rest, RunError, Shared, Watch,
@@ -257,13 +259,18 @@ enum Place {
 }
 
 /// Locks the storage folder, or finds the filter in Redis. Returns `None` if the process was told
-/// to stop during standby.
-async fn open(args: &RunArgs, config: &Config, stop: &mut Stop) -> anyhow::Result<Option<Place>> {
+/// to stop during standby. Passes the phase of a wait to `enter`.
+async fn open(
+    args: &RunArgs,
+    config: &Config,
+    stop: &mut Stop,
+    enter: impl Fn(Phase),
+) -> anyhow::Result<Option<Place>> {
     match config.filter.place {
         FilterPlace::Local => {
             start::refuse_earlier_folder(config)?;
             let folder = if args.standby {
-                start::standby(&config.storage.dir, stop).await?
+                start::standby(&config.storage.dir, stop, enter).await?
             } else {
                 Some(Folder::open(&config.storage.dir)?)
             };
@@ -271,7 +278,7 @@ async fn open(args: &RunArgs, config: &Config, stop: &mut Stop) -> anyhow::Resul
         }
         FilterPlace::Redis => {
             let wanted = config.redis_filter()?;
-            let opened = start::shared(config, &wanted, stop).await?;
+            let opened = start::shared(config, &wanted, stop, enter).await?;
             Ok(opened.map(|opened| Place::Redis(Box::new((wanted, opened)))))
         }
     }

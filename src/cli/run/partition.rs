@@ -23,7 +23,8 @@ impl Process<'_> {
         index: usize,
         config: &Config,
     ) -> anyhow::Result<Option<Ended>> {
-        let Some(mut place) = open(self.args, config, &mut self.stop.clone()).await? else {
+        let enter = |phase| self.view.enter(config.partition, phase);
+        let Some(mut place) = open(self.args, config, &mut self.stop.clone(), enter).await? else {
             return Ok(None);
         };
         let (mut config, mut board) = (config.clone(), Board::new(config));

@@ -12,12 +12,13 @@ use urlseen_engine::config::{Config, SourceKind};
 use urlseen_engine::engine::Threads;
 
 use super::summary::RunProgress;
-use super::{Ended, RunArgs};
+use super::{Ended, RunArgs, service_manager};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, Limits};
 use crate::cli::start;
 use crate::cli::view::Partitions;
 use crate::crawl::protocol::table;
+use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::{self, Stop};
 use crate::pipeline::{Ending, Report, RunError};
 
@@ -53,15 +54,19 @@ pub(super) async fn run(
 ) -> anyhow::Result<Option<Ended>> {
     let mut stop = shutdown::listen()
         .map_err(|error| anyhow::Error::new(error).context("cannot listen for signals"))?;
-    if crawl.partitions.count.get() > 1
-        && start::until(&mut stop, || publish(crawl)).await?.is_none()
-    {
-        return Ok(None);
-    }
     let view = Arc::new(Partitions::new(crawl, &partitions));
     let admin = AdminServer::start(Limits::default())?;
     if let Some(address) = &crawl.admin.listen {
         start::listen(&admin, address, crawl, view.clone())?;
+    }
+    // The task ends with the runtime, when the process ends.
+    tokio::spawn(service_manager::inform(view.clone(), stop.clone()));
+    if crawl.partitions.count.get() > 1 {
+        let enter = |phase| view.enter_all(&phase);
+        if start::until(&mut stop, enter, || publish(crawl)).await?.is_none() {
+            return Ok(None);
+        }
+        view.enter_all(&Phase::Starting);
     }
     let interval = if console.is_terminal() { Some(REDRAW) } else { crawl.log.progress };
     let progress = RefCell::new(Progress::new(console, crawl.source.kind, partitions.len()));

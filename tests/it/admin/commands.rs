@@ -123,6 +123,28 @@ fn a_missing_daemon_is_reported() {
     assert!(output.text().contains("the folder is new"), "{output:?}");
 }
 
+#[test]
+fn the_exit_status_of_health_is_0_while_the_daemon_has_not_failed() {
+    let endpoint = Endpoint::new();
+    let health = || run("status", &endpoint).arg("--health").output();
+    for phase in [Phase::Working, Phase::RedisAway { trouble: String::new() }] {
+        endpoint.set(phase);
+        let output = health();
+        assert_eq!((output.code(), output.text(), &*output.stderr), (Some(0), "", ""));
+    }
+    endpoint.set(Phase::Failed { reason: "no room".to_owned() });
+    let output = health();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("the daemon answered: failed: no room"), "{output:?}");
+    let folder = TempDir::new().unwrap();
+    let output = urlseen(["status", "--health", "--storage"]).arg(folder.path()).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("no daemon is running"), "{output:?}");
+    let output = urlseen(["status", "--health", "--set", "filter.place=redis"]).output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    assert!(output.stderr.contains("set admin.listen"), "{output:?}");
+}
+
 fn checked(output: &Output) -> (Option<i32>, Vec<&str>) {
     (output.code(), output.text().lines().collect())
 }

@@ -1,5 +1,6 @@
 //! The daemon, `urlseen run`, with real Redis servers.
 
+mod backup;
 mod bounds;
 mod converting;
 mod descriptors;
@@ -28,6 +29,7 @@ mod replicas;
 mod rotation;
 mod same;
 mod saves;
+mod service_manager;
 mod shared;
 mod shared_refusals;
 mod signals;
