@@ -1,7 +1,7 @@
 //! Connection of a session, and the requests that wait for replies on it.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use redis::{Cmd, Value};
 
@@ -26,8 +26,8 @@ pub(super) struct Line {
 pub(super) struct Answered {
     pub(super) pending: Pending,
     pub(super) reply: Reply,
-    /// Time from sending the request to its reply.
-    pub(super) took: Duration,
+    /// Time at which the request was sent.
+    pub(super) sent: Instant,
 }
 
 impl Line {
@@ -79,7 +79,7 @@ impl Line {
             let reply = self.link.receive().await?;
             // The server sends no reply without a request.
             if let Some((pending, sent)) = self.pending.pop_front() {
-                return Ok(Answered { pending, reply, took: sent.elapsed() });
+                return Ok(Answered { pending, reply, sent });
             }
         }
     }
@@ -101,6 +101,8 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use urlseen_core::storage::Moment;
 

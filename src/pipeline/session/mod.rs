@@ -200,10 +200,10 @@ impl<'a> Session<'a> {
                 event = pipeline.filter.works.next(true) => pipeline.take(event?),
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 infos = saves::answered(saves) => self.note_saves(infos),
-                found = intake.wake() => if let Some(found) = found? {
-                    if !intake.woken(&pipeline.parts.protocol, &found.into_value()?) {
-                        pipeline.arrivals.was_empty(std::time::Instant::now());
-                    }
+                found = intake.wake() => if let Some(found) = found?
+                    && !intake.woken(&pipeline.parts.protocol, &found.into_value()?)
+                {
+                    pipeline.arrivals.was_empty(std::time::Instant::now());
                 },
                 () = sleep_until(control.unwrap_or(self.lease.until)), if control.is_some() => {
                     self.control = None;

@@ -1,6 +1,6 @@
 //! Requests of a session on its connection, and the effects of their replies.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::line::Answered;
 use super::{RunError, Session};
@@ -63,14 +63,14 @@ impl Pending {
 impl Session<'_> {
     /// Processes the reply to a request.
     pub(super) fn take_note(&mut self, answered: Answered) -> Result<(), RunError> {
-        let Answered { pending, reply, took } = answered;
-        self.note_time(&pending, took);
+        let Answered { pending, reply, sent } = answered;
+        self.note_time(&pending, sent.elapsed());
         let protocol = &self.pipeline.parts.protocol;
         match pending {
             Pending::Claim => {
                 let (cursor, lost) = protocol.claimed(reply.into_value()?)?;
                 if protocol.claims_all(cursor.left) {
-                    self.pipeline.arrivals.claimed(Instant::now() - took);
+                    self.pipeline.arrivals.claimed(sent);
                 }
                 self.pipeline.note_lost(lost);
                 self.intake.claimed(cursor);
