@@ -26,7 +26,7 @@ use crate::pipeline::{Ending, Report, RunError};
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// Time between two progress lines in the log while nothing happens.
-const IDLE: Duration = Duration::from_secs(3600);
+const IDLE: Duration = Duration::from_hours(1);
 
 /// Everything that the partitions of a process share.
 pub(super) struct Process<'a> {
