@@ -39,11 +39,17 @@ export function drawOverview({ counts, lists, filter }, history) {
   drawFill(filter);
 }
 
-function drawWaiting({ source, age_seconds: age }, rate) {
+/** Returns the length of the source; null before the daemon has read it for the first time. */
+const waiting = ({ source, age_seconds: age }) => (age == null ? null : source);
+
+function drawWaiting(lists, rate) {
+  const [source, age] = [waiting(lists), lists.age_seconds];
   text("waiting", format.count(source));
   const lag = rate > 0 && source > 0 ? `about ${format.span(source / rate)} at this rate` : "";
   const old = age >= STALE ? `as of ${age} s ago` : "";
-  text("waiting-note", [lag, old].filter(Boolean).join(", ") || (source === 0 ? "no lag" : ""));
+  const none = source === 0 ? "no lag" : "";
+  const unread = lists.source != null && source == null ? "not read yet" : none;
+  text("waiting-note", [lag, old].filter(Boolean).join(", ") || unread);
 }
 
 function drawFill(filter) {
@@ -98,7 +104,7 @@ export function drawLists({ lists }, history) {
   rows("list-rows", known.map(([name, words, what]) => [
     words,
     { text: what, kind: "wide quiet" },
-    number(format.count(lists[name])),
+    number(format.count(name === "source" ? waiting(lists) : lists[name])),
     number(format.change(history.rate(`list ${name}`)), "quiet"),
   ]));
   const age = lists.age_seconds;
