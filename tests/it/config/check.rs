@@ -35,6 +35,7 @@ fn a_good_crawl_passes_and_nothing_changes() {
         assert!(output.text().contains(row), "no {row:?} in {}", output.text());
     }
     assert_eq!(crawl.dump(), before);
+    assert_eq!(crawl.server.cli(&["exists", "urlseen:{demo:discovered}:lease"]), "0");
     assert!(!crawl.storage_dir().exists());
 
     crawl.drain();

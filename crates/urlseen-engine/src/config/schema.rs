@@ -67,7 +67,7 @@ fn object(text: &str, properties: Map<String, Json>) -> Json {
     json!({
         "description": text,
         "type": "object",
-        "properties": properties,
+        "properties": Json::Object(properties),
         "additionalProperties": false,
     })
 }

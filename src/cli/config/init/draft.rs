@@ -52,12 +52,11 @@ impl Draft {
             draft.line("\n[redis]");
             draft.line(&format!("url = {}", text(&url.without_password().to_string())));
         }
-        match filters.first() {
-            Some(filter) => draft.filter(filter)?,
-            None => {
-                let reason = "no filter was found, so the filter begins empty";
-                draft.reasons.push(reason.to_owned());
-            }
+        if let Some(filter) = filters.first() {
+            draft.filter(filter)?;
+        } else {
+            let reason = "no filter was found, so the filter begins empty";
+            draft.reasons.push(reason.to_owned());
         }
         let queue =
             keys.iter().find(|key| matches!(key.used_as, Use::SortedQueue | Use::ListQueue));

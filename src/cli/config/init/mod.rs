@@ -39,7 +39,7 @@ Examples:
   urlseen config init
   urlseen config init --redis redis://redis.example --crawl news --output news.toml")]
 pub(super) struct ConfigInitArgs {
-    /// The Redis to look at. Default: URLSEEN_REDIS__URL, or redis://127.0.0.1:6379
+    /// The Redis to look at. Default: the one in `URLSEEN_REDIS__URL`, or the one of this machine
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
     /// The crawl to write the file for. Default: the only crawl that Redis has

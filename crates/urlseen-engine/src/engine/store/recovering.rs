@@ -77,12 +77,10 @@ impl Store {
     ) -> Result<Recovery, MismatchError> {
         self.check_fit(theirs, filter)?;
         let Some(ours) = self.filter() else { return self.begin(theirs) };
+        let folder = &self.kept.folder;
         let target = match theirs {
             Some(theirs) => theirs,
-            None => {
-                let folder = &self.kept.folder;
-                start(folder.dir(), &folder.look()?, self.emit_again)?
-            }
+            None => start(folder.dir(), &folder.look()?, self.emit_again)?,
         };
         if self.at == Some(target) {
             return Ok(Recovery { head: target, filter: ours, how: How::Stayed });
