@@ -170,7 +170,7 @@ fn metrics_are_served_at_the_configured_address() {
     crawl.push(&urls(0, 30));
     crawl.wait_until_idle();
     wait_until(SOON, "count", || {
-        get("metrics").contains("urlseen_items_total{fate=\"unseen\"} 30")
+        get("metrics").contains("urlseen_items_total{fate=\"unseen\",crawl=\"demo\"} 30")
     });
     assert_eq!(get("healthz").trim(), "ok");
     stop(daemon);

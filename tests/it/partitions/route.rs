@@ -170,7 +170,8 @@ fn a_router_with_a_new_connection_also_waits_for_replicas() {
     let wait_for_lag = || {
         wait_until(SOON, "partitions that wait for the replica", || {
             (0..4).all(|number| {
-                get(&admin, "/metrics").contains(&format!("route_up{{partition=\"{number}\"}} 0"))
+                let labels = format!("crawl=\"demo\",partition=\"{number}\"");
+                get(&admin, "/metrics").contains(&format!("route_up{{{labels}}} 0"))
             })
         });
     };
@@ -299,7 +300,8 @@ fn a_dead_partition_is_named_and_the_others_go_on_until_the_bound() {
     assert!(!dead.is_empty());
     for &number in &dead {
         let metric = "urlseen_route_waiting_items";
-        let waiting = format!("{metric}{{partition=\"{number}\"}} {}", here(number));
+        let labels = format!("crawl=\"demo\",partition=\"{number}\"");
+        let waiting = format!("{metric}{{{labels}}} {}", here(number));
         assert!(metrics.contains(&waiting), "{metrics}");
     }
     nodes[2].server.resume();
