@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use urlseen_engine::item::RejectReason;
 use urlseen_engine::item::batch::{Batch, Ready};
@@ -12,10 +13,17 @@ use urlseen_engine::item::batch::{Batch, Ready};
 pub struct ByReason(BTreeMap<RejectReason, u64>);
 
 impl ByReason {
-    /// Adds the rejects of a committed batch.
+    /// Adds the rejects of a committed batch. Logs a warning about the first one for each reason.
     pub(super) fn add(&mut self, batch: &Batch<Ready>) {
         for (_, unreadable) in batch.rejects() {
-            *self.0.entry(RejectReason::of(unreadable)).or_default() += 1;
+            let items = self.0.entry(RejectReason::of(unreadable)).or_default();
+            if *items == 0 {
+                warn!(
+                    "an item was rejected: {unreadable}. urlseen rejects list shows it; further \
+                     rejects of this kind are only counted (urlseen_rejects_total)"
+                );
+            }
+            *items += 1;
         }
     }
 

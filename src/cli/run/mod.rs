@@ -45,8 +45,8 @@ use super::{Outcome, shape, start};
 /// Environment variables can set all keys of the configuration. For example,
 /// `URLSEEN_FILTER__CAPACITY` sets `filter.capacity`. `--set` overrides the environment, and the
 /// environment overrides the file. Set the password of Redis in `URLSEEN_REDIS_PASSWORD`, the
-/// password of `[serve]` in `URLSEEN_SERVE_PASSWORD`, and the token of the page at `admin.listen` in
-/// `URLSEEN_ADMIN_TOKEN`.
+/// password of `[serve]` in `URLSEEN_SERVE_PASSWORD`, and the token of the page at `admin.listen`
+/// in `URLSEEN_ADMIN_TOKEN`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -115,6 +115,18 @@ fn progress_is_logged_at_the_configured_interval() {
 }
 
 #[test]
+fn the_first_reject_of_a_kind_is_a_warning() {
+    let crawl = Crawl::new();
+    crawl.push(&["http://h:99999/", "", "no url", "http://h/", "http://h:x/"].map(str::to_owned));
+    let output = crawl.run(&["--drain"]).output();
+    let warnings: Vec<_> =
+        output.stderr.lines().filter(|line| line.contains("an item was rejected: ")).collect();
+    let [port, empty] = warnings[..] else { panic!("{}", output.stderr) };
+    assert!(port.contains("WARN") && port.contains("the port is over 65535"), "{port}");
+    assert!(empty.contains("the item is empty"), "{empty}");
+}
+
+#[test]
 fn no_progress_is_logged_if_configured() {
     let crawl = Crawl::new().set("log.progress=0s").set("log.level=trace");
     let mut daemon = crawl.start();
