@@ -33,7 +33,6 @@ use super::{overview, start, storage, tap, watch};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  urlseen status
   urlseen status --watch
   urlseen status --storage storage/news --json")]
 pub(super) struct StatusArgs {
