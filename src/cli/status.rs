@@ -35,6 +35,7 @@ use super::{overview, start, storage, tap, watch};
 Examples:
   urlseen status --watch
   urlseen status --storage storage/news --json")]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct StatusArgs {
     #[command(flatten)]
     folder: Folder,

@@ -171,7 +171,7 @@ fn times() -> Times {
     times.commit.observe(Duration::from_micros(150));
     times.commit.observe(Duration::from_millis(3));
     times.judge.observe(Duration::from_millis(1));
-    times.recovery.observe(Duration::from_secs(60));
+    times.recovery.observe(Duration::from_mins(1));
     times
 }
 

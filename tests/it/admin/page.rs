@@ -22,8 +22,9 @@ fn files() -> Vec<String> {
     let html = Endpoint::new().get("/").body;
     let named = html.split(['"']).filter(|it| it.starts_with("page/")).map(|it| format!("/{it}"));
     let scripts = std::fs::read_dir(root().join("src/admin/page")).unwrap();
-    let scripts = scripts.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let scripts = scripts.filter(|name| name.ends_with(".js")).map(|name| format!("/page/{name}"));
+    let scripts = scripts.map(|file| file.unwrap().path());
+    let scripts = scripts.filter(|path| path.extension().is_some_and(|it| it == "js"));
+    let scripts = scripts.map(|it| format!("/page/{}", it.file_name().unwrap().display()));
     let mut files = named.chain(scripts).collect::<Vec<_>>();
     files.sort();
     files.dedup();

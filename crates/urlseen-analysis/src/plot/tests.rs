@@ -89,7 +89,7 @@ fn plots_stand_one_below_the_other() {
     let both = Plot::svg(&[one.clone(), one.clone()]).unwrap();
     check_xml(&both);
     let [upper, lower] = &lines(&both)[..] else { panic!("two lines: {both}") };
-    assert_eq!([upper.clone()], lines(&svg(&one))[..]);
+    assert_eq!(std::slice::from_ref(upper), &lines(&svg(&one))[..]);
     let below = |(x, y): (i32, i32)| (x, y + 540);
     assert_eq!(upper.iter().copied().map(below).collect::<Vec<_>>(), *lower);
 }
