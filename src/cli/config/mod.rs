@@ -33,7 +33,7 @@ enum ConfigCommand {
     #[command(after_help = "\
 Examples:
   urlseen config schema
-  urlseen config schema >urlseen.schema.json")]
+  urlseen config schema  # > urlseen.schema.json, for an editor")]
     Schema,
 }
 

@@ -21,7 +21,7 @@ const WIDEST: usize = 40;
 #[command(after_help = "\
 Examples:
   urlseen config show --changed
-  urlseen config show --set crawl.name=news --toml >news.toml")]
+  urlseen config show --set crawl.name=news --toml  # > news.toml")]
 pub(super) struct ConfigShowArgs {
     #[command(flatten)]
     layers: Layers,
