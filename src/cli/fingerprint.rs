@@ -38,7 +38,7 @@ pub(super) struct FingerprintArgs {
     /// List of tracking parameters that do not affect the fingerprint: none or 2026-11
     #[arg(long, value_name = "LIST", default_value_t)]
     drop_tracking: TrackingList,
-    /// Use the rules [[same]] of this configuration file: URLs that they make equal have the same
+    /// Use the rules `[[same]]` of this configuration file: URLs that they make equal have the same
     /// fingerprint. Default: no rules
     #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
     rules: Option<SameRules>,

@@ -52,7 +52,7 @@ pub(super) struct Shape {
     /// the list that the storage folder records, or none
     #[arg(long, value_name = "LIST")]
     drop_tracking: Option<TrackingList>,
-    /// Use the rules [[same]] of this configuration file: URLs that they make equal are equal.
+    /// Use the rules `[[same]]` of this configuration file: URLs that they make equal are equal.
     /// Default: the rules that the storage folder records, or none
     #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
     rules: Option<SameRules>,
