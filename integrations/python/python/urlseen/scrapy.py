@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.job import job_dir
@@ -42,6 +42,14 @@ SEEN = "requests.seen"
 IMPORTED, PARTLY = 0, 1
 
 
+class Options(TypedDict, total=False):
+    """Keyword arguments of `urlseen.fingerprint`, which `Filter.open` also records."""
+
+    algorithm: str
+    drop_tracking: str
+    same: str
+
+
 class Fingerprinter:
     """Computes Scrapy's own fingerprints, in a fraction of the time.
 
@@ -66,7 +74,7 @@ class Fingerprinter:
         same: Iterable[Mapping[str, object]] = (),
     ) -> None:
         #: Keyword arguments for `urlseen.fingerprint`.
-        self.options = {"algorithm": algorithm}
+        self.options: Options = {"algorithm": algorithm}
         self.follow_rules(drop_tracking, json.dumps(list(same)))
 
     @classmethod
@@ -88,7 +96,7 @@ class Fingerprinter:
         `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON.
         Raises `ValueError` if urlseen refuses them.
         """
-        options = {**self.options, "drop_tracking": drop_tracking, "same": same}
+        options: Options = {**self.options, "drop_tracking": drop_tracking, "same": same}
         fingerprint("http://a/", **options)
         self.options = options
 
@@ -161,7 +169,9 @@ class LocalDupeFilter(BaseDupeFilter):
         # An existing folder keeps the size that it was made for.
         size = () if (folder / "header").exists() else self._size
         fingerprinter = self._fingerprinter
-        options = fingerprinter.options if isinstance(fingerprinter, Fingerprinter) else {}
+        options: Options = {}
+        if isinstance(fingerprinter, Fingerprinter):
+            options = fingerprinter.options
         self._filter = Filter.open(folder, *size, **options)
         seen = self._jobdir / SEEN
         if seen.exists():
