@@ -12,6 +12,8 @@ ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "SYSTEMD_PAGER": "",
 }
+# Folder of the system in which commands run.
+FOLDER = "/srv"
 BOOT_SECONDS = 60
 DIES_WITH_US = ("setpriv", "--pdeathsig=KILL")
 # All processes of the namespaces end with the first one.
@@ -74,7 +76,7 @@ class System:
 
     def run(self, script):
         """Runs commands by bash as root, in the folder /root. Returns their output."""
-        command = [*self.command, "bash", "-euo", "pipefail", "-c", f"cd /root\n{script}"]
+        command = [*self.command, "bash", "-euo", "pipefail", "-c", f"cd {FOLDER}\n{script}"]
         run = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
         if run.returncode != 0:
             raise Failure(f"status {run.returncode} of: {script}\n{run.stdout}{run.stderr}")
@@ -103,7 +105,7 @@ class Booted(System):
     def __init__(self, folder):
         super().__init__(folder)
         own = ["--quiet", "--register=no", "--keep-unit", "--private-network", "--directory"]
-        self.log = self.path("/root/console")
+        self.log = self.path(f"{FOLDER}/console")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*DIES_WITH_US, *APART, "systemd-nspawn", *own, folder, "--boot"],

@@ -12,7 +12,7 @@ use urlseen_core::filter::{Estimate, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_core::storage::Head;
-use urlseen_engine::engine::store::MismatchError;
+use urlseen_engine::engine::store::{CrawlPosition, MismatchError};
 
 /// Filter in Redis, with the samples of its fill.
 pub struct Shared {
@@ -46,13 +46,7 @@ impl Shared {
         theirs: Option<Head>,
         filter: Option<RandomId>,
     ) -> Result<(), MismatchError> {
-        let ours = self.id();
-        // At batch 0, the crawl has committed nothing, so it may begin with another filter.
-        let is_tied = theirs.is_some_and(|head| head.seq > 0);
-        match filter.filter(|&theirs| is_tied && theirs != ours) {
-            Some(theirs) => Err(MismatchError::OtherFilterInRedis { ours, theirs }),
-            None => Ok(()),
-        }
+        CrawlPosition { head: theirs, filter }.check_redis_filter(self.id())
     }
 
     /// Returns the memory that the complete filter takes in Redis, in bytes.
