@@ -41,7 +41,7 @@ pub(crate) use crate::pipeline::FATES;
 pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use crate::pipeline::{
     Archive, Asked, ByReason, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, Head,
-    HeldStatus, Lists, RuleCount, Sampled, Status, Storage, Times,
+    HeldStatus, Lists, MeasuredStatus, RuleCount, Sampled, Status, Storage, Times,
 };
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::admin::printable::{json_text, say, stdout};
 use crate::admin::{
     AdminClient, Archive, Asked, ByRule, ClientError, Counts, FilterStatus, GenerationsStatus,
-    Lists, Status, Storage,
+    Lists, MeasuredStatus, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
@@ -233,6 +233,9 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
     }
     lost(rows, lost_urls)?;
+    if let Some(measured) = filter.measured {
+        self::measured(rows, &measured)?;
+    }
     let Some((limit, seconds)) = limit.zip(full_seconds) else { return Ok(()) };
     let words = format!("until it holds {}, at the speed of the last minutes", HumanCount(limit));
     rows.number("", format!("about {}", span(seconds)), words)
@@ -280,6 +283,18 @@ pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result
         Some(urls) => rows.number("", lost_text(urls), "URLs lost so far, by expectation"),
         None => Ok(()),
     }
+}
+
+/// Prints the measured error rate.
+fn measured(rows: &mut Rows<impl Write>, measured: &MeasuredStatus) -> io::Result<()> {
+    let MeasuredStatus { asked, wrong, error_rate, error_rate_max } = *measured;
+    let rate = if wrong > 0 {
+        format!("error rate {error_rate:.1e}, at most {error_rate_max:.1e}")
+    } else {
+        format!("the sample cannot see the error rate, which is at most {error_rate_max:.1e}")
+    };
+    let words = format!("of {} sampled URLs lost: {rate} (95 %)", HumanCount(asked));
+    rows.number("", HumanCount(wrong), words)
 }
 
 fn storage(rows: &mut Rows<impl Write>, storage: &Storage, now: SystemTime) -> io::Result<()> {

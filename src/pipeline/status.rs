@@ -9,6 +9,7 @@ use super::by_reason::ByReason;
 use super::by_rule::ByRule;
 use super::counts::Counts;
 use super::lost::LostUrls;
+use super::measured::MeasuredStatus;
 use super::moment;
 use super::phase::Phase;
 use super::times::Times;
@@ -206,6 +207,10 @@ pub struct FilterStatus {
     /// seen. `None` if the parameters of the filter are not known, as for an imported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_urls: Option<f64>,
+    /// Measured error rate of the whole crawl. `None` if there is no sample, or if the filter has
+    /// fingerprints from before its sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredStatus>,
     /// Seconds until the filter holds `limit` fingerprints, if it grows as in the last one to two
     /// minutes. `None` if it does not grow, or holds more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -269,6 +274,7 @@ impl FilterStatus {
             error_rate,
             frozen_error_rate: None,
             lost_urls,
+            measured: None,
             full_seconds: None,
             generations: None,
             bytes,
@@ -283,7 +289,8 @@ impl FilterStatus {
         let (fill, error_rate) = (gauges.fill(), gauges.error_rate());
         let generations = gauges.generations().map(GenerationsStatus::from);
         let status = Self::new(fill, error_rate, gauges.tombstones(), lost);
-        Self { frozen_error_rate, generations, ..status }
+        let measured = gauges.measured().map(MeasuredStatus::from);
+        Self { frozen_error_rate, measured, generations, ..status }
     }
 
     /// Sets the number of fingerprints up to which the filter keeps its error rate.
@@ -310,6 +317,7 @@ impl FilterStatus {
                 mean(one, its)
             }),
             lost_urls: self.lost_urls.zip(other.lost_urls).map(|(one, other)| one + other),
+            measured: self.measured.zip(other.measured).map(|(one, other)| one.and(&other)),
             full_seconds: None,
             generations: match (self.generations, other.generations) {
                 (Some(own), Some(its)) => Some(own.and(&its)),
@@ -374,6 +382,7 @@ mod tests {
             error_rate: 0.5,
             frozen_error_rate: None,
             lost_urls,
+            measured: None,
             full_seconds: None,
             generations: None,
             bytes: 64,

@@ -151,6 +151,7 @@ export function drawFilter({ filter, shards = [] }) {
     ["Capacity", format.count(filter.capacity)],
     ["Keeps its error rate up to", filter.limit == null ? "no limit" : format.count(filter.limit)],
     ["Error rate now", format.probability(filter.error_rate)],
+    ["Error rate so far, measured", measured(filter.measured)],
     ["Part of the frozen filter", frozen && format.probability(frozen)],
     ["Lost URLs, by expectation", format.expected(filter.lost_urls)],
     ["Forgotten, pass again", filter.forgotten > 0 && format.count(filter.forgotten)],
@@ -159,6 +160,13 @@ export function drawFilter({ filter, shards = [] }) {
   rows("filter-rows", lines.map(([words, value]) => [words, number(value)]));
   drawBalance(shards);
   drawGenerations(filter.generations);
+}
+
+function measured(sample) {
+  if (!sample) return null;
+  const [rate, most] = [sample.error_rate, sample.error_rate_max].map(format.probability);
+  const lost = `${format.count(sample.wrong)} of ${format.count(sample.asked)} sampled URLs lost`;
+  return sample.wrong > 0 ? `${rate}, at most ${most} (${lost})` : `at most ${most} (${lost})`;
 }
 
 function drawBalance(shards) {

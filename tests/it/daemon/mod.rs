@@ -15,6 +15,7 @@ pub(crate) mod items;
 mod lease;
 mod limits;
 mod looking;
+mod measured;
 mod memory;
 mod model;
 mod moving;

@@ -44,6 +44,12 @@ impl ShardId {
         Self(index)
     }
 
+    /// Returns the shard's number in a file.
+    #[cfg(feature = "storage")]
+    pub(crate) fn byte(self) -> u8 {
+        self.0
+    }
+
     /// Returns the shard's number, 0 to 255.
     pub fn number(self) -> u32 {
         self.0.into()

@@ -2,7 +2,7 @@
 
 use super::head::Position;
 use super::restore::Restore;
-use crate::filter::{Blob, ShardId};
+use crate::filter::{Blob, ShardId, ShardSample};
 use crate::limit::Counted;
 
 /// An in-memory filter whose content a storage folder keeps. Clones share one filter: the thread of
@@ -38,4 +38,6 @@ pub struct Copied {
     pub at: Position,
     /// The shard's tombstones: the 128-bit key hash of each forgotten fingerprint.
     pub tombstones: Vec<u128>,
+    /// The shard's sample; `None` if the answers on its keys were not watched.
+    pub sample: Option<ShardSample>,
 }

@@ -6,8 +6,8 @@ use crossbeam_channel::bounded;
 
 use super::owner::Job;
 use super::{Engine, EngineError, Handle};
-use urlseen_core::filter::ShardId;
 use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::{ForgettingFilter, ShardId, ShardSample};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
@@ -69,6 +69,19 @@ impl Handle {
         }
     }
 
+    /// Waits for the owner of a shard, and uses its filter. Returns `None` if the owner has ended;
+    /// [`Engine::restored`] reports that.
+    fn with_filter_of<T>(
+        &self,
+        shard: ShardId,
+        work: impl FnOnce(&mut ForgettingFilter) -> T,
+    ) -> Option<T> {
+        let (to, lent) = bounded(1);
+        self.tell(shard.owner(self.owners.len()), Job::Lend { to });
+        let mut lent = self.wait(&lent)?;
+        Some(work(&mut lent.owner().filter))
+    }
+
     /// Lets a fingerprint of a shard pass again. `id` is the 128-bit key hash of the fingerprint.
     /// Waits while the mailbox is full.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
@@ -85,11 +98,12 @@ impl Restore for Handle {
     /// Loads the shard on the thread of the caller, so that a slow disk delays no other thread.
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
         let Section { shard, keys, len, .. } = section;
-        let (to, lent) = bounded(1);
-        self.tell(shard.owner(self.owners.len()), Job::Lend { to });
-        // [`Engine::restored`] reports an owner that has ended.
-        let Some(mut lent) = self.wait(&lent) else { return Ok(()) };
-        lent.owner().filter.load(shard, keys, len, body)
+        let load = |filter: &mut ForgettingFilter| filter.load(shard, keys, len, body);
+        self.with_filter_of(shard, load).unwrap_or(Ok(()))
+    }
+
+    fn load_sample(&mut self, shard: ShardId, sample: ShardSample) {
+        self.with_filter_of(shard, |filter| filter.load_sample(shard, sample));
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {

@@ -1,18 +1,14 @@
 //! Filter in memory that is stored in a folder.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use super::shared::{Chosen, SharedFilter, no_room};
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{FilterSpec, Parameters, Seed, ShardId};
+use urlseen_core::filter::{ErrorSample, FilterSpec, Parameters, Seed};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::limit::Counted;
 use urlseen_core::storage::{
-    Change, Copied, Counts, FilterStorage, Folder, Head, Journal, LiveFilter, Position, Restore,
-    Section, StoragePolicy, StorageSpec, Target,
+    Change, FilterStorage, Folder, Head, Journal, Position, StoragePolicy, StorageSpec, Target,
 };
 
 /// Crawl name in a new folder. It is the default of `crawl.name`, so that a daemon with the default
@@ -66,7 +62,9 @@ impl Kept {
             None => spec.filter.parameters.seeded(Seed::random),
         };
         let is_new = folder.header().is_none();
-        let filter = SharedFilter::new(parameters.clone())?;
+        // A daemon that continues with the folder needs the sample.
+        let sample = ErrorSample::new(&parameters);
+        let filter = SharedFilter::new(parameters.clone(), Some(sample))?;
         let mut storage = FilterStorage::new(filter.clone(), folder, policy);
         let recovered = if is_new {
             let filter = FilterSpec { parameters, ..spec.filter };
@@ -182,68 +180,6 @@ impl Drop for Kept {
     fn drop(&mut self) {
         // All keys are already in the log. No caller could receive an error of this last sync.
         let _ = self.storage.close(None);
-    }
-}
-
-impl Restore for SharedFilter {
-    fn clear(&mut self) {
-        let mut state = self.lock();
-        state.filter.clear();
-        state.counts = Counts::default();
-    }
-
-    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
-        let Section { shard, keys, len, .. } = section;
-        self.lock().filter.load(shard, keys, len, body)
-    }
-
-    fn load_tombstone(&mut self, shard: ShardId, id: u128) {
-        self.lock().filter.forget(KeyHash::named(shard, id));
-    }
-
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
-        let key_hashes = self.key_hashes(&fingerprints);
-        let mut state = self.lock();
-        let full = state.filter.insert_in(generation, &key_hashes).err();
-        state.full = state.full.take().or(full);
-    }
-
-    fn load_counts(&mut self, counts: &[Counted], at: Position) {
-        self.lock().counts.load(counts, at);
-    }
-
-    fn count(&mut self, changes: &[Counted], at: Position) {
-        self.lock().counts.replay(changes, at);
-    }
-
-    fn begin_generation(&mut self, generation: Generation) {
-        self.lock().filter.begin_generation(generation);
-    }
-
-    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        let key_hashes = self.key_hashes(&fingerprints);
-        self.lock().forget(&key_hashes);
-    }
-}
-
-impl LiveFilter for SharedFilter {
-    fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
-        let state = self.lock();
-        let (blob, tombstones) = state.filter.save(shard, buffer);
-        Some(Copied { blob, at: state.at, tombstones })
-    }
-
-    fn copy_counts(&self) -> (Vec<Counted>, Position) {
-        let state = self.lock();
-        (state.counts.copy().0, state.at)
-    }
-
-    fn stand(&self, at: Position) {
-        self.lock().at = at;
-    }
-
-    fn saved_bytes(&self) -> u64 {
-        self.gauge().saved_bytes()
     }
 }
 

@@ -3,6 +3,8 @@
 #[cfg(feature = "storage")]
 mod kept;
 mod key_hashes;
+#[cfg(feature = "storage")]
+mod restoring;
 mod shared;
 
 #[cfg(feature = "storage")]
@@ -58,7 +60,7 @@ impl LocalFilter {
     /// filter.
     pub fn new(spec: &FilterSpec) -> Result<Self, Error> {
         Ok(Self {
-            filter: SharedFilter::new(spec.read()?.parameters.seeded(Seed::random))?,
+            filter: SharedFilter::new(spec.read()?.parameters.seeded(Seed::random), None)?,
             #[cfg(feature = "storage")]
             kept: None,
         })

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
-    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, ShardId, Verdict,
+    BuildError, ErrorSample, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, ShardId,
+    Verdict,
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
@@ -44,8 +45,8 @@ pub(super) struct Chosen {
 }
 
 impl SharedFilter {
-    /// Builds an empty filter.
-    pub(super) fn new(parameters: Parameters) -> Result<Self, Error> {
+    /// Builds an empty filter. If there is a sample, it keeps answers of the filter.
+    pub(super) fn new(parameters: Parameters, sample: Option<ErrorSample>) -> Result<Self, Error> {
         let unbuildable = |error: BuildError| match error {
             BuildError::InRedis(_) => Error::new(ErrorKind::Spec, error),
             _ => Error::new(ErrorKind::Memory, error),
@@ -53,7 +54,7 @@ impl SharedFilter {
         parameters.check_memory().map_err(unbuildable)?;
         let filter = parameters.build(0, 1).map_err(unbuildable)?;
         let state = State {
-            filter: ForgettingFilter::new(filter, Arc::default()),
+            filter: ForgettingFilter::new(filter, Arc::default(), sample),
             #[cfg(feature = "storage")]
             at: Position::START,
             #[cfg(feature = "storage")]
@@ -118,12 +119,12 @@ impl State {
     }
 
     /// Chooses the seen keys. Does not forget them.
-    pub(super) fn choose_seen(&self, key_hashes: &[KeyHash]) -> Chosen {
+    pub(super) fn choose_seen(&mut self, key_hashes: &[KeyHash]) -> Chosen {
         self.choose(Verdict::Seen, key_hashes)
     }
 
     /// Chooses the keys with this verdict. If a key comes several times, chooses the first one.
-    fn choose(&self, wanted: Verdict, key_hashes: &[KeyHash]) -> Chosen {
+    fn choose(&mut self, wanted: Verdict, key_hashes: &[KeyHash]) -> Chosen {
         let (mut verdicts, mut chosen) = (Vec::new(), Vec::new());
         self.filter.test(key_hashes, &mut verdicts);
         let mut known = HashSet::<u128, Hashed>::default();

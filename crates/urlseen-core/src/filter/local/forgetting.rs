@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Blob, FilterKind, Full, Hashed, Removal};
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{ShardId, Verdict};
+use crate::filter::{ErrorSample, ShardId, ShardSample, Verdict};
 
-/// The shards of an in-memory filter that belong to one owner, with their tombstones. A tombstone
+/// The shards of an in-memory filter that belong to one owner, with their tombstones and a sample
+/// of the answers. A tombstone
 /// is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is unseen
 /// until it is inserted again.
 #[derive(Debug)]
@@ -20,12 +21,19 @@ pub struct ForgettingFilter {
     tombstones: HashMap<u128, ShardId, Hashed>,
     /// Number of tombstones of all owners.
     count: Arc<AtomicUsize>,
+    /// Sample of the answers, if they are watched.
+    sample: Option<ErrorSample>,
 }
 
 impl ForgettingFilter {
-    /// Wraps a filter without tombstones. All owners of a filter share the `count` of tombstones.
-    pub fn new(filter: Box<dyn FilterKind>, count: Arc<AtomicUsize>) -> Self {
-        Self { filter, tombstones: HashMap::default(), count }
+    /// Wraps an empty filter. All owners of a filter share the `count` of tombstones. If there is
+    /// a sample, it keeps answers of the filter.
+    pub fn new(
+        filter: Box<dyn FilterKind>,
+        count: Arc<AtomicUsize>,
+        sample: Option<ErrorSample>,
+    ) -> Self {
+        Self { filter, tombstones: HashMap::default(), count, sample }
     }
 
     /// Returns the filter without the tombstones.
@@ -34,16 +42,18 @@ impl ForgettingFilter {
     }
 
     /// Appends a verdict on each key, in the order of the keys.
-    pub fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
+    pub fn test(&mut self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let from = verdicts.len();
         self.filter.test(key_hashes, verdicts);
-        if self.tombstones.is_empty() {
-            return;
-        }
-        for (verdict, key_hash) in verdicts[from..].iter_mut().zip(key_hashes) {
-            if self.tombstones.contains_key(&key_hash.id()) {
-                *verdict = Verdict::Unseen;
+        if !self.tombstones.is_empty() {
+            for (verdict, key_hash) in verdicts[from..].iter_mut().zip(key_hashes) {
+                if self.tombstones.contains_key(&key_hash.id()) {
+                    *verdict = Verdict::Unseen;
+                }
             }
+        }
+        if let Some(sample) = &mut self.sample {
+            sample.answered(key_hashes, &verdicts[from..]);
         }
     }
 
@@ -86,6 +96,9 @@ impl ForgettingFilter {
             let removed = key_hashes.iter().filter_map(|it| self.tombstones.remove(&it.id()));
             self.count.fetch_sub(removed.count(), Ordering::Relaxed);
         }
+        if let Some(sample) = &mut self.sample {
+            sample.inserted(key_hashes);
+        }
         Ok(())
     }
 
@@ -114,7 +127,20 @@ impl ForgettingFilter {
         (self.filter.save(shard, buffer), tombstones.map(|(&id, _)| id).collect())
     }
 
-    /// Loads a shard: see [`FilterKind::load`]. All tombstones stay.
+    /// Copies the sample of a shard. `None` if the answers on its keys were not watched.
+    pub fn sample(&self, shard: ShardId) -> Option<ShardSample> {
+        self.sample.as_ref()?.copy(shard)
+    }
+
+    /// Loads the sample of a shard, after the shard itself.
+    pub fn load_sample(&mut self, shard: ShardId, loaded: ShardSample) {
+        if let Some(sample) = &mut self.sample {
+            sample.load(shard, Some(loaded));
+        }
+    }
+
+    /// Loads a shard: see [`FilterKind::load`]. All tombstones stay. The answers on the keys of the
+    /// shard count as not watched, unless its sample is loaded, too.
     ///
     /// # Errors
     /// The same errors as [`FilterKind::load`].
@@ -125,6 +151,11 @@ impl ForgettingFilter {
         len: u64,
         from: &mut dyn Read,
     ) -> io::Result<()> {
+        if len > 0
+            && let Some(sample) = &mut self.sample
+        {
+            sample.load(shard, None);
+        }
         self.filter.load(shard, keys, len, from)
     }
 
@@ -132,6 +163,9 @@ impl ForgettingFilter {
     pub fn clear(&mut self) {
         self.drop_tombstones();
         self.filter.clear();
+        if let Some(sample) = &mut self.sample {
+            sample.clear();
+        }
     }
 
     fn drop_tombstones(&mut self) {

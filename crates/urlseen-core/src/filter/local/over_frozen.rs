@@ -303,19 +303,19 @@ mod tests {
     /// Rule G4: a tombstone hides a forgotten key from the frozen filter.
     #[test]
     fn a_forgotten_key_of_the_frozen_filter_passes_once_more() {
-        let mut filter = ForgettingFilter::new(converted(), Arc::default());
-        let ask = |filter: &ForgettingFilter, key| {
+        let mut filter = ForgettingFilter::new(converted(), Arc::default(), None);
+        let ask = |filter: &mut ForgettingFilter, key| {
             let mut verdicts = Vec::new();
             filter.test(&[key], &mut verdicts);
             verdicts[0]
         };
         let [old, other] = key_hashes(0..2)[..] else { unreachable!() };
         for _ in 0..3 {
-            assert_eq!(ask(&filter, old), Verdict::Seen);
+            assert_eq!(ask(&mut filter, old), Verdict::Seen);
             // A log and a snapshot name a forgotten key by its id.
             filter.forget(KeyHash::named(old.shard(), old.id()));
-            assert_eq!(ask(&filter, old), Verdict::Unseen);
-            assert_eq!(ask(&filter, other), Verdict::Seen);
+            assert_eq!(ask(&mut filter, old), Verdict::Unseen);
+            assert_eq!(ask(&mut filter, other), Verdict::Seen);
             filter.insert(&[old]).unwrap();
         }
     }

@@ -154,7 +154,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         for shard in rebase.sections.shards() {
             let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
             rebase.write(shard, &*copied.blob)?;
-            rebase.sections.tombstones(shard, &copied.tombstones);
+            rebase.sections.beside(shard, &copied);
             buffer = copied.blob.into_buffer();
         }
         let (counts, _) = self.filter.copy_counts();

@@ -10,10 +10,10 @@ use super::super::encoding::{Fields, checked};
 use super::super::header::FORMAT;
 use super::super::restore::{Restore, Section};
 use super::{
-    COUNTS, EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER,
-    extended, name, seq,
+    COUNTS, EMPTY, HEADER, MAGIC, SAMPLES, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END,
+    TRAILER, extended, name, samples, seq,
 };
-use crate::filter::ShardId;
+use crate::filter::{ShardId, ShardSample};
 use crate::limit::Counted;
 use crate::storage::head::Position;
 
@@ -145,8 +145,12 @@ impl Summary {
         for (shard, id) in self.tombstones(begun)? {
             filter.load_tombstone(shard, id);
         }
-        if let Some((counts, at)) = self.counts(begun)? {
+        let Extras { counts, samples } = self.extras(begun)?;
+        if let Some((counts, at)) = counts {
             filter.load_counts(&counts, at);
+        }
+        for (shard, sample) in samples {
+            filter.load_sample(shard, sample);
         }
         Ok(())
     }
@@ -155,7 +159,7 @@ impl Summary {
     pub(in crate::storage) fn check(&self, begun: &Begun) -> Result<(), ReadError> {
         self.check_import(begun)?;
         self.sections(begun, |_, body| body.check())?;
-        self.counts(begun)?;
+        self.extras(begun)?;
         self.tombstones(begun).map(drop)
     }
 
@@ -189,18 +193,26 @@ impl Summary {
         Ok(read.ok_or_else(damage)?)
     }
 
-    /// Reads the counts of limits, with the position of the last record whose changes they have.
-    fn counts(&self, begun: &Begun) -> Result<Option<(Vec<Counted>, Position)>, ReadError> {
-        let mut counts = None;
+    /// Reads the sections after the shards.
+    fn extras(&self, begun: &Begun) -> Result<Extras, ReadError> {
+        let mut extras = Extras::default();
         self.parts(begun, |part, body| {
-            let Part::Counts(at) = part else { return Ok(()) };
+            if let Part::Shard(_) = part {
+                return Ok(());
+            }
             let (begin, mut bytes) = (body.begin, Vec::new());
             body.read_by(|body| body.read_to_end(&mut bytes).map(drop))?;
-            let damage = || Damage::new(&self.name, begin, "the counts are damaged");
-            counts = Some((Counted::decode_all(&bytes).ok_or_else(damage)?, at));
+            let damage = |what| Damage::new(&self.name, begin, what);
+            if let Part::Counts(at) = part {
+                let counts = Counted::decode_all(&bytes);
+                extras.counts = Some((counts.ok_or_else(|| damage("the counts are damaged"))?, at));
+            } else {
+                let samples = samples::decode_all(&bytes);
+                extras.samples = samples.ok_or_else(|| damage("the samples are damaged"))?;
+            }
             Ok(())
         })?;
-        Ok(counts)
+        Ok(extras)
     }
 
     /// Checks the head of every section, and calls `visit` with the head and the body of each
@@ -212,7 +224,7 @@ impl Summary {
     ) -> Result<(), ReadError> {
         self.parts(begun, |part, body| match part {
             Part::Shard(section) => visit(section, body),
-            Part::Counts(_) => Ok(()),
+            Part::Counts(_) | Part::Samples => Ok(()),
         })
     }
 
@@ -225,31 +237,34 @@ impl Summary {
         let file = begun.dir.open(&self.name)?;
         let damage = |offset, what| Err(Damage::new(&self.name, offset, what).into());
         let (mut offset, end, mut span) = (HEADER as u64, self.end, None);
-        let shards = ShardId::all().take(begun.header.shards());
-        // The counts come after the shards.
-        for shard in shards.map(Some).chain([None]) {
-            if shard.is_none() && offset == end {
+        let shards = ShardId::all().take(begun.header.shards()).map(ShardId::byte);
+        // Counts and samples come after the shards. Either may be missing.
+        let numbers = shards.map(|it| (it, true)).chain([(COUNTS, false), (SAMPLES, false)]);
+        for (number, is_shard) in numbers {
+            if !is_shard && offset == end {
                 break;
             }
-            let (incomplete, damaged) = if shard.is_some() {
-                ("the file is incomplete", "the head of a shard is damaged")
-            } else {
-                ["there is data after the last shard"; 2].into()
-            };
             if end - offset < (SECTION + SECTION_END) as u64 {
-                return damage(offset, incomplete);
+                return damage(offset, "the file is incomplete");
             }
             let mut head = [0; SECTION];
             read_exact_at(&*file, &mut head, offset)?;
-            let Some(section) = decode(&head, shard.unwrap_or(COUNTS)) else {
-                return damage(offset, damaged);
+            let section = match decode(&head, number) {
+                Some(section) => section,
+                None if !is_shard && number == COUNTS => continue,
+                None => return damage(offset, "the head of a section is damaged"),
             };
             offset += SECTION as u64;
             if end - offset - (SECTION_END as u64) < section.len {
                 return damage(offset, "the file is incomplete");
             }
             let body = Body::new(&self.name, &*file, offset, section.len);
-            visit(shard.map_or(Part::Counts(section.at), |_| Part::Shard(section)), body)?;
+            let part = match number {
+                _ if is_shard => Part::Shard(section),
+                COUNTS => Part::Counts(section.at),
+                _ => Part::Samples,
+            };
+            visit(part, body)?;
             offset += section.len + SECTION_END as u64;
             span = Some(extended(span, section.at));
         }
@@ -269,13 +284,24 @@ enum Part {
     Shard(Section),
     /// The counts of limits, with the position of the last record whose changes they have.
     Counts(Position),
+    /// The samples of the shards.
+    Samples,
 }
 
-/// Reads the head of a section. Returns `None` if it is damaged or belongs to another shard than
-/// `shard`.
-fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Section> {
+/// Content of the sections after the shards.
+#[derive(Default)]
+struct Extras {
+    /// The counts of limits, with the position of the last record whose changes they have.
+    counts: Option<(Vec<Counted>, Position)>,
+    samples: Vec<(ShardId, ShardSample)>,
+}
+
+/// Reads the head of a section. Returns `None` if it is damaged or has another number than
+/// `number`.
+fn decode(bytes: &[u8; SECTION], number: u8) -> Option<Section> {
     let mut fields = Fields(checked(bytes)?);
-    let is_due = usize::from(fields.u8()) == shard.index();
+    let is_due = fields.u8() == number;
+    let shard = ShardId::kept(number);
     let section = Section { shard, at: fields.position(), keys: fields.u64(), len: fields.u64() };
     is_due.then_some(section)
 }

@@ -9,9 +9,10 @@ use super::super::dir::Dir;
 use super::super::disk::DiskFile;
 use super::super::encoding::{push_crc, push_position};
 use super::super::header::FORMAT;
-use super::{COUNTS, MAGIC, TOMBSTONE, extended, name};
-use crate::filter::{Blob, Saved, ShardId};
+use super::{COUNTS, MAGIC, SAMPLES, TOMBSTONE, extended, name, samples};
+use crate::filter::{Blob, Saved, ShardId, ShardSample};
 use crate::limit::Counted;
+use crate::storage::Copied;
 use crate::storage::head::{Head, Position};
 
 /// Number of bytes that are collected before a write. At most this many bytes are written without a
@@ -58,6 +59,8 @@ pub struct Sections {
     pub(in crate::storage) keys: u64,
     /// The tombstones, in the format of the file.
     tombstones: Vec<u8>,
+    /// The samples, in the format of the file, and the number of their keys.
+    samples: (Vec<u8>, u64),
     is_done: bool,
 }
 
@@ -85,6 +88,7 @@ impl Sections {
             span: None,
             keys: 0,
             tombstones: Vec::new(),
+            samples: (Vec::new(), 0),
             is_done: false,
         })
     }
@@ -110,7 +114,7 @@ impl Sections {
         assert_eq!(shard.index(), self.next, "shards are written in order");
         self.next += 1;
         self.keys += blob.keys();
-        self.put_head(shard, at, blob.keys(), blob.len())?;
+        self.put_head(shard.byte(), at, blob.keys(), blob.len())?;
         let mut body = Body { sections: self, crc: 0, written: 0, pause };
         blob.write(&mut body)?;
         assert_eq!(body.written, blob.len(), "shard {shard} is written as a whole");
@@ -132,15 +136,26 @@ impl Sections {
         for counted in counts {
             counted.encode(&mut body);
         }
-        self.put_head(COUNTS, at, counts.len() as u64, body.len() as u64)?;
+        self.put_section(COUNTS, at, counts.len() as u64, body)
+    }
+
+    /// Writes a section that is no shard.
+    fn put_section(
+        &mut self,
+        number: u8,
+        at: Position,
+        keys: u64,
+        mut body: Vec<u8>,
+    ) -> io::Result<()> {
+        self.put_head(number, at, keys, body.len() as u64)?;
         push_crc(&mut body, 0);
         self.put_bytes(&body)
     }
 
     /// Writes the head of a section.
-    fn put_head(&mut self, shard: ShardId, at: Position, keys: u64, len: u64) -> io::Result<()> {
+    fn put_head(&mut self, number: u8, at: Position, keys: u64, len: u64) -> io::Result<()> {
         self.span = Some(extended(self.span, at));
-        let mut head = vec![u8::try_from(shard.index()).expect("there are 256 shards")];
+        let mut head = vec![number];
         push_position(&mut head, at);
         head.extend(keys.to_le_bytes());
         head.extend(len.to_le_bytes());
@@ -148,11 +163,26 @@ impl Sections {
         self.put_bytes(&head)
     }
 
+    /// Notes what a copied shard has beside its keys: its tombstones and its sample.
+    pub fn beside(&mut self, shard: ShardId, copied: &Copied) {
+        self.tombstones(shard, &copied.tombstones);
+        if let Some(sample) = copied.sample.as_ref().filter(|_| !copied.blob.is_empty()) {
+            self.sample(shard, sample);
+        }
+    }
+
+    /// Notes the sample that a shard had when it was copied.
+    pub(in crate::storage) fn sample(&mut self, shard: ShardId, sample: &ShardSample) {
+        let (bytes, keys) = &mut self.samples;
+        samples::encode(shard, sample, bytes);
+        *keys += sample.asked.len() as u64;
+    }
+
     /// Notes the tombstones that a shard had when it was copied. Each tombstone is the 128-bit key
     /// hash of a fingerprint.
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         for id in ids {
-            self.tombstones.push(u8::try_from(shard.index()).expect("there are 256 shards"));
+            self.tombstones.push(shard.byte());
             self.tombstones.extend(id.to_le_bytes());
         }
     }
@@ -186,6 +216,10 @@ impl Sections {
     pub(in crate::storage) fn seal(&mut self) -> io::Result<(Position, u64)> {
         assert_eq!(self.next, self.shards, "every shard is written");
         let (first, last) = self.span.expect("there are shards");
+        let (samples, keys) = std::mem::take(&mut self.samples);
+        if !samples.is_empty() {
+            self.put_section(SAMPLES, last, keys, samples)?;
+        }
         let mut tombstones = std::mem::take(&mut self.tombstones);
         let count = (tombstones.len() / TOMBSTONE) as u64;
         tombstones.extend(count.to_le_bytes());

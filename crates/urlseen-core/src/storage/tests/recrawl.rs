@@ -65,7 +65,7 @@ struct Live {
 impl Live {
     fn new(kind: Kind) -> Self {
         let filter = parameters(kind).build(0, 1).unwrap();
-        let filter = ForgettingFilter::new(filter, Arc::default());
+        let filter = ForgettingFilter::new(filter, Arc::default(), None);
         let state = Arc::new(Mutex::new((filter, Position::START)));
         Self { kind, hasher: parameters(kind).hasher(), state }
     }
@@ -127,7 +127,7 @@ impl LiveFilter for Live {
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let state = self.state.lock().unwrap();
         let (blob, tombstones) = state.0.save(shard, buffer);
-        Some(Copied { blob, at: state.1, tombstones })
+        Some(Copied { blob, at: state.1, tombstones, sample: state.0.sample(shard) })
     }
 
     fn copy_counts(&self) -> (Vec<Counted>, Position) {

@@ -1,0 +1,77 @@
+//! Recovery and snapshots of a filter that is stored in a folder.
+
+use std::io::{self, Read};
+
+use super::shared::SharedFilter;
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{ShardId, ShardSample};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::limit::Counted;
+use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
+
+impl Restore for SharedFilter {
+    fn clear(&mut self) {
+        let mut state = self.lock();
+        state.filter.clear();
+        state.counts = Counts::default();
+    }
+
+    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
+        let Section { shard, keys, len, .. } = section;
+        self.lock().filter.load(shard, keys, len, body)
+    }
+
+    fn load_tombstone(&mut self, shard: ShardId, id: u128) {
+        self.lock().filter.forget(KeyHash::named(shard, id));
+    }
+
+    fn load_sample(&mut self, shard: ShardId, sample: ShardSample) {
+        self.lock().filter.load_sample(shard, sample);
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
+        let key_hashes = self.key_hashes(&fingerprints);
+        let mut state = self.lock();
+        let full = state.filter.insert_in(generation, &key_hashes).err();
+        state.full = state.full.take().or(full);
+    }
+
+    fn load_counts(&mut self, counts: &[Counted], at: Position) {
+        self.lock().counts.load(counts, at);
+    }
+
+    fn count(&mut self, changes: &[Counted], at: Position) {
+        self.lock().counts.replay(changes, at);
+    }
+
+    fn begin_generation(&mut self, generation: Generation) {
+        self.lock().filter.begin_generation(generation);
+    }
+
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        let key_hashes = self.key_hashes(&fingerprints);
+        self.lock().forget(&key_hashes);
+    }
+}
+
+impl LiveFilter for SharedFilter {
+    fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
+        let state = self.lock();
+        let (blob, tombstones) = state.filter.save(shard, buffer);
+        Some(Copied { blob, at: state.at, tombstones, sample: state.filter.sample(shard) })
+    }
+
+    fn copy_counts(&self) -> (Vec<Counted>, Position) {
+        let state = self.lock();
+        (state.counts.copy().0, state.at)
+    }
+
+    fn stand(&self, at: Position) {
+        self.lock().at = at;
+    }
+
+    fn saved_bytes(&self) -> u64 {
+        self.gauge().saved_bytes()
+    }
+}

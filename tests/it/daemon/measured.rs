@@ -1,0 +1,68 @@
+//! Measured error rate of the daemon's filter.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{Crawl, SINK, stop, urls};
+use crate::util::wait::{SOON, wait_until};
+
+const URLS: usize = 60_000;
+
+/// Makes a crawl whose filter loses more than one of a thousand URLs.
+fn lossy() -> Crawl {
+    Crawl::new()
+        .set("filter.capacity=20000")
+        .set("filter.error_rate=1e-3")
+        .set("storage.snapshot_bytes=100000")
+}
+
+/// Waits until the sample of a running daemon has this number of URLs. Returns the measured error
+/// rate.
+fn measured(crawl: &Crawl, asked: usize) -> Value {
+    let mut measured = Value::Null;
+    wait_until(SOON, "the sample", || {
+        let output = crawl.command("status", &["--json"]).output();
+        let mut status: Value = serde_json::from_slice(&output.stdout).unwrap();
+        measured = status["filter"]["measured"].take();
+        measured["asked"] == asked
+    });
+    measured
+}
+
+/// While the sample is not full, it has every URL of the crawl.
+#[test]
+fn the_sample_has_the_lost_urls_of_the_crawl() {
+    let crawl = lossy();
+    crawl.push(&urls(0, URLS));
+    let mut daemon = crawl.start();
+    crawl.wait_until_idle();
+    let lost = URLS - crawl.len(SINK);
+    assert!(lost > 40, "{lost}");
+    let found = measured(&crawl, URLS);
+    assert_eq!(found["wrong"], lost);
+    let (rate, most) = (&found["error_rate"], found["error_rate_max"].as_f64().unwrap());
+    assert_eq!(rate, lost as f64 / URLS as f64);
+    assert!(most > rate.as_f64().unwrap() && most < 2.0 * rate.as_f64().unwrap(), "{found}");
+    let output = crawl.command("status", &[]).output();
+    assert!(output.text().contains("of 60,000 sampled URLs lost: error rate"), "{output:?}");
+
+    // The recovered sample has every URL that passed, and those that were lost before the snapshot.
+    // The others are lost again.
+    daemon.signal(Signal::KILL);
+    daemon.wait(SOON);
+    let daemon = crawl.start();
+    crawl.push(&urls(0, URLS));
+    crawl.wait_until_idle();
+    assert_eq!(URLS - crawl.len(SINK), lost);
+    assert_eq!(measured(&crawl, URLS), found);
+    stop(daemon);
+}
+
+#[test]
+fn a_filter_with_one_shard_is_measured_too() {
+    let crawl = lossy().set("filter.kind=redisbloom");
+    crawl.push(&urls(0, 100));
+    let daemon = crawl.start();
+    measured(&crawl, 100);
+    stop(daemon);
+}
