@@ -125,6 +125,7 @@ fn check(crawl: &Crawl) {
 }
 
 /// Pages and packages name the version, so that readers can copy their commands.
+/// `scripts/releasing/version.py` changes these places.
 #[test]
 fn every_place_names_the_same_version() {
     let version = env!("CARGO_PKG_VERSION");
