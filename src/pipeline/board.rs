@@ -162,7 +162,6 @@ impl Board {
         let Status { head, lists, .. } = &mut self.now.status;
         *head = Some(queue.head().into());
         lists.processing = Some(queue.processing());
-        lists.source.get_or_insert(0);
     }
 
     /// Notes the length of the source, which the daemon has just read.

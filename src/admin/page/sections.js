@@ -39,17 +39,11 @@ export function drawOverview({ counts, lists, filter }, history) {
   drawFill(filter);
 }
 
-/** Returns the length of the source; null before the daemon has read it for the first time. */
-const waiting = ({ source, age_seconds: age }) => (age == null ? null : source);
-
-function drawWaiting(lists, rate) {
-  const [source, age] = [waiting(lists), lists.age_seconds];
+function drawWaiting({ source, age_seconds: age }, rate) {
   text("waiting", format.count(source));
   const lag = rate > 0 && source > 0 ? `about ${format.span(source / rate)} at this rate` : "";
   const old = age >= STALE ? `as of ${age} s ago` : "";
-  const none = source === 0 ? "no lag" : "";
-  const unread = lists.source != null && source == null ? "not read yet" : none;
-  text("waiting-note", [lag, old].filter(Boolean).join(", ") || unread);
+  text("waiting-note", [lag, old].filter(Boolean).join(", ") || (source === 0 ? "no lag" : ""));
 }
 
 function drawFill(filter) {
@@ -104,7 +98,7 @@ export function drawLists({ lists }, history) {
   rows("list-rows", known.map(([name, words, what]) => [
     words,
     { text: what, kind: "wide quiet" },
-    number(format.count(name === "source" ? waiting(lists) : lists[name])),
+    number(format.count(lists[name])),
     number(format.change(history.rate(`list ${name}`)), "quiet"),
   ]));
   const age = lists.age_seconds;

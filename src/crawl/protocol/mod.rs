@@ -293,6 +293,11 @@ impl Protocol {
         self.call("release", &[&self.keys.lease], token)
     }
 
+    /// Asks for the length of the source. [`Source::unclaimed`] reads the reply.
+    pub(crate) fn source_length(&self) -> Cmd {
+        self.source.waiting(&self.keys)
+    }
+
     /// Asks for the length of the sink.
     pub(crate) fn sink_length(&self) -> Cmd {
         self.sink.length(&self.keys.sink)
@@ -307,7 +312,7 @@ impl Protocol {
     pub(crate) fn lengths(&self) -> [Cmd; 4] {
         let mut processing = cmd("LLEN");
         processing.arg(&self.keys.processing);
-        [self.source.waiting(&self.keys), processing, self.sink_length(), self.rejected_length()]
+        [self.source_length(), processing, self.sink_length(), self.rejected_length()]
     }
 
     /// Asks for the server's saves and replicas. They bound how old the data of Redis can be after

@@ -265,8 +265,7 @@ impl<'a> Session<'a> {
 
     /// Asks for the lengths of the lists that other programs also use: source, sink and rejects.
     fn ask_lengths(&mut self) {
-        let protocol = &self.pipeline.parts.protocol;
-        let length = protocol.source().waiting(protocol.keys());
+        let length = self.pipeline.parts.protocol.source_length();
         self.line.ask(Pending::SourceLength, &length);
         self.look_again();
     }

@@ -71,6 +71,7 @@ impl Session<'_> {
                 let (cursor, lost) = protocol.claimed(reply.into_value()?)?;
                 if protocol.claims_all(cursor.left) {
                     self.pipeline.arrivals.claimed(sent);
+                    self.pipeline.board.note_source(0);
                 }
                 self.pipeline.note_lost(lost);
                 self.intake.claimed(cursor);
@@ -91,9 +92,7 @@ impl Session<'_> {
             }
             Pending::SourceLength => {
                 let waiting = protocol.length(reply.into_value()?)?;
-                let claimed = self.pipeline.queue.processing();
-                let source = protocol.source().unclaimed(waiting, claimed);
-                self.pipeline.board.note_source(source);
+                self.pipeline.note_source(waiting);
             }
             Pending::SinkLength => self.pressure.sink = protocol.length(reply.into_value()?)?,
             Pending::RejectedLength => {

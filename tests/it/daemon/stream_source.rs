@@ -31,7 +31,7 @@ fn ask<T: redis::FromRedisValue>(connection: &mut Connection, words: &[&str]) ->
 }
 
 /// Adds entries with one item each. Returns their ids.
-fn add<T: AsRef<[u8]>>(crawl: &Crawl, items: &[T]) -> Vec<String> {
+pub(super) fn add<T: AsRef<[u8]>>(crawl: &Crawl, items: &[T]) -> Vec<String> {
     let mut connection = crawl.connection();
     let mut add = |item: &T| {
         let mut command = redis::cmd("XADD");
