@@ -87,6 +87,10 @@ pub(super) fn print(
     }
     line(&mut out, "all", "", sums.map(|sum| HumanCount(sum).to_string()), "")?;
     let mut rows = Rows::new(out, LOST);
+    let ages = found.iter().filter_map(|(_, status)| status.as_ref()?.lists.age_seconds);
+    if let Some(age) = ages.max().filter(|&age| age >= status::STALE) {
+        rows.number("", format!("{age} s"), "is the largest age of these lengths of lists")?;
+    }
     status::lost(&mut rows, lost_urls)?;
     speed.map_or(Ok(()), |speed| speed.print(&mut rows, sums[0]))
 }

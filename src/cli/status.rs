@@ -147,21 +147,24 @@ pub(super) fn print(
 }
 
 /// Age in seconds from which the length of the source is shown with its age.
-const STALE: u64 = 3;
+pub(super) const STALE: u64 = 3;
 
 fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
     let Lists { source, processing, sink, rejected, over_limit, age_seconds } = *lists;
     let age = age_seconds.filter(|&age| age >= STALE);
-    let age = age.map_or_else(String::new, |age| format!(" (as of {age} s ago)"));
-    for (name, length, what) in [
-        ("source", source, &*format!("items wait to be claimed{age}")),
-        ("processing", processing, "items are claimed and not committed"),
-        ("sink", sink, "unseen items wait for crawlers"),
-        ("rejects", rejected, "unreadable items wait for a decision"),
-        ("over limit", over_limit, "unseen items over a limit wait for a decision"),
+    let aged =
+        |words: &str| age.map_or_else(String::new, |age| format!(" (as of {words}{age} s ago)"));
+    // Commits also tell the lengths of the sink and of the rejects.
+    let (exact, most) = (aged(""), aged("at most "));
+    for (name, length, what, age) in [
+        ("source", source, "items wait to be claimed", &*exact),
+        ("processing", processing, "items are claimed and not committed", ""),
+        ("sink", sink, "unseen items wait for crawlers", &*most),
+        ("rejects", rejected, "unreadable items wait for a decision", &*most),
+        ("over limit", over_limit, "unseen items over a limit wait for a decision", ""),
     ] {
         if let Some(length) = length {
-            rows.number(name, HumanCount(length), what)?;
+            rows.number(name, HumanCount(length), format_args!("{what}{age}"))?;
         }
     }
     Ok(())
@@ -217,14 +220,15 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
     let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten, .. } = *filter;
     let FilterStatus { lost_urls, limit, full_seconds, .. } = *filter;
     let what = format!(
-        "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
+        "fingerprints, {:.1} % of {}; error rate now {}; {}",
         100.0 * fill,
         HumanCount(capacity),
+        about_rate(error_rate),
         BinaryBytes(bytes)
     );
     rows.number("filter", HumanCount(keys), what)?;
     if let Some(rate) = filter.frozen_error_rate {
-        rows.number("", format!("{rate:.1e}"), "of the error rate: the frozen native filter")?;
+        rows.number("", about_rate(rate), "of the error rate: the frozen native filter")?;
     }
     if let Some(generations) = filter.generations {
         self::generations(rows, &generations)?;
@@ -277,10 +281,18 @@ fn generations(rows: &mut Rows<impl Write>, generations: &GenerationsStatus) -> 
     rows.number("", "", words)
 }
 
+/// Formats an error rate, which urlseen computes from the fill of the filter.
+pub(super) fn about_rate(rate: f64) -> String {
+    if rate == 0.0 { "0".to_owned() } else { format!("about {rate:.1e}") }
+}
+
 /// Prints the expected number of lost URLs, if it is known and not zero.
 pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result<()> {
     match urls.filter(|&urls| urls > 0.0) {
-        Some(urls) => rows.number("", lost_text(urls), "URLs lost so far, by expectation"),
+        Some(urls) => {
+            let about = format!("about {}", lost_text(urls));
+            rows.number("", about, "URLs lost so far, by expectation")
+        }
         None => Ok(()),
     }
 }

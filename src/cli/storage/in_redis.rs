@@ -12,7 +12,7 @@ use urlseen_engine::config::Config;
 use super::super::Outcome;
 use super::super::context::Context;
 use super::super::rows::{CRAWL, Rows};
-use super::super::status::lost;
+use super::super::status::{about_rate, lost};
 
 /// Prints the state of a crawl in Redis.
 pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
@@ -62,18 +62,19 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
         rows.row(name, format!("{:>15}", HumanCount(length).to_string()))?;
     }
     let share = 100.0 * keys as f64 / filter.capacity as f64;
-    let size = if opened.filter.kind().is_exact() {
-        "exact".to_owned()
+    let (number, size) = if opened.filter.kind().is_exact() {
+        (HumanCount(keys).to_string(), "exact".to_owned())
     } else {
-        format!(
-            "{share:.1} % of {}; error rate now {error_rate:.1e}; up to {}",
+        let size = format!(
+            "{share:.1} % of {}; error rate now {}; up to {}",
             HumanCount(filter.capacity),
+            about_rate(error_rate),
             BinaryBytes(bytes)
-        )
+        );
+        (format!("about {}", HumanCount(keys)), size)
     };
     let (kind, key) = (filter.kind.name(), &filter.key);
-    let what = format!("fingerprints, {size}; {kind} at {key}");
-    rows.number("filter", HumanCount(keys), what)?;
+    rows.number("filter", number, format!("fingerprints, {size}; {kind} at {key}"))?;
     lost(&mut rows, lost_urls)?;
     Ok(Outcome::Done)
 }

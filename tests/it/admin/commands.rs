@@ -36,8 +36,8 @@ batch        17 (00000000000000ab)
 lease        held for 12 s unless it is renewed
 source                    21   items wait to be claimed (as of 26 s ago)
 processing                22   items are claimed and not committed
-sink                      23   unseen items wait for crawlers
-rejects                   24   unreadable items wait for a decision
+sink                      23   unseen items wait for crawlers (as of at most 26 s ago)
+rejects                   24   unreadable items wait for a decision (as of at most 26 s ago)
 over limit                25   unseen items over a limit wait for a decision
 items                     47   committed since the start; of these
   unseen                   1   pushed to the sink
@@ -61,12 +61,12 @@ asked                     59   since the start; of these
   unseen                  14   answered as unseen, and added if the client asked for that
   full                    15   refused: no room
   forgotten               17   forgotten: they pass again
-filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-6; 4.00 KiB
-                      2.5e-7   of the error rate: the frozen native filter
+filter                    31   fingerprints, 25.0 % of 124; error rate now about 1.0e-6; 4.00 KiB
+                about 2.5e-7   of the error rate: the frozen native filter
                           61   is the generation; the next one begins in 1m 30s
                                fingerprints by age: 25, 0, 3, 0, 0, 1; expired: 2; swept: 9
                           16   of these were forgotten and pass again
-                        0.50   URLs lost so far, by expectation
+                  about 0.50   URLs lost so far, by expectation
                            2   of 8,000 sampled URLs lost: error rate 2.5e-4, at most 7.5e-4 (95 %)
                     about 1h   until it holds 248, at the speed of the last minutes
                            9   fingerprints in the fullest of 4 shards; the mean is 8";

@@ -270,6 +270,11 @@ fn check_and_status_read_a_filter_in_redis_and_change_nothing() {
         for words in ["demo", "no daemon", "batch ", size, "at demo:filter"] {
             assert!(status.text().contains(words), "no {words:?} in {status:?}");
         }
+        let filter = status.text().lines().find(|line| line.starts_with("filter ")).unwrap();
+        let number =
+            filter.strip_prefix("filter").unwrap().split("   fingerprints").next().unwrap();
+        assert_eq!(number.trim().starts_with("about 5"), !is_set, "{filter}");
+        assert_eq!(number.trim() == "50", is_set, "{filter}");
         let status = crawl.command("storage show", &["--json"]).output();
         let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
         assert_eq!(status["filter"]["kind"], kind[0].split_once('=').unwrap().1);
