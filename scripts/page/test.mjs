@@ -26,6 +26,8 @@ const OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-
 
 const CRAWL = `[crawl]
 name = "docs"
+[held]
+timeout = "4s"
 [filter]
 kind = "two-choice"
 capacity = 100_000
@@ -39,11 +41,17 @@ scheme = '^(mailto|javascript)$'
 [[drop]]
 name = "${MARKUP}"
 extension = '^(zip|tar|bz2|epub)$'
-[[limit]]
+`;
+const LIMIT = `[[limit]]
 name = "pages of a host"
 host = '^github\\.com$'
 by = "host"
 max = 10
+`;
+const FULL_SINK_AND_CLIENTS = `[sink]
+max_len = 1
+[serve]
+listen = "127.0.0.1:0"
 `;
 const PARTITIONS = `[crawl]
 name = "parts"
@@ -107,7 +115,7 @@ async function crawl(servers, time) {
 /** Checks that the page shows the numbers of the status, once the crawl rests. */
 async function checkValues(page, address) {
   await untilText(page, "waiting", (text) => text === "0");
-  const { counts, filter, lists, head } = await statusOf(address);
+  const { counts, filter, lists, held, head } = await statusOf(address);
   for (const fate of FATES) assert.ok(counts[fate] > 0, `there are items with the fate ${fate}`);
   const cells = page.locator("#fates tr td:last-child");
   const wanted = [...FATES.map((fate) => counts[fate]), sum(FATES.map((fate) => counts[fate]))];
@@ -118,11 +126,38 @@ async function checkValues(page, address) {
   const rows = await page.locator("#filter-rows tr td").allTextContents();
   assert.equal(number(rows[0]), filter.keys);
   const known = Object.entries(lists).filter(([name]) => name !== "age_seconds");
+  const lengths = [...known.map(([, it]) => it), held.requests];
   const shown = await page.locator("#list-rows tr td:nth-child(3)").allTextContents();
-  assert.deepEqual(shown.map(number).toSorted(), known.map(([, it]) => it).toSorted());
+  assert.deepEqual(shown.map(number).toSorted(), lengths.toSorted());
   const commit = `Last commit: ${head.seq.toLocaleString("en")};`;
   assert.ok((await textOf(page, "commit-note")).startsWith(commit));
   assert.equal(await page.locator("#strip rect").count(), 256);
+}
+
+/** Checks the held requests of a consumer, whose heartbeat goes on meanwhile. */
+async function checkHeld(page, servers) {
+  const keys = ["consumers", "held:spider#1"].map((it) => `urlseen:{docs:discovered}:${it}`);
+  const [consumers, held] = keys;
+  const row = page.locator("#list-rows tr", { hasText: "Held" });
+  const shows = async (words) => (await row.allTextContents()).some((it) => it.includes(words));
+  servers.redis("hset", held, "1", "0 0 https://a.example/", "2", "0 0 https://b.example/");
+  let beat = 0;
+  await until("the page shows the held requests", () => {
+    servers.redis("hset", consumers, "spider#1", String((beat += 1)));
+    return shows("finished2");
+  });
+  const note = "Consumers that can hold requests: 1.";
+  await untilText(page, "list-note", (text) => text.includes(note));
+  servers.redis("del", ...keys);
+  await until("the page shows no held request", () => shows("finished0"));
+}
+
+/** Checks that an item has an age while its commit waits for a full sink, and counts clients. */
+async function checkWaiting(page, servers) {
+  servers.push("docs:discovered", ["https://new.example/waits"]);
+  await untilText(page, "list-note", (text) => /oldest uncommitted item is at most \d/.test(text));
+  const clients = "Clients that are connected: 0; accepted since the start: 0; refused: 0.";
+  assert.equal(await textOf(page, "client-note"), clients);
 }
 
 /** Checks that markup in items and names of rules is shown as text. */
@@ -152,7 +187,7 @@ async function checkLooks(page) {
 }
 
 async function testCrawl(browser, servers) {
-  const { daemon, address } = await servers.startDaemon(program, "docs", CRAWL);
+  const { daemon, address } = await servers.startDaemon(program, "docs", CRAWL + LIMIT);
   const page = await browser.newPage();
   const faults = observe(page, address);
   await page.goto(address);
@@ -163,6 +198,7 @@ async function testCrawl(browser, servers) {
   for (const [name, ...size] of [["light", 1200, 900], ["dark", 1200, 900], ["phone", 360, 740]]) {
     await picture(page, name, ...size, {});
   }
+  await checkHeld(page, servers);
   await checkValues(page, address);
   await checkMarkup(page);
   await checkLooks(page);
@@ -177,9 +213,10 @@ async function testCrawl(browser, servers) {
   await checkContrast(page);
   await picture(page, "silent", 1200, 900, {});
   const port = Number(new URL(address).port);
-  await servers.startDaemon(program, "docs", CRAWL, { port });
+  await servers.startDaemon(program, "docs", CRAWL + FULL_SINK_AND_CLIENTS, { port });
   await untilText(page, "state", (text) => text === "Working");
   await untilText(page, "reject-rows", (text) => text.includes("none since the start"));
+  await checkWaiting(page, servers);
   const other = faults.filter((it) => !/ERR_(CONNECTION|EMPTY|SOCKET|ABORTED)/.test(it));
   assert.deepEqual(other, [], "only the outage is an error");
   await page.close();

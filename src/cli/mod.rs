@@ -19,6 +19,7 @@ mod man_pages;
 mod migrate;
 mod moving;
 mod new_folder;
+mod newest;
 mod operand;
 mod overview;
 mod partitions;

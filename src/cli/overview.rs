@@ -12,7 +12,7 @@ use super::settings::Place;
 use super::speed::Speed;
 use super::{Outcome, partitions, status, storage};
 use crate::admin::printable::{json_text, stdout};
-use crate::admin::{AdminClient, ClientError, Status};
+use crate::admin::{AdminClient, ClientError, HeldStatus, Status};
 
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
 /// of them have lost. If the filters are in Redis, prints the state that Redis records for each
@@ -87,10 +87,14 @@ pub(super) fn print(
     }
     line(&mut out, "all", "", sums.map(|sum| HumanCount(sum).to_string()), "")?;
     let mut rows = Rows::new(out, LOST);
-    let ages = found.iter().filter_map(|(_, status)| status.as_ref()?.lists.age_seconds);
+    let statuses = || found.iter().filter_map(|(_, status)| status.as_ref());
+    let ages = statuses().filter_map(|status| status.lists.age_seconds);
     if let Some(age) = ages.max().filter(|&age| age >= status::STALE) {
         rows.number("", format!("{age} s"), "is the largest age of these lengths of lists")?;
     }
+    let oldest = statuses().filter_map(|status| status.waiting_seconds).reduce(f64::max);
+    let held = statuses().filter_map(|status| status.held).reduce(HeldStatus::and);
+    status::waiting(&mut rows, oldest, held)?;
     status::lost(&mut rows, lost_urls)?;
     speed.map_or(Ok(()), |speed| speed.print(&mut rows, sums[0]))
 }

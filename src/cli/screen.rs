@@ -33,11 +33,21 @@ impl Screen {
         Ok(Some(Self(())))
     }
 
-    /// Draws a text in place of the last one. Lines that do not fit are cut, and so is the text.
-    pub(super) fn draw(&mut self, text: &str) -> io::Result<()> {
+    /// Returns the number of rows and columns.
+    pub(super) fn size(&self) -> (usize, usize) {
         let size = tcgetwinsize(io::stdout()).map(|size| (size.ws_row.into(), size.ws_col.into()));
-        let (height, width) = size.ok().filter(|size| *size != (0, 0)).unwrap_or(USUAL);
-        let lines = text.lines().take(height).map(|line| {
+        size.ok().filter(|size| *size != (0, 0)).unwrap_or(USUAL)
+    }
+
+    /// Draws a text in place of the last one. Lines that do not fit are cut. If the text does not
+    /// fit, the last row has the number of the lines that are left out.
+    pub(super) fn draw(&mut self, text: &str) -> io::Result<()> {
+        let (height, width) = self.size();
+        let count = text.lines().count();
+        let shown = if count > height { height.saturating_sub(1) } else { count };
+        let rest = format!("… {} more lines in a higher terminal", count - shown);
+        let rest = (count > shown).then_some(&*rest);
+        let lines = text.lines().take(shown).chain(rest).map(|line| {
             let line = printable(line.as_bytes(), Some(width));
             format!("{line}{CLEAR_LINE}")
         });

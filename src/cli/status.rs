@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::{json_text, say, stdout};
 use crate::admin::{
-    AdminClient, Archive, Asked, ByRule, ClientError, Counts, FilterStatus, GenerationsStatus,
-    Lists, MeasuredStatus, Status, Storage,
+    AdminClient, Archive, Asked, ByRule, ClientError, ClientsStatus, Counts, FilterStatus,
+    GenerationsStatus, HeldStatus, Lists, MeasuredStatus, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
@@ -45,7 +45,8 @@ pub(super) struct StatusArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// Draw the state again once a second, with the speed of the crawl, until Ctrl-C
+    /// Draw the state again once a second until Ctrl-C, with the speed of the crawl and the newest
+    /// rejects, drops and items over a limit
     #[arg(long, conflicts_with_all = ["json", "samples"])]
     watch: bool,
     /// Print nothing, and end with status 3 if no daemon is running or if it has failed. Health
@@ -122,28 +123,50 @@ pub(super) fn print(
     out: impl Write,
 ) -> io::Result<()> {
     let mut rows = Rows::new(out, CRAWL);
-    let age_of_run = age(status.since, now);
     rows.row("crawl", &status.crawl)?;
     rows.row("phase", &status.phase)?;
-    rows.row("process", format!("{}, urlseen {}, for {age_of_run}", status.pid, status.version))?;
-    rows.row("redis", &status.redis)?;
-    if let Some(head) = &status.head {
-        rows.row("batch", format!("{} ({})", HumanCount(head.seq), head.commit_id))?;
-    }
-    if let Some(seconds) = status.lease_seconds {
-        rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
-    }
     lists(&mut rows, &status.lists)?;
+    waiting(&mut rows, status.waiting_seconds, status.held)?;
     if let Some(speed) = speed {
         speed.print(&mut rows, status.lists.source.unwrap_or(0))?;
     }
-    counts(&mut rows, &status.counts, &status.rules)?;
-    asked(&mut rows, &status.asked)?;
     if let Some(filter) = &status.filter {
         self::filter(&mut rows, filter)?;
     }
     shards(&mut rows, &status.shards)?;
+    counts(&mut rows, &status.counts, &status.rules)?;
+    asked(&mut rows, &status.asked, status.clients.as_ref())?;
+    process(&mut rows, status, now)?;
     status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage, now))
+}
+
+/// Prints the process, its Redis, its last commit and its lease.
+fn process(rows: &mut Rows<impl Write>, status: &Status, now: SystemTime) -> io::Result<()> {
+    let Status { pid, version, since, redis, head, lease_seconds, .. } = status;
+    rows.row("process", format!("{pid}, urlseen {version}, for {}", age(*since, now)))?;
+    rows.row("redis", redis)?;
+    if let Some(head) = head {
+        rows.row("batch", format!("{} ({})", HumanCount(head.seq), head.commit_id))?;
+    }
+    if let Some(seconds) = lease_seconds {
+        rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
+    }
+    Ok(())
+}
+
+/// Prints the age of the oldest item, and the number of held requests, if they are known.
+pub(super) fn waiting(
+    rows: &mut Rows<impl Write>,
+    seconds: Option<f64>,
+    held: Option<HeldStatus>,
+) -> io::Result<()> {
+    if let Some(seconds) = seconds.filter(|&seconds| seconds > 0.0) {
+        let age = format!("at most {}", span(seconds.ceil()));
+        rows.number("waiting", age, "is the age of the oldest uncommitted item")?;
+    }
+    let Some(HeldStatus { consumers, requests }) = held else { return Ok(()) };
+    let words = format!("requests held at the last count; consumers: {consumers}");
+    rows.number("held", HumanCount(requests), words)
 }
 
 /// Age in seconds from which the length of the source is shown with its age.
@@ -199,8 +222,12 @@ fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::R
     counts.events().try_for_each(|(count, event)| row("", count, event))
 }
 
-/// Prints the numbers of answered questions, if there are any.
-fn asked(rows: &mut Rows<impl Write>, asked: &Asked) -> io::Result<()> {
+/// Prints the numbers of answered questions, if there are any, and of clients.
+fn asked(
+    rows: &mut Rows<impl Write>,
+    asked: &Asked,
+    clients: Option<&ClientsStatus>,
+) -> io::Result<()> {
     let Asked { seen, unseen, full, forgotten } = *asked;
     for (name, number, what) in [
         ("asked", asked.all(), "since the start; of these"),
@@ -213,7 +240,10 @@ fn asked(rows: &mut Rows<impl Write>, asked: &Asked) -> io::Result<()> {
             rows.number(name, HumanCount(number), what)?;
         }
     }
-    Ok(())
+    let Some(ClientsStatus { open, accepted, refused }) = clients else { return Ok(()) };
+    let (accepted, refused) = (HumanCount(*accepted), HumanCount(*refused));
+    let words = format!("are connected; since the start: accepted {accepted}, refused {refused}");
+    rows.number("clients", HumanCount(*open), words)
 }
 
 fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> {
@@ -230,19 +260,22 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
     if let Some(rate) = filter.frozen_error_rate {
         rows.number("", about_rate(rate), "of the error rate: the frozen native filter")?;
     }
+    lost(rows, lost_urls)?;
+    if let Some(measured) = filter.measured {
+        self::measured(rows, &measured)?;
+    }
+    if let Some((limit, seconds)) = limit.zip(full_seconds) {
+        let words =
+            format!("until it holds {}, at the speed of the last minutes", HumanCount(limit));
+        rows.number("", format!("about {}", span(seconds)), words)?;
+    }
     if let Some(generations) = filter.generations {
         self::generations(rows, &generations)?;
     }
     if forgotten > 0 {
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
     }
-    lost(rows, lost_urls)?;
-    if let Some(measured) = filter.measured {
-        self::measured(rows, &measured)?;
-    }
-    let Some((limit, seconds)) = limit.zip(full_seconds) else { return Ok(()) };
-    let words = format!("until it holds {}, at the speed of the last minutes", HumanCount(limit));
-    rows.number("", format!("about {}", span(seconds)), words)
+    Ok(())
 }
 
 /// Prints how evenly the fingerprints are spread over the shards, if there are shards.

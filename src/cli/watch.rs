@@ -12,7 +12,7 @@ use super::context::runtime;
 use super::screen::Screen;
 use super::settings::Place;
 use super::speed::Speeds;
-use super::{Outcome, overview, start, status};
+use super::{Outcome, newest, overview, start, status};
 use crate::admin::{AdminClient, ClientError, Counts, Status};
 
 /// Time between two drawings.
@@ -57,10 +57,14 @@ async fn draw(mut screen: Screen, daemons: &[Daemon]) -> anyhow::Result<Infallib
     let mut speeds = Speeds::default();
     loop {
         let mut text = Vec::new();
-        let mut found = Vec::new();
+        let (mut found, mut newest) = (Vec::new(), Vec::new());
         for Daemon { partition, client } in daemons {
-            match client.status::<Status>().await {
-                Ok(status) => found.push((*partition, Some(status))),
+            let asked = async { Ok((client.status::<Status>().await?, client.samples(0).await?)) };
+            match asked.await {
+                Ok((status, samples)) => {
+                    found.push((*partition, Some(status)));
+                    newest.extend(samples);
+                }
                 Err(error @ (ClientError::NoDaemon { .. } | ClientError::Silent { .. })) => {
                     found.push((*partition, None));
                     text.extend(format!("{error}; asking again\n\n").into_bytes());
@@ -69,6 +73,8 @@ async fn draw(mut screen: Screen, daemons: &[Daemon]) -> anyhow::Result<Infallib
             }
         }
         print(&found, &mut speeds, &mut text)?;
+        let lines = String::from_utf8_lossy(&text).lines().count();
+        newest::print(newest, screen.size().0.saturating_sub(lines), &mut text)?;
         screen.draw(&String::from_utf8_lossy(&text))?;
         tokio::time::sleep(PERIOD).await;
     }

@@ -173,6 +173,15 @@ pub struct HeldStatus {
     pub requests: u64,
 }
 
+impl HeldStatus {
+    /// Adds the requests of another partition. A consumer can hold requests of several partitions,
+    /// so the numbers of consumers are not added.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let consumers = self.consumers.max(other.consumers);
+        Self { consumers, requests: self.requests + other.requests }
+    }
+}
+
 /// Clients of `serve.listen`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientsStatus {

@@ -20,8 +20,8 @@ const STALE = 3;
 const items = (counts) => FATES.reduce((sum, [name]) => sum + (counts[name] ?? 0), 0);
 
 /** Returns the values of a status whose rates the page shows. */
-export function values({ counts, lists }) {
-  return { ...counts, items: items(counts), ...prefixed(lists) };
+export function values({ counts, lists, held }) {
+  return { ...counts, items: items(counts), ...prefixed({ ...lists, held: held?.requests }) };
 }
 
 const prefixed = (lists) =>
@@ -87,23 +87,29 @@ export function drawItems({ counts }, history) {
 }
 
 /** Draws the lengths of the lists. */
-export function drawLists({ lists }, history) {
+export function drawLists({ lists, held, waiting_seconds: oldest }, history) {
+  const lengths = { ...lists, held: held?.requests };
   const known = [
     ["source", "Source", "wait to be claimed"],
     ["processing", "Processing", "are claimed and not committed"],
     ["sink", "Sink", "are unseen and wait for crawlers"],
     ["rejected", "Rejects", "are unreadable and wait for a decision"],
     ["over_limit", "Over limits", "are over a limit and wait for a decision"],
-  ].filter(([name]) => lists[name] != null);
+    ["held", "Held", "consumers fetched and have not finished"],
+  ].filter(([name]) => lengths[name] != null);
   rows("list-rows", known.map(([name, words, what]) => [
     words,
     { text: what, kind: "wide quiet" },
-    number(format.count(lists[name])),
+    number(format.count(lengths[name])),
     number(format.change(history.rate(`list ${name}`)), "quiet"),
   ]));
   const age = lists.age_seconds;
-  const note = `The daemon read the length of the source ${age} s ago.`;
-  text("list-note", age >= STALE ? note : "");
+  const note = [
+    oldest > 0 && `The oldest uncommitted item is at most ${format.span(Math.ceil(oldest))} old.`,
+    held && `Consumers that can hold requests: ${format.count(held.consumers)}.`,
+    age >= STALE && `The daemon read the length of the source ${age} s ago.`,
+  ];
+  text("list-note", note.filter(Boolean).join(" "));
 }
 
 /** Draws the counts of commits and of events. */
@@ -205,14 +211,20 @@ export function drawRules(status) {
   rows("rule-rows", lines);
 }
 
-/** Draws the answers to clients. */
-export function drawAsked({ asked }) {
+/** Draws the answers to clients, and the number of clients. */
+export function drawAsked({ asked, clients }) {
   const lines = [
     ["Seen", asked.seen],
     ["Unseen", asked.unseen],
     ["Refused, no room", asked.full],
     ["Forgotten", asked.forgotten],
   ];
-  show("asked", lines.some(([, value]) => value > 0));
+  show("asked", Boolean(clients) || lines.some(([, value]) => value > 0));
+  text("client-note", clients ? clientNote(clients) : "");
   rows("asked-rows", lines.map(([words, value]) => [words, number(format.count(value))]));
+}
+
+function clientNote({ open, accepted, refused }) {
+  const [now, all, none] = [open, accepted, refused].map(format.count);
+  return `Clients that are connected: ${now}; accepted since the start: ${all}; refused: ${none}.`;
 }

@@ -13,6 +13,8 @@ export function total(statuses) {
       ...sums(statuses.map((it) => it.lists)),
       age_seconds: greatest(statuses.map((it) => it.lists.age_seconds)),
     },
+    waiting_seconds: greatest(statuses.map((it) => it.waiting_seconds)),
+    held: held(statuses.map((it) => it.held).filter(Boolean)),
     passed: byRule(statuses.map((it) => it.passed)),
     dropped_by_rule: byRule(statuses.map((it) => it.dropped_by_rule)),
     over_limit_by_rule: byRule(statuses.map((it) => it.over_limit_by_rule)),
@@ -30,6 +32,12 @@ function sums(objects) {
     }
   }
   return sum;
+}
+
+/** Adds held requests. A consumer can hold requests of several partitions. */
+function held(all) {
+  if (all.length === 0) return null;
+  return { ...sums(all), consumers: greatest(all.map((it) => it.consumers)) };
 }
 
 function filter(filters) {

@@ -16,21 +16,27 @@ const CLOSE: &str = "\u{1b}[?25h\u{1b}[?1049l";
 /// Moves to the first line, before each drawing.
 const HOME: &str = "\u{1b}[H";
 
+/// Runs the command in a terminal after a shell command, until it has drawn twice. Then sends a
+/// signal, and returns everything that the command has written.
+fn watch(first: &str, signal: Signal) -> String {
+    let endpoint = Endpoint::new();
+    let (program, folder) = (env!("CARGO_BIN_EXE_urlseen"), endpoint.folder.path().display());
+    let command = format!("{first}exec {program} status --watch --storage {folder}");
+    let script = ["--quiet", "--return", "--echo", "never", "--command", &command, "/dev/null"];
+    let terminal = Run::of("script", script).start();
+    // The command asks for the third time after it has drawn twice.
+    let draws = || (endpoint.view.asked.load(Ordering::Relaxed) >= 3).then_some(());
+    poll(SOON, draws).unwrap_or_else(|| panic!("it asks once: {}", terminal.stderr()));
+    kill_process(child_of(terminal.id()), signal).unwrap();
+    let output = terminal.output(SOON);
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    output.text().to_owned()
+}
+
 #[test]
 fn watching_draws_again_and_again_and_restores_the_terminal_at_the_end() {
     for signal in [Signal::INT, Signal::TERM] {
-        let endpoint = Endpoint::new();
-        let (program, folder) = (env!("CARGO_BIN_EXE_urlseen"), endpoint.folder.path().display());
-        let command = format!("exec {program} status --watch --storage {folder}");
-        let script = ["--quiet", "--return", "--echo", "never", "--command", &command, "/dev/null"];
-        let terminal = Run::of("script", script).start();
-        // The command asks for the third time after it has drawn twice.
-        let draws = || (endpoint.view.asked.load(Ordering::Relaxed) >= 3).then_some(());
-        poll(SOON, draws).unwrap_or_else(|| panic!("it asks once: {}", terminal.stderr()));
-        kill_process(child_of(terminal.id()), signal).unwrap();
-        let output = terminal.output(SOON);
-        assert_eq!(output.code(), Some(0), "{output:?}");
-        let text = output.text();
+        let text = watch("", signal);
         assert!(text.starts_with(OPEN) && text.ends_with(CLOSE), "{text:?}");
         let drawings = text.split(HOME).skip(1).collect::<Vec<_>>();
         assert!(drawings.len() >= 2, "{text:?}");
@@ -44,6 +50,74 @@ fn watching_draws_again_and_again_and_restores_the_terminal_at_the_end() {
         let moves = [HOME, "\u{1b}[K", "\u{1b}[J"].map(|it| text.matches(it).count());
         assert_eq!(escapes, known + moves.iter().sum::<usize>(), "there are no colours: {text:?}");
     }
+}
+
+/// Returns the lines of the second drawing.
+fn second_drawing(text: &str) -> Vec<&str> {
+    let drawing = text.split(HOME).nth(2).unwrap();
+    drawing.split("\r\n").map(|line| line.split('\u{1b}').next().unwrap()).collect()
+}
+
+/// Returns the names at the starts of lines, without those of indented lines.
+fn names<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    lines.iter().map(|line| line.split("  ").next().unwrap()).filter(|it| !it.is_empty()).collect()
+}
+
+#[test]
+fn a_terminal_of_24_lines_shows_the_most_important_ones() {
+    let text = watch("", Signal::TERM);
+    let lines = second_drawing(&text);
+    assert_eq!(lines.len(), 24);
+    let expected = [
+        "crawl",
+        "phase",
+        "source",
+        "processing",
+        "sink",
+        "rejects",
+        "over limit",
+        "waiting",
+        "held",
+        "speed",
+        "filter",
+        "items",
+        "… 25 more lines in a higher terminal",
+    ];
+    assert_eq!(names(&lines), expected, "{lines:?}");
+}
+
+#[test]
+fn a_high_terminal_shows_everything_and_the_newest_drops() {
+    let text = watch("stty rows 60 cols 100; ", Signal::TERM);
+    let lines = second_drawing(&text);
+    let expected = [
+        "crawl",
+        "phase",
+        "source",
+        "processing",
+        "sink",
+        "rejects",
+        "over limit",
+        "waiting",
+        "held",
+        "speed",
+        "filter",
+        "items",
+        "batches",
+        "asked",
+        "clients",
+        "process",
+        "redis",
+        "batch",
+        "lease",
+        "storage",
+        "archive",
+        "dropped",
+    ];
+    assert_eq!(names(&lines), expected, "{lines:?}");
+    let sample = "00:00:00Z  archives: http://a/\\xff.zip";
+    let newest = lines.iter().rev().take_while(|line| line.ends_with(sample)).count();
+    assert_eq!(newest, 3, "{lines:?}");
 }
 
 /// Returns the only child of a process.
