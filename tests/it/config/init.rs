@@ -146,3 +146,54 @@ fn a_set_of_other_members_is_refused() {
     server.cli(&["sadd", "demo:dupefilter", "https://example.com/a"]);
     assert_refused(&init(folder.path(), &server, &[]), "are not fingerprints in 40 hex digits");
 }
+
+/// Begins a filter of Redisson for 1000 fingerprints.
+fn begin_redisson(server: &RedisServer, key: &str) {
+    let hash = format!("{{{key}}}:config");
+    let fields = ["size", "9585", "hashIterations", "7", "expectedInsertions", "1000"];
+    server.cli(&[&["hset", &hash][..], &fields, &["falseProbability", "1.0E-2"]].concat());
+    server.cli(&["setbit", key, "9584", "0"]);
+}
+
+#[test]
+fn a_filter_of_redisson_stays_in_redis() {
+    let (folder, server) = (TempDir::new().unwrap(), RedisServer::start());
+    // The name of the string is also that of a filter of scrapy-redis-bloomfilter.
+    begin_redisson(&server, "demo:bloomfilter");
+    server.cli(&["hset", "{demo:other}:config", "size", "1"]);
+    let output = init(folder.path(), &server, &[]);
+    assert_done(&output, &["demo:bloomfilter: a filter of Redisson for 1,000 fingerprints"]);
+    assert!(!output.text().contains("a string of scrapy-redis-bloomfilter"), "{output:?}");
+    follow(folder.path(), &output);
+    server.cli(&["rpush", "demo:discovered", "https://example.com/a", "https://example.com/a"]);
+    let ended = run(folder.path(), &["run", "--drain"]);
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    assert_eq!(server.cli(&["zcard", "demo:unseen"]), "1");
+    assert_eq!(server.cli(&["bitcount", "demo:bloomfilter"]), "7");
+}
+
+#[test]
+fn strings_that_may_be_filters_are_named_with_their_kinds() {
+    let (folder, server) = (TempDir::new().unwrap(), RedisServer::start());
+    for (key, bit) in [("a:seen.0", "8191"), ("b:seen_0", "8192"), ("c:seen:1", "8191")] {
+        server.cli(&["setbit", key, bit, "1"]);
+    }
+    server.cli(&["set", "c:seen:count", "1"]);
+    server.cli(&["setbit", "small.0", "8183", "1"]);
+    server.cli(&["rpush", "list.0", "x"]);
+    let output = init(folder.path(), &server, &["--output", "all.toml"]);
+    let words = [
+        "a:seen.0: a string of 1,024 bytes",
+        "filter.key = \"a:seen\", filter.kind = \"pyrebloom\" or \"luw2007-bloomfilter\"",
+        "b:seen_0: a string of 1,025 bytes",
+        "filter.key = \"b:seen\", filter.kind = \"imooc\"",
+        "c:seen:1: a string of 1,024 bytes",
+        "filter.key = \"c:seen\", filter.kind = \"redis-lua-scaling\"",
+        "Redis does not show their parameters",
+    ];
+    assert_done(&output, &words);
+    assert!(!output.text().contains("small"), "{output:?}");
+    let output = init(folder.path(), &server, &["--crawl", "b"]);
+    assert_done(&output, &["b:seen_0"]);
+    assert!(!output.text().contains("a:seen"), "{output:?}");
+}

@@ -68,14 +68,14 @@ impl Draft {
         Ok(draft)
     }
 
-    fn line(&mut self, line: &str) {
+    pub(super) fn line(&mut self, line: &str) {
         self.file.push_str(line);
         self.file.push('\n');
     }
 
     /// Adds the sections for a filter.
     fn filter(&mut self, filter: &FoundKey) -> anyhow::Result<()> {
-        let FoundKey { key, used_as, size, is_foreign } = filter;
+        let FoundKey { key, used_as, size, error_rate, is_foreign } = filter;
         self.line("\n[fingerprint]");
         match used_as {
             Use::RedisBloom => {
@@ -89,6 +89,7 @@ impl Draft {
                 ));
                 self.next.push(format!("urlseen import --redisbloom {}", shell(key)));
             }
+            Use::Recorded => self.recorded(key, *size, error_rate.unwrap_or_default()),
             Use::Bits => {
                 let bit = (size * 8).max(2).next_power_of_two().trailing_zeros();
                 self.line("algorithm = \"scrapy-redis\"");
@@ -185,7 +186,7 @@ fn redis_cli(url: Option<&RedisAddress>) -> String {
 }
 
 /// Returns a text in the syntax of TOML.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     toml_text(&json!(text))
 }
 
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     fn key(key: &str, used_as: Use, size: u64) -> FoundKey {
-        FoundKey { key: key.to_owned(), used_as, size, is_foreign: false }
+        FoundKey { key: key.to_owned(), used_as, size, error_rate: None, is_foreign: false }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use urlseen_engine::config::{Config, Sources};
 
 use super::super::super::migrate;
 use super::super::super::start::NO_FILE;
+use super::recorded;
 
 /// Number of keys that Redis examines before it serves other clients.
 const PAGE: u64 = 1000;
@@ -19,6 +20,10 @@ const MOST_KEYS: u64 = 10_000_000;
 const LONGEST: Duration = Duration::from_secs(10);
 /// Maximum number of crawls that the command notes.
 const MOST_CRAWLS: usize = 1000;
+/// Maximum number of possible filters that the command notes.
+const MOST_POSSIBLE: usize = 10;
+/// Minimum number of bytes of a string that may be a filter.
+const LEAST_BYTES: u64 = 1 << 10;
 /// Number of members of a set that the command reads.
 const MEMBERS: usize = 10;
 
@@ -31,6 +36,8 @@ pub(super) enum Use {
     Bits,
     /// Filter of the module RedisBloom.
     RedisBloom,
+    /// Filter with its parameters in a hash.
+    Recorded,
     /// Queue of scrapy-redis that is sorted by priority.
     SortedQueue,
     /// Queue of scrapy-redis that is a list.
@@ -44,8 +51,11 @@ pub(super) enum Use {
 pub(super) struct FoundKey {
     pub(super) key: String,
     pub(super) used_as: Use,
-    /// Number of members, items or bytes.
+    /// Number of members, items or bytes. For a recorded filter, the number of keys that it is
+    /// made for.
     pub(super) size: u64,
+    /// Error rate that a recorded filter is made for.
+    pub(super) error_rate: Option<f64>,
     /// True if the key is a set whose members are not fingerprints.
     pub(super) is_foreign: bool,
 }
@@ -59,12 +69,14 @@ pub(super) struct Found {
     pub(super) is_complete: bool,
     /// Keys of each crawl, by the name of the crawl.
     pub(super) crawls: BTreeMap<String, Vec<FoundKey>>,
+    /// Strings that may be filters of kinds that Redis does not show.
+    pub(super) possible: Vec<PossibleFilter>,
 }
 
 impl Use {
     /// Returns true for a filter.
     pub(super) fn is_filter(self) -> bool {
-        matches!(self, Self::Set | Self::Bits | Self::RedisBloom)
+        matches!(self, Self::Set | Self::Bits | Self::RedisBloom | Self::Recorded)
     }
 
     /// Finds the use of a key of this type, and the name of its crawl.
@@ -76,6 +88,10 @@ impl Use {
             ("dupefilter" | "bloomfilter", "string") => Self::Bits,
             ("requests", "zset") => Self::SortedQueue,
             ("requests", "list") => Self::ListQueue,
+            ("config", "hash") => {
+                let key = recorded::key(name);
+                return Some((key.rsplit_once(':').map_or(key, |(name, _)| name), Self::Recorded));
+            }
             ("state", "hash") => {
                 let source = name.strip_prefix("urlseen:{")?.strip_suffix('}')?;
                 return Some((source.strip_suffix(":discovered").unwrap_or(source), Self::Urlseen));
@@ -92,7 +108,7 @@ impl Use {
             Self::Bits => Some("STRLEN"),
             Self::SortedQueue => Some("ZCARD"),
             Self::ListQueue => Some("LLEN"),
-            Self::RedisBloom | Self::Urlseen => None,
+            Self::RedisBloom | Self::Recorded | Self::Urlseen => None,
         }
     }
 }
@@ -140,13 +156,19 @@ impl Found {
         }
         let types: Vec<String> = ask.query_async(link).await.map_err(LinkError::from)?;
         for (key, type_name) in keys.iter().zip(types) {
+            if type_name == "string" && self.possible.len() < MOST_POSSIBLE {
+                self.possible.extend(PossibleFilter::ask(link, key, crawl).await?);
+            }
             let Some((name, used_as)) = Use::of(key, &type_name) else { continue };
             let is_wanted = crawl.map_or_else(|| is_name(name), |crawl| crawl == name);
             let is_known =
                 self.crawls.get(name).is_some_and(|it| it.iter().any(|it| it.key == *key));
             if is_wanted && !is_known && self.crawls.len() < MOST_CRAWLS {
-                let found = FoundKey::ask(link, key, used_as).await?;
-                self.crawls.entry(name.to_owned()).or_default().push(found);
+                let Some(found) = FoundKey::ask(link, key, used_as).await? else { continue };
+                let keys = self.crawls.entry(name.to_owned()).or_default();
+                // The string of a recorded filter can have the name that another project uses.
+                keys.retain(|it| it.key != found.key);
+                keys.push(found);
             }
         }
         Ok(())
@@ -154,7 +176,11 @@ impl Found {
 }
 
 impl FoundKey {
-    async fn ask(link: &mut Link, key: &str, used_as: Use) -> Result<Self, LinkError> {
+    /// Asks for the size of a key. Returns `None` if the key is a hash of another program.
+    async fn ask(link: &mut Link, key: &str, used_as: Use) -> Result<Option<Self>, LinkError> {
+        if used_as == Use::Recorded {
+            return recorded::ask(link, key).await;
+        }
         let size = match used_as.size_command() {
             Some(command) => link.query(redis::cmd(command).arg(key)).await?,
             None => 0,
@@ -165,7 +191,53 @@ impl FoundKey {
                 link.query(redis::cmd("SRANDMEMBER").arg(key).arg(MEMBERS)).await?;
             is_foreign = members.iter().any(|member| !is_fingerprint(member));
         }
-        Ok(Self { key: key.to_owned(), used_as, size, is_foreign })
+        Ok(Some(Self { key: key.to_owned(), used_as, size, error_rate: None, is_foreign }))
+    }
+}
+
+/// String that may be a filter. Redis has neither its kind nor its parameters.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PossibleFilter {
+    /// Value for `filter.key`.
+    pub(super) key: String,
+    /// Key of its first string.
+    pub(super) string: String,
+    /// Size of the string in bytes.
+    pub(super) bytes: u64,
+    /// Words for `filter.kind` that the name of the string permits.
+    pub(super) kinds: &'static [&'static str],
+}
+
+/// Ends of names that show a possible filter: the end of the key, the end of its first string, and
+/// the kinds.
+const ENDS: [(&str, &str, &[&str]); 3] = [
+    (".0", ".0", &["pyrebloom", "luw2007-bloomfilter"]),
+    ("_0", "_0", &["imooc"]),
+    (":count", ":1", &["redis-lua-scaling"]),
+];
+
+impl PossibleFilter {
+    /// Asks for the size of a string with such a name. Small strings are no filters.
+    async fn ask(
+        link: &mut Link,
+        key: &str,
+        crawl: Option<&str>,
+    ) -> Result<Option<Self>, LinkError> {
+        let of_end = |(end, string, kinds)| Some((key.strip_suffix(end)?, string, kinds));
+        let Some((base, end, kinds)) = ENDS.into_iter().find_map(of_end) else { return Ok(None) };
+        let name = base.rsplit_once(':').map_or(base, |(name, _)| name);
+        if crawl.is_some_and(|crawl| crawl != name) {
+            return Ok(None);
+        }
+        let string = format!("{base}{end}");
+        // A key of another type has no length.
+        let kind: String = link.query(redis::cmd("TYPE").arg(&string)).await?;
+        if kind != "string" {
+            return Ok(None);
+        }
+        let bytes = link.query(redis::cmd("STRLEN").arg(&string)).await?;
+        let possible = Self { key: base.to_owned(), string, bytes, kinds };
+        Ok(Some(possible).filter(|it| it.bytes >= LEAST_BYTES))
     }
 }
 
@@ -192,6 +264,9 @@ mod tests {
             ("a:bloomfilter", "string", Some(("a", Use::Bits))),
             ("a:requests", "zset", Some(("a", Use::SortedQueue))),
             ("a:requests", "list", Some(("a", Use::ListQueue))),
+            ("{a:seen}:config", "hash", Some(("a", Use::Recorded))),
+            ("a{b}:seen:config", "hash", Some(("a{b}", Use::Recorded))),
+            ("{seen}:config", "hash", Some(("seen", Use::Recorded))),
             ("a:seen", "MBbloom--", Some(("a", Use::RedisBloom))),
             ("seen", "MBbloom--", Some(("seen", Use::RedisBloom))),
             ("urlseen:{a:discovered}:state", "hash", Some(("a", Use::Urlseen))),

@@ -2,6 +2,7 @@
 
 mod draft;
 mod found;
+mod recorded;
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -13,7 +14,7 @@ use indicatif::HumanCount;
 use urlseen_engine::config::{Config, Sources};
 
 use self::draft::{Draft, shell};
-use self::found::{Found, FoundKey, Use};
+use self::found::{Found, FoundKey, PossibleFilter, Use};
 use super::super::Outcome;
 use super::super::context::Context;
 use super::super::rows::Rows;
@@ -28,9 +29,10 @@ const SHOWN: usize = 20;
 /// Write a configuration file for the crawl that a Redis has.
 ///
 /// The command looks at the keys in Redis, and changes nothing there. It finds crawls of
-/// scrapy-redis, of scrapy-redis-bloomfilter and with a filter of RedisBloom. It prints what it
-/// found, the reasons for each value, and the commands that move the crawl to urlseen. If Redis has
-/// several crawls, name one with `--crawl`. If it has none, the file is for a new crawl.
+/// scrapy-redis, of scrapy-redis-bloomfilter and with a filter of RedisBloom or Redisson. It prints
+/// what it found, the reasons for each value, and the commands that move the crawl to urlseen. It
+/// also prints strings that may be filters of further kinds. If Redis has several crawls, name one
+/// with `--crawl`. If it has none, the file is for a new crawl.
 ///
 /// Set the password of Redis in `URLSEEN_REDIS_PASSWORD`. The file does not contain it.
 #[derive(Debug, clap::Args)]
@@ -97,20 +99,37 @@ fn chosen(args: &ConfigInitArgs, config: &Config, found: &Found) -> anyhow::Resu
 }
 
 fn print_found(config: &Config, found: &Found) -> io::Result<()> {
-    let Found { keys, is_complete, crawls } = found;
+    let Found { keys, is_complete, crawls, possible } = found;
     let mut rows = Rows::new(stdout(), WIDTHS);
     let more =
         if *is_complete { "" } else { ", and not at the others: --crawl finds a crawl by name" };
     let text = format!("{} keys of {}{more}", HumanCount(*keys), config.redis.url);
     rows.row("looked at", text)?;
     if crawls.is_empty() {
-        return rows.row("found", "no crawl, so the file is for a new one");
+        rows.row("found", "no crawl, so the file is for a new one")?;
     }
     rows.each("found", crawls.values().take(SHOWN).flatten().map(described))?;
-    match crawls.len().checked_sub(SHOWN) {
-        Some(more @ 1..) => rows.row("", format!("and {more} more crawls")),
-        _ => Ok(()),
+    if let Some(more @ 1..) = crawls.len().checked_sub(SHOWN) {
+        rows.row("", format!("and {more} more crawls"))?;
     }
+    rows.each("possible", possible.iter().map(described_possible))?;
+    if !possible.is_empty() {
+        rows.row("", "The file does not use them, because Redis does not show their parameters.")?;
+    }
+    Ok(())
+}
+
+/// Describes a string that may be a filter, and the settings for it.
+fn described_possible(possible: &PossibleFilter) -> String {
+    let PossibleFilter { key, string, bytes, kinds } = possible;
+    let kinds: Vec<_> = kinds.iter().map(|kind| format!("{kind:?}")).collect();
+    format!(
+        "{string}: a string of {} bytes. If it belongs to a Bloom filter, set filter.place = \
+         \"redis\", filter.key = {key:?}, filter.kind = {}, and the capacity and the error rate \
+         that its program uses",
+        HumanCount(*bytes),
+        kinds.join(" or ")
+    )
 }
 
 /// Describes a key that was found.
@@ -120,6 +139,7 @@ fn described(found: &FoundKey) -> String {
         Use::Set => format!("a set of scrapy-redis with {size} members"),
         Use::Bits => format!("a string of scrapy-redis-bloomfilter with {size} bytes"),
         Use::RedisBloom => "a filter of RedisBloom".to_owned(),
+        Use::Recorded => recorded::described(found.size),
         Use::SortedQueue => format!("a queue of scrapy-redis, a sorted set of {size} requests"),
         Use::ListQueue => format!("a queue of scrapy-redis, a list of {size} requests"),
         Use::Urlseen => "the state of a crawl that urlseen runs".to_owned(),
