@@ -55,7 +55,11 @@ class Unit:
         return dict(line.split("=", 1) for line in lines if "=" in line)
 
     def make_state_directory(self):
-        """Makes the state directory, only for the user. Returns its path in the system."""
+        """Makes the state directory, only for the user. Returns its path in the system, or the
+        path of a folder for temporary files if the unit has no state directory.
+        """
+        if "StateDirectory" not in self.settings:
+            return "/tmp"
         path = "/var/lib/" + self.one("StateDirectory")
         folder = self.system.path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -66,17 +70,18 @@ class Unit:
     def command(self, line):
         """Returns the command that runs a line of the unit in the system."""
         root, state = self.system.folder, self.make_state_directory()
+        work = self.settings.get("WorkingDirectory", ["/"])[0]
         mounts = (
             f"mount --bind {root}{state} {root}{state}; mount -t tmpfs tmpfs {root}/tmp; "
             f"mount -o remount,bind,ro {root}; umask {self.one('UMask')}; "
-            f'cd {root}{self.one("WorkingDirectory")}; exec "$@"'
+            f'cd {root}{work}; exec "$@"'
         )
-        inside = f'cd {self.one("WorkingDirectory")}; exec "$@"'
+        inside = f'cd {work}; exec "$@"'
         user = self.one("User")
         own = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--no-new-privs"]
         own += ["--bounding-set=-all", "--inh-caps=-all", "--pdeathsig=KILL"]
         # A machine without the right to raise a hard limit keeps its own.
-        soft, hard = self.one("LimitNOFILE").split(":")
+        soft, hard = self.settings.get("LimitNOFILE", ["1024:524288"])[0].split(":")
         hard = min(int(hard), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         limit = ["prlimit", f"--nofile={soft}:{hard}"]
         place = ["unshare", "--mount", "sh", "-ec", mounts, "sh", "chroot", root]

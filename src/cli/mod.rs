@@ -30,6 +30,7 @@ mod route;
 mod rows;
 mod run;
 mod screen;
+mod service_manager;
 mod settings;
 mod shape;
 mod speed;

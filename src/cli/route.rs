@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::context::runtime;
 use super::settings::Settings;
-use super::{Outcome, start};
+use super::{Outcome, service_manager, start};
 use crate::admin::printable::{json_text, stdout};
 use crate::admin::telemetry::Console;
 use crate::admin::{
@@ -99,19 +99,24 @@ pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
 /// Routes until the end. Returns `None` if the process was told to stop before it began.
 async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteStatus>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
-    let publish = async || table::publish(config).await.map_err(RunError::from);
-    if start::until(&mut stop, |_| {}, publish).await?.is_none() {
-        return Ok(None);
-    }
     let list = args.list.as_ref().unwrap_or(&config.source.key);
-    let mut router = Router::new(config, list, start::items(config), stop)
+    let mut router = Router::new(config, list, start::items(config), stop.clone())
         .drain(args.drain)
         .standby(args.standby);
     let live = router.watch();
+    let view = Arc::new(RouterView(live.clone()));
     let admin = AdminServer::start(Limits::default())?;
     if let Some(address) = &args.listen {
-        let view = Arc::new(RouterView(live.clone()));
-        start::listen(&admin, address, config, view)?;
+        start::listen(&admin, address, config, view.clone())?;
+    }
+    // The task ends with the runtime, when the process ends.
+    tokio::spawn(service_manager::inform(view, stop.clone()));
+    let publish = async || table::publish(config).await.map_err(RunError::from);
+    let enter = |phase| {
+        router.enter(phase);
+    };
+    if start::until(&mut stop, enter, publish).await?.is_none() {
+        return Ok(None);
     }
     tokio::select! {
         ended = router.run() => drop(ended?),

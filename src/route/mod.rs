@@ -188,7 +188,7 @@ impl Router {
     }
 
     /// Publishes the phase that the router enters. Returns true if it is another one than before.
-    fn enter(&self, phase: Phase) -> bool {
+    pub(crate) fn enter(&self, phase: Phase) -> bool {
         self.status.send_if_modified(|status| {
             let is_new = status.phase != phase;
             status.phase = phase;

@@ -4,7 +4,6 @@ mod descriptors;
 mod partition;
 mod process;
 mod rotation;
-mod service_manager;
 mod slot;
 mod summary;
 

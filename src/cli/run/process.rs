@@ -11,8 +11,9 @@ use tracing::{Instrument, error, info, info_span};
 use urlseen_engine::config::{Config, SourceKind};
 use urlseen_engine::engine::Threads;
 
+use super::super::service_manager;
 use super::summary::RunProgress;
-use super::{Ended, RunArgs, service_manager};
+use super::{Ended, RunArgs};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, Limits};
 use crate::cli::start;

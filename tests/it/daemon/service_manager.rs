@@ -91,6 +91,22 @@ fn a_daemon_that_waits_for_redis_at_its_start_is_ready() {
     }
 }
 
+/// A router has no partition of its own, and tells its own phase.
+#[test]
+fn a_router_that_waits_for_redis_at_its_start_is_ready() {
+    let (mut crawl, mut manager) = (Crawl::new().set("partitions.count=2"), ServiceManager::new());
+    crawl.server.kill();
+    let router = manager.supervise(crawl.command("route", &["--json"])).start();
+    manager.wait_for("READY=1");
+    manager.wait_for("STATUS=waiting for Redis: cannot reach Redis");
+    crawl.server.restart();
+    manager.wait_for("STATUS=working");
+    wait_until(SOON, "signs of life", || manager.count("WATCHDOG=1") > 3);
+    stop(router);
+    manager.wait_for("STOPPING=1");
+    assert_eq!(manager.count("READY=1"), 1);
+}
+
 #[test]
 fn a_standby_is_ready_while_it_waits_for_the_folder() {
     let (crawl, mut manager) = (Crawl::new(), ServiceManager::new());

@@ -17,13 +17,13 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Maximum number of characters of the phase's text.
 const TEXT: usize = 200;
 
-/// Tells the service manager about the daemon, without end. Sends nothing if the service manager
-/// has not asked for it (`NOTIFY_SOCKET`).
+/// Tells the service manager about the daemon or the router, without end. Sends nothing if the
+/// service manager has not asked for it (`NOTIFY_SOCKET`).
 ///
 /// The daemon is ready when no partition is starting: then the configuration is right, the folders
 /// are open, and the daemon works or waits for something that the status names. A sign of life is
-/// sent while `GET /healthz` answers 200. This function runs on the thread of the pipeline, so the
-/// signs also end if that thread hangs.
+/// sent while `GET /healthz` answers 200. This function runs on the thread of the pipeline or of
+/// the router, so the signs also end if that thread hangs.
 pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
