@@ -6,11 +6,12 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::counts::Counts;
+use super::filter_status::FilterStatus;
 use super::growth::Growth;
 use super::phase::Phase;
 use super::queue::Queue;
 use super::samples::Samples;
-use super::status::{FilterStatus, Status};
+use super::status::Status;
 use urlseen_core::storage::Moment;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;

@@ -15,6 +15,7 @@ mod counts;
 mod disk;
 mod error;
 mod filter;
+mod filter_status;
 mod growth;
 pub(crate) mod linger;
 mod lost;
@@ -56,15 +57,13 @@ pub use counts::Counts;
 pub(crate) use counts::FATES;
 pub(crate) use error::RunError;
 use filter::RunFilter;
+pub use filter_status::{FilterStatus, GenerationsStatus};
 pub use measured::MeasuredStatus;
 pub(crate) use queue::Queue;
 pub use samples::Sampled;
 pub use server::Server;
 pub(crate) use shared::Shared;
-pub use status::{
-    Archive, ClientsStatus, FilterStatus, GenerationsStatus, Head, HeldStatus, Lists, Status,
-    Storage,
-};
+pub use status::{Archive, ClientsStatus, Head, HeldStatus, Lists, Status, Storage};
 use suspicion::Suspicion;
 pub use times::Times;
 use urlseen_core::filter::Parameters;

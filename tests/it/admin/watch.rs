@@ -81,7 +81,7 @@ fn a_terminal_of_24_lines_shows_the_most_important_ones() {
         "speed",
         "filter",
         "items",
-        "… 25 more lines in a higher terminal",
+        "… 26 more lines in a higher terminal",
     ];
     assert_eq!(names(&lines), expected, "{lines:?}");
 }
