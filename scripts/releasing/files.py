@@ -1,4 +1,4 @@
-"""Files of a release: packages, software bills of materials (SBOMs) and checksums."""
+"""Files of a release: packages, software bill of materials (SBOM), notes and checksums."""
 
 import hashlib
 import shutil
@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 CYCLONEDX = "cargo-cyclonedx@0.5.9"
-# Files that this tool writes, and the packages that they describe.
-SBOMS = {"urlseen_bin": "urlseen", "integrations/python/_urlseen_cdylib": "urlseen-python"}
+# File that this tool writes for the program.
+SBOM = "urlseen_bin.cdx.json"
 
 
 class Files:
@@ -50,16 +50,14 @@ class Files:
         for package in sorted((self.tree / "target/wheels").iterdir()):
             self.take(package)
 
-    def sboms(self, version):
-        """Writes the dependencies of the program and of the Python package in CycloneDX."""
+    def sbom(self, version):
+        """Writes the dependencies of the program in CycloneDX."""
         self.run("cargo", "install", "--locked", "--quiet", "--root", self.tools, CYCLONEDX)
         describe = ["--format", "json", "--spec-version", "1.5", "--describe", "binaries"]
         self.run(self.tools / "bin/cargo-cyclonedx", "cyclonedx", "--quiet", *describe)
-        for written, package in SBOMS.items():
-            text = (self.tree / f"{written}.cdx.json").read_text()
-            # The references between the parts need not contain the folder of the build.
-            text = text.replace(f"file://{self.tree}", "file://.")
-            (self.folder / f"{package}-{version}.cdx.json").write_text(text)
+        # The references between the parts need not contain the folder of the build.
+        text = (self.tree / SBOM).read_text().replace(f"file://{self.tree}", "file://.")
+        (self.folder / f"urlseen-{version}.cdx.json").write_text(text)
 
     def notes(self, entries):
         (self.folder / "notes.md").write_text(entries)
