@@ -145,13 +145,14 @@ export function drawCommits({ counts, head, storage, lease_seconds: lease }, his
 export function drawFilter({ filter, shards = [] }) {
   show("filter", Boolean(filter));
   if (!filter) return;
-  const frozen = filter.frozen_error_rate;
+  const { frozen_error_rate: frozen, measured: sample } = filter;
   const lines = [
     ["Fingerprints", format.count(filter.keys)],
     ["Capacity", format.count(filter.capacity)],
     ["Keeps its error rate up to", filter.limit == null ? "no limit" : format.count(filter.limit)],
     ["Error rate now", format.probability(filter.error_rate)],
-    ["Error rate so far, measured", measured(filter.measured)],
+    ["Error rate so far, measured", sample && measured(sample)],
+    ["Sampled URLs, lost", sample && [sample.wrong, sample.asked].map(format.count).join(" of ")],
     ["Part of the frozen filter", frozen && format.probability(frozen)],
     ["Lost URLs, by expectation", format.expected(filter.lost_urls)],
     ["Forgotten, pass again", filter.forgotten > 0 && format.count(filter.forgotten)],
@@ -162,11 +163,9 @@ export function drawFilter({ filter, shards = [] }) {
   drawGenerations(filter.generations);
 }
 
-function measured(sample) {
-  if (!sample) return null;
-  const [rate, most] = [sample.error_rate, sample.error_rate_max].map(format.probability);
-  const lost = `${format.count(sample.wrong)} of ${format.count(sample.asked)} sampled URLs lost`;
-  return sample.wrong > 0 ? `${rate}, at most ${most} (${lost})` : `at most ${most} (${lost})`;
+function measured({ wrong, error_rate: rate, error_rate_max: most }) {
+  const bound = `at most ${format.probability(most)}`;
+  return wrong > 0 ? `${format.probability(rate)}, ${bound}` : bound;
 }
 
 function drawBalance(shards) {
