@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-PACKAGES = "systemd,redis-server,ca-certificates"
+PACKAGES = "systemd,redis-server,ca-certificates,curl"
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL": "C.UTF-8",

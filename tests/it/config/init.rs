@@ -62,7 +62,7 @@ fn a_crawl_of_scrapy_redis_moves_with_the_printed_commands() {
     let output = init(folder.path(), &server, &[]);
     let words = [
         "3 keys of unix://",
-        "news:dupefilter: a set of scrapy-redis with 1 members",
+        "news:dupefilter: a set of scrapy-redis, members: 1",
         "news:requests: a queue of scrapy-redis, a sorted set of 1 requests",
         "written    config.toml",
         "Stop the spiders. Then give",

@@ -121,7 +121,7 @@ impl Draft {
                 let capacity = default.max((2 * size).next_multiple_of(default));
                 self.line("\n[filter]");
                 let members = HumanCount(*size);
-                self.line(&format!("capacity = {capacity}  # {key} has {members} members"));
+                self.line(&format!("capacity = {capacity}  # members of {key}: {members}"));
                 self.reasons.push(format!(
                     "{key} is the set of scrapy-redis: the import adds its fingerprints to a \
                      filter in urlseen's memory, with room for twice as many"

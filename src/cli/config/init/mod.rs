@@ -136,7 +136,7 @@ fn described_possible(possible: &PossibleFilter) -> String {
 fn described(found: &FoundKey) -> String {
     let size = HumanCount(found.size);
     let what = match found.used_as {
-        Use::Set => format!("a set of scrapy-redis with {size} members"),
+        Use::Set => format!("a set of scrapy-redis, members: {size}"),
         Use::Bits => format!("a string of scrapy-redis-bloomfilter with {size} bytes"),
         Use::RedisBloom => "a filter of RedisBloom".to_owned(),
         Use::Recorded => recorded::described(found.size),
