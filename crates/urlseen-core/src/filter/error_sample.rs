@@ -2,7 +2,8 @@
 //!
 //! The sample of a shard has all keys whose word is at most a bound. The word is a hash of the key,
 //! so the sample is as good as a random one. When the sample is full, its bound is halved, and
-//! about half of its keys leave it. So it stays an even sample of all keys of the whole crawl.
+//! about half of its keys leave it. So it stays an even sample of all keys of the whole crawl. For
+//! a large filter, the bound is low from the start, because each sampled key costs a lookup.
 //!
 //! A key counts once: by the first answer of the filter on it. If the filter reports the key as
 //! seen, the answer is wrong. Later answers on a key in the sample count no more, so a key may be
@@ -25,6 +26,8 @@ pub struct ErrorSample {
     shards: Vec<Option<ShardSample>>,
     /// Maximum number of sampled keys of a shard.
     most: usize,
+    /// Sample of an empty shard.
+    empty: ShardSample,
     gauge: Arc<Sampled>,
 }
 
@@ -60,10 +63,15 @@ pub struct ShardSample {
 impl ErrorSample {
     /// Creates the empty sample of an empty filter.
     pub fn new(parameters: &Parameters) -> Self {
-        let partitions = usize::from(parameters.hasher().partitions().get());
+        let most = MOST / usize::from(parameters.hasher().partitions().get());
+        let times = parameters.capacity().unwrap_or(0) / most.max(1) as u64;
+        let halvings =
+            times.checked_ilog2().map_or(0, |it| u8::try_from(it).expect("less than 64"));
+        let empty = ShardSample { halvings, ..ShardSample::default() };
         Self {
-            shards: vec![Some(ShardSample::default()); SHARDS],
-            most: MOST / parameters.shards() / partitions,
+            shards: vec![Some(empty.clone()); SHARDS],
+            most: most / parameters.shards(),
+            empty,
             gauge: Arc::default(),
         }
     }
@@ -111,7 +119,7 @@ impl ErrorSample {
 
     /// Begins again, with a filter that was emptied.
     pub(super) fn clear(&mut self) {
-        self.shards.fill(Some(ShardSample::default()));
+        self.shards.fill(Some(self.empty.clone()));
         self.publish();
     }
 
@@ -231,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_full_sample_is_an_even_one_of_all_keys() {
-        let parameters = parameters(1_000_000);
+        // The sample is full after the first tenth of the keys.
+        let parameters = parameters(200_000);
         let (mut filter, gauge) = sampled(&parameters);
         let lost = crawl(&mut filter, &parameters, 2_000_000);
         let Measured { asked, wrong } = gauge.measured().unwrap();
@@ -239,6 +248,16 @@ mod tests {
         let expected = lost as f64 * asked as f64 / 2e6;
         // The number of lost keys in an even sample has the deviation of a binomial distribution.
         assert!((wrong as f64 - expected).abs() < 4.0 * expected.sqrt(), "{wrong} of {expected}");
+    }
+
+    #[test]
+    fn the_sample_of_a_large_filter_is_small_from_the_start() {
+        let parameters = parameters(10_000_000);
+        let (mut filter, gauge) = sampled(&parameters);
+        crawl(&mut filter, &parameters, 320_000);
+        let asked = gauge.measured().unwrap().asked;
+        // One of 32 keys is in the sample.
+        assert!((9_600..10_400).contains(&asked), "{asked}");
     }
 
     #[test]
