@@ -333,12 +333,16 @@ pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result
 /// Prints the measured error rate.
 fn measured(rows: &mut Rows<impl Write>, measured: &MeasuredStatus) -> io::Result<()> {
     let MeasuredStatus { asked, wrong, error_rate, error_rate_max } = *measured;
-    let rate = if wrong > 0 {
-        format!("error rate {error_rate:.1e}, at most {error_rate_max:.1e}")
-    } else {
-        format!("the sample cannot see the error rate, which is at most {error_rate_max:.1e}")
+    let words = match error_rate_max {
+        None => format!("error rate at least {error_rate:.1e}; more may be lost"),
+        Some(most) if wrong > 0 => {
+            format!("error rate {error_rate:.1e}, at most {most:.1e} (95 %)")
+        }
+        Some(most) => {
+            format!("the sample cannot see the error rate, which is at most {most:.1e} (95 %)")
+        }
     };
-    let words = format!("of {} sampled URLs lost: {rate} (95 %)", HumanCount(asked));
+    let words = format!("of {} sampled URLs lost: {words}", HumanCount(asked));
     rows.number("", HumanCount(wrong), words)
 }
 

@@ -18,21 +18,29 @@ pub struct MeasuredStatus {
     pub wrong: u64,
     /// Share of wrong answers.
     pub error_rate: f64,
-    /// Upper bound of the error rate, with a confidence of 95 %.
-    pub error_rate_max: f64,
+    /// Upper bound of the error rate, with a confidence of 95 %. `None` if wrong answers may be
+    /// missing; then `error_rate` is a lower bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_rate_max: Option<f64>,
 }
 
 impl MeasuredStatus {
     /// Adds the sample of another partition.
     pub(super) fn and(&self, other: &Self) -> Self {
-        Measured { asked: self.asked + other.asked, wrong: self.wrong + other.wrong }.into()
+        let measured = |it: &Self| Measured {
+            asked: it.asked,
+            wrong: it.wrong,
+            is_partial: it.error_rate_max.is_none(),
+        };
+        (measured(self) + measured(other)).into()
     }
 }
 
 impl From<Measured> for MeasuredStatus {
-    fn from(Measured { asked, wrong }: Measured) -> Self {
+    fn from(Measured { asked, wrong, is_partial }: Measured) -> Self {
         let error_rate = wrong as f64 / asked.max(1) as f64;
-        Self { asked, wrong, error_rate, error_rate_max: upper_bound(asked, wrong) }
+        let error_rate_max = (!is_partial).then(|| upper_bound(asked, wrong));
+        Self { asked, wrong, error_rate, error_rate_max }
     }
 }
 

@@ -218,8 +218,10 @@ impl Metrics {
             self.gauge("filter_sampled_lost_urls", help, wrong);
             let help = "Share of the sampled URLs that the filter lost";
             self.real("filter_measured_error_ratio", help, error_rate);
-            let help = "Upper bound of the measured error ratio, with a confidence of 95 %";
-            self.real("filter_measured_error_ratio_max", help, error_rate_max);
+            if let Some(most) = error_rate_max {
+                let help = "Upper bound of the measured error ratio, with a confidence of 95 %";
+                self.real("filter_measured_error_ratio_max", help, most);
+            }
         }
         if let Some(generations) = filter.generations {
             let GenerationsStatus { number, next_seconds, keys, expired, swept } = generations;

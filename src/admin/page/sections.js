@@ -164,6 +164,7 @@ export function drawFilter({ filter, shards = [] }) {
 }
 
 function measured({ wrong, error_rate: rate, error_rate_max: most }) {
+  if (most == null) return `at least ${format.probability(rate)}`;
   const bound = `at most ${format.probability(most)}`;
   return wrong > 0 ? `${format.probability(rate)}, ${bound}` : bound;
 }

@@ -156,7 +156,7 @@ fn filter_status() -> FilterStatus {
             asked: 8000,
             wrong: 2,
             error_rate: 2.5e-4,
-            error_rate_max: 7.5e-4,
+            error_rate_max: Some(7.5e-4),
         }),
         full_seconds: Some(3600.5),
         generations: Some(GenerationsStatus {

@@ -34,7 +34,7 @@ fn measured(crawl: &Crawl, asked: usize) -> Value {
 fn the_sample_has_the_lost_urls_of_the_crawl() {
     let crawl = lossy();
     crawl.push(&urls(0, URLS));
-    let mut daemon = crawl.start();
+    let daemon = crawl.start();
     crawl.wait_until_idle();
     let lost = URLS - crawl.len(SINK);
     assert!(lost > 40, "{lost}");
@@ -46,15 +46,26 @@ fn the_sample_has_the_lost_urls_of_the_crawl() {
     let output = crawl.command("status", &[]).output();
     assert!(output.text().contains("of 60,000 sampled URLs lost: error rate"), "{output:?}");
 
-    // The recovered sample has every URL that passed, and those that were lost before the snapshot.
-    // The others are lost again.
+    // The end of a run saves the sample.
+    stop(daemon);
+    let mut daemon = crawl.start();
+    assert_eq!(measured(&crawl, URLS), found);
+
+    // After a kill, the sample has every URL that passed since the last snapshot, and not those
+    // that were lost. These are lost again.
+    crawl.push(&urls(URLS, 1000));
+    crawl.wait_until_idle();
+    let lost = URLS + 1000 - crawl.len(SINK);
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
     let daemon = crawl.start();
-    crawl.push(&urls(0, URLS));
+    crawl.push(&urls(0, URLS + 1000));
     crawl.wait_until_idle();
-    assert_eq!(URLS - crawl.len(SINK), lost);
-    assert_eq!(measured(&crawl, URLS), found);
+    assert_eq!(URLS + 1000 - crawl.len(SINK), lost);
+    let found = measured(&crawl, URLS + 1000);
+    assert_eq!((&found["wrong"], &found["error_rate_max"]), (&lost.into(), &Value::Null));
+    let output = crawl.command("status", &[]).output();
+    assert!(output.text().contains("sampled URLs lost: error rate at least"), "{output:?}");
     stop(daemon);
 }
 

@@ -8,10 +8,15 @@
 //! A key counts once: by the first answer of the filter on it. If the filter reports the key as
 //! seen, the answer is wrong. Later answers on a key in the sample count no more, so a key may be
 //! forgotten or may expire.
+//!
+//! The log of a filter has only the keys that passed. So if a filter is recovered from its log,
+//! wrong answers are missing: the sample is *partial*, and its error rate is a lower bound.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
 
 use super::layout::native::KeyHash;
 use super::{Parameters, SHARDS, ShardId, Verdict};
@@ -38,6 +43,8 @@ pub struct Sampled {
     wrong: AtomicU64,
     /// Number of shards without a sample.
     unwatched: AtomicUsize,
+    /// Number of shards with a partial sample.
+    partial: AtomicUsize,
 }
 
 /// Number of keys in a sample, and of those on which the filter was wrong.
@@ -47,10 +54,12 @@ pub struct Measured {
     pub asked: u64,
     /// Number of these keys that the filter reported as seen.
     pub wrong: u64,
+    /// True if wrong answers may be missing.
+    pub is_partial: bool,
 }
 
 /// Sample of the keys of one shard.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardSample {
     /// Number of times that the bound was halved.
     pub(crate) halvings: u8,
@@ -58,6 +67,8 @@ pub struct ShardSample {
     pub(crate) asked: HashSet<u64>,
     /// Words of the keys on which the filter was wrong.
     pub(crate) wrong: HashSet<u64>,
+    /// True if some keys were inserted without an answer.
+    pub(crate) is_partial: bool,
 }
 
 impl ErrorSample {
@@ -83,19 +94,19 @@ impl ErrorSample {
 
     /// Notes the answers of the filter on these keys.
     pub(super) fn answered(&mut self, key_hashes: &[KeyHash], verdicts: &[Verdict]) {
-        self.note(key_hashes.iter().zip(verdicts).map(|(&it, &verdict)| (it, verdict)));
+        self.note(key_hashes.iter().zip(verdicts).map(|(&it, &verdict)| (it, Some(verdict))));
     }
 
-    /// Notes keys that are inserted, most of them after an answer.
+    /// Notes keys that are inserted: all of them after an answer, or in a recovery without one.
     pub(super) fn inserted(&mut self, key_hashes: &[KeyHash]) {
-        self.note(key_hashes.iter().map(|&it| (it, Verdict::Unseen)));
+        self.note(key_hashes.iter().map(|&it| (it, None)));
     }
 
-    fn note(&mut self, answers: impl Iterator<Item = (KeyHash, Verdict)>) {
+    fn note(&mut self, answers: impl Iterator<Item = (KeyHash, Option<Verdict>)>) {
         let mut is_changed = false;
-        for (key_hash, verdict) in answers {
+        for (key_hash, answer) in answers {
             if let Some(sample) = &mut self.shards[key_hash.shard().index()] {
-                is_changed |= sample.note(key_hash.word(), verdict, self.most);
+                is_changed |= sample.note(key_hash.word(), answer, self.most);
             }
         }
         if is_changed {
@@ -131,6 +142,8 @@ impl ErrorSample {
         self.gauge.asked.store(count(|it| &it.asked), Ordering::Relaxed);
         self.gauge.wrong.store(count(|it| &it.wrong), Ordering::Relaxed);
         self.gauge.unwatched.store(SHARDS - samples().count(), Ordering::Relaxed);
+        let partial = samples().filter(|sample| sample.is_partial).count();
+        self.gauge.partial.store(partial, Ordering::Relaxed);
     }
 }
 
@@ -140,7 +153,11 @@ impl Sampled {
     pub fn measured(&self) -> Option<Measured> {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let is_whole = self.unwatched.load(Ordering::Relaxed) == 0;
-        is_whole.then(|| Measured { asked: load(&self.asked), wrong: load(&self.wrong) })
+        is_whole.then(|| Measured {
+            asked: load(&self.asked),
+            wrong: load(&self.wrong),
+            is_partial: self.partial.load(Ordering::Relaxed) > 0,
+        })
     }
 }
 
@@ -148,18 +165,24 @@ impl std::ops::Add for Measured {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self { asked: self.asked + other.asked, wrong: self.wrong + other.wrong }
+        Self {
+            asked: self.asked + other.asked,
+            wrong: self.wrong + other.wrong,
+            is_partial: self.is_partial || other.is_partial,
+        }
     }
 }
 
 impl ShardSample {
     /// Notes the first answer on a key. Returns true if the sample has changed.
-    fn note(&mut self, word: u64, verdict: Verdict, most: usize) -> bool {
+    fn note(&mut self, word: u64, answer: Option<Verdict>, most: usize) -> bool {
         if word > self.bound() || !self.asked.insert(word) {
             return false;
         }
-        if verdict == Verdict::Seen {
-            self.wrong.insert(word);
+        match answer {
+            Some(Verdict::Seen) => _ = self.wrong.insert(word),
+            Some(Verdict::Unseen) => {}
+            None => self.is_partial = true,
         }
         self.shrink(most);
         true
@@ -234,7 +257,8 @@ mod tests {
         let (mut filter, gauge) = sampled(&parameters);
         let lost = crawl(&mut filter, &parameters, 150_000);
         assert!(lost > 100, "{lost}");
-        assert_eq!(gauge.measured(), Some(Measured { asked: 150_000, wrong: lost }));
+        let measured = Measured { asked: 150_000, wrong: lost, is_partial: false };
+        assert_eq!(gauge.measured(), Some(measured));
     }
 
     #[test]
@@ -243,7 +267,7 @@ mod tests {
         let parameters = parameters(200_000);
         let (mut filter, gauge) = sampled(&parameters);
         let lost = crawl(&mut filter, &parameters, 2_000_000);
-        let Measured { asked, wrong } = gauge.measured().unwrap();
+        let Measured { asked, wrong, .. } = gauge.measured().unwrap();
         assert!((MOST as u64 / 3..=MOST as u64).contains(&asked), "{asked}");
         let expected = lost as f64 * asked as f64 / 2e6;
         // The number of lost keys in an even sample has the deviation of a binomial distribution.
@@ -267,14 +291,18 @@ mod tests {
         crawl(&mut filter, &parameters, 1000);
         let before = gauge.measured();
         let key_hash = parameters.hasher().key_hash(&Fingerprint::Raw20([1; 20]));
+        filter.test(&[key_hash], &mut Vec::new());
         for _ in 0..2 {
             filter.insert(&[key_hash]).unwrap();
             filter.test(&[key_hash], &mut Vec::new());
             filter.forget(key_hash);
             filter.test(&[key_hash], &mut Vec::new());
         }
-        let one = Measured { asked: 1, wrong: 0 };
+        let one = Measured { asked: 1, ..Measured::default() };
         assert_eq!(gauge.measured(), before.map(|before| before + one));
+        // A recovery from the log inserts keys without an answer.
+        filter.insert(&[parameters.hasher().key_hash(&Fingerprint::Raw20([2; 20]))]).unwrap();
+        assert!(gauge.measured().unwrap().is_partial);
         filter.clear();
         assert_eq!(gauge.measured(), Some(Measured::default()));
     }

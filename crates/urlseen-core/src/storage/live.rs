@@ -12,6 +12,9 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// filter does not exist any more.
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied>;
 
+    /// Copies the sample of a shard. `None` if the answers on its keys were not watched.
+    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample>;
+
     /// Copies the counts of limits as they are now, with the position of the last record whose
     /// changes they have.
     fn copy_counts(&self) -> (Vec<Counted>, Position);

@@ -70,6 +70,7 @@ mod recovery;
 mod requests;
 mod restore;
 mod rotation;
+mod sample;
 mod scan;
 mod segment;
 mod shards;

@@ -143,6 +143,10 @@ impl LiveFilter for Handle {
         self.wait(&copied)
     }
 
+    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample> {
+        self.with_filter_of(shard, |filter| filter.sample(shard))?
+    }
+
     fn copy_counts(&self) -> (Vec<Counted>, Position) {
         self.counts().copy()
     }

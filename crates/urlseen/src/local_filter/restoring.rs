@@ -62,6 +62,10 @@ impl LiveFilter for SharedFilter {
         Some(Copied { blob, at: state.at, tombstones, sample: state.filter.sample(shard) })
     }
 
+    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample> {
+        self.lock().filter.sample(shard)
+    }
+
     fn copy_counts(&self) -> (Vec<Counted>, Position) {
         let state = self.lock();
         (state.counts.copy().0, state.at)

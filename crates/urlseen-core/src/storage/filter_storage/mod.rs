@@ -15,13 +15,14 @@ use super::descriptors::{self, Waits};
 use super::error::RecoveryError;
 use super::folder::Folder;
 use super::head::{Head, Position};
-use super::header::StorageSpec;
+use super::header::{Header, StorageSpec};
 use super::journal::Journal;
 use super::live::LiveFilter;
 use super::prune::Retention;
 use super::recovery::Recovered;
 use super::scan::Target;
 use super::snapshot_writer::Finished;
+use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
@@ -135,6 +136,9 @@ impl<F: LiveFilter> FilterStorage<F> {
             self.folder.keep_archive(archive)?;
         }
         let recovered = self.folder.recover(target, &mut self.filter)?;
+        for (shard, sample) in self.shards().zip(self.folder.samples(recovered.position)) {
+            self.filter.load_sample(shard, sample);
+        }
         self.open(recovered.position)?;
         // A snapshot should soon cover the part of the log that was replayed.
         self.snapshot_at = self.snapshot_at.saturating_sub(recovered.fingerprints * LOGGED);
@@ -224,7 +228,17 @@ impl<F: LiveFilter> FilterStorage<F> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         let head = head.unwrap_or(journal.position().head);
         self.logged += journal.bytes();
-        journal.close(head).map(drop)
+        let at = journal.close(head)?;
+        let samples = self.shards().map(|shard| self.filter.copy_sample(shard)).collect();
+        // A filter that is not measured has no samples.
+        let Some(samples) = samples else { return Ok(()) };
+        self.folder.record_samples(at, samples)
+    }
+
+    /// Iterates over the shards of the filter.
+    fn shards(&self) -> impl Iterator<Item = ShardId> + use<F> {
+        let count = self.folder.header().map_or(0, Header::shards);
+        ShardId::all().take(count)
     }
 
     /// Returns the folder, for example after [`FilterStorage::close`].

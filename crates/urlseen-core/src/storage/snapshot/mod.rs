@@ -27,9 +27,9 @@
 //! then, if the answers of the filter are watched, a section with the samples of all shards that
 //! are not empty
 //!  0     45  as above, with shard 1 and the number of sampled keys in place of the keys
-//! 45      n  for each shard its number (1 byte), the number of halvings (1), the number of sampled
-//!            keys (4) and of wrong answers (4), and the word of each key (8), those with a wrong
-//!            answer first
+//! 45      n  for each shard its number (1 byte), the number of halvings, plus 128 if the sample is
+//!            partial (1), the number of sampled keys (4) and of wrong answers (4), and the word of
+//!            each key (8), those with a wrong answer first
 //! 45+n    4  CRC-32C of the body
 //!
 //! after the sections, the tombstones of forgotten fingerprints

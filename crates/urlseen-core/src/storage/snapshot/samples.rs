@@ -8,11 +8,14 @@ use crate::filter::{ShardId, ShardSample};
 /// Bytes of a sample before its words: shard, halvings, number of words, number of wrong ones.
 const HEAD: usize = 10;
 
+/// Bit that marks a partial sample, in the byte with the halvings. There are at most 64 halvings.
+const PARTIAL: u8 = 0x80;
+
 /// Appends the sample of a shard.
 pub(super) fn encode(shard: ShardId, sample: &ShardSample, bytes: &mut Vec<u8>) {
     let number = |words: &HashSet<u64>| u32::try_from(words.len()).expect("a sample is small");
     bytes.push(shard.byte());
-    bytes.push(sample.halvings);
+    bytes.push(sample.halvings | if sample.is_partial { PARTIAL } else { 0 });
     bytes.extend(number(&sample.asked).to_le_bytes());
     bytes.extend(number(&sample.wrong).to_le_bytes());
     let right = sample.asked.difference(&sample.wrong);
@@ -30,12 +33,13 @@ pub(super) fn decode_all(mut bytes: &[u8]) -> Option<Vec<(ShardId, ShardSample)>
         let mut head = Fields(head);
         let (shard, halvings) = (ShardId::kept(head.u8()), head.u8());
         let (asked, wrong) = (head.u32() as usize, head.u32() as usize);
+        let (is_partial, halvings) = (halvings & PARTIAL != 0, halvings & !PARTIAL);
         let (words, rest) = rest.split_at_checked(asked.checked_mul(size_of::<u64>())?)?;
         let words: Vec<u64> =
             words.as_chunks().0.iter().map(|it| u64::from_le_bytes(*it)).collect();
         let wrong = words.get(..wrong)?.iter().copied().collect();
         let asked = words.into_iter().collect();
-        samples.push((shard, ShardSample { halvings, asked, wrong }));
+        samples.push((shard, ShardSample { halvings, asked, wrong, is_partial }));
         bytes = rest;
     }
     Some(samples)
@@ -51,6 +55,7 @@ mod tests {
             halvings,
             asked: asked.iter().copied().collect(),
             wrong: wrong.iter().copied().collect(),
+            is_partial: halvings > 0,
         };
         let samples = [
             (ShardId::kept(3), sample(0, &[1, 2, u64::MAX], &[2])),

@@ -17,7 +17,9 @@ use crate::filter::choice::Fsync;
 use crate::filter::expire_after::ExpireAfter;
 use crate::filter::generation::Generation;
 use crate::filter::lifetime::{Lifetime, Lifetimes};
-use crate::filter::{FilterSpec, ForgettingFilter, KeyHasher, Kind, Parameters, ShardId, Verdict};
+use crate::filter::{
+    FilterSpec, ForgettingFilter, KeyHasher, Kind, Parameters, ShardId, ShardSample, Verdict,
+};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
@@ -128,6 +130,10 @@ impl LiveFilter for Live {
         let state = self.state.lock().unwrap();
         let (blob, tombstones) = state.0.save(shard, buffer);
         Some(Copied { blob, at: state.1, tombstones, sample: state.0.sample(shard) })
+    }
+
+    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample> {
+        self.with(|filter| filter.sample(shard))
     }
 
     fn copy_counts(&self) -> (Vec<Counted>, Position) {
