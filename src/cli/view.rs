@@ -200,7 +200,7 @@ impl Daemon {
         status.lease_seconds = lease.map(left);
         status.lists.age_seconds =
             lengths_read.map(|read| now.saturating_duration_since(read).as_secs());
-        // The source's length is known once the daemon has begun to work.
+        // The daemon asks for the source's length when it begins to work.
         status.waiting_seconds = status
             .lists
             .source

@@ -34,20 +34,6 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Asks for the number of items that wait to be claimed.
-    pub(super) async fn ask_source_length(&mut self, link: &mut Link) -> Result<(), RunError> {
-        let protocol = &self.parts.protocol;
-        let waiting = protocol.length(link.call(&protocol.source_length()).await?)?;
-        self.note_source(waiting);
-        Ok(())
-    }
-
-    /// Notes the reply to a question for the length of the source.
-    pub(super) fn note_source(&mut self, waiting: u64) {
-        let source = self.parts.protocol.source().unclaimed(waiting, self.queue.processing());
-        self.board.note_source(source);
-    }
-
     /// Removes committed batches from the queue. If the last batch that Redis records is unknown to
     /// the queue, recovers the filter to that batch.
     pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<(), RunError> {

@@ -91,7 +91,6 @@ impl Owned {
         // If the crawl is new, the step above has written its first position, which the replicas
         // need.
         pipeline.wait_for_replicas(&mut self.link).await?;
-        pipeline.ask_source_length(&mut self.link).await?;
         let Self { link, waiter, lease, .. } = self;
         Ok(Recovered { link, waiter, lease, sink_length, rejected_length })
     }

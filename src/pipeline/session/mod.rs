@@ -159,6 +159,7 @@ impl<'a> Session<'a> {
         // The session forgets the keys that are already on the list before it reads the first item.
         self.ask_for_forgets();
         self.ask_for_persistence();
+        self.ask_lengths();
         let mut is_first = true;
         loop {
             self.submit();

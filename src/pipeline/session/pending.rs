@@ -92,7 +92,9 @@ impl Session<'_> {
             }
             Pending::SourceLength => {
                 let waiting = protocol.length(reply.into_value()?)?;
-                self.pipeline.note_source(waiting);
+                let claimed = self.pipeline.queue.processing();
+                let source = protocol.source().unclaimed(waiting, claimed);
+                self.pipeline.board.note_source(source);
             }
             Pending::SinkLength => self.pressure.sink = protocol.length(reply.into_value()?)?,
             Pending::RejectedLength => {

@@ -273,7 +273,7 @@ fn check_and_status_read_a_filter_in_redis_and_change_nothing() {
         let filter = status.text().lines().find(|line| line.starts_with("filter ")).unwrap();
         let number =
             filter.strip_prefix("filter").unwrap().split("   fingerprints").next().unwrap();
-        assert_eq!(number.trim().starts_with("about 5"), !is_set, "{filter}");
+        assert_eq!(number.trim().starts_with("about "), !is_set, "{filter}");
         assert_eq!(number.trim() == "50", is_set, "{filter}");
         let status = crawl.command("storage show", &["--json"]).output();
         let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
