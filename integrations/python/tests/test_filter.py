@@ -185,7 +185,11 @@ def test_a_redis_that_is_away_is_a_connection_error() -> None:
 
 
 def test_ctrl_c_reaches_python_during_a_crawl(tmp_path: Path) -> None:
-    program = "import urlseen, os, signal; urlseen.Filter(); os.kill(os.getpid(), signal.SIGINT)"
+    # A shell that runs the tests in the background lets its programs ignore Ctrl-C.
+    program = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "import urlseen; urlseen.Filter(); os.kill(os.getpid(), signal.SIGINT)"
+    )
     process = subprocess.run(
         [sys.executable, "-c", program], check=False, stderr=subprocess.PIPE, text=True
     )
