@@ -1,10 +1,17 @@
 //! Messages to the service manager, for example systemd, in the protocol of
 //! [sd_notify(3)](https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html).
 
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram as StdUnixDatagram};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{env, io};
 
 use sd_notify::NotifyState;
+use tokio::net::UnixDatagram;
 use tracing::warn;
 
 use crate::admin::printable::printable;
@@ -23,11 +30,10 @@ const TEXT: usize = 200;
 /// The daemon is ready when no partition is starting: then the configuration is right, the folders
 /// are open, and the daemon works or waits for something that the status names. A sign of life is
 /// sent while `GET /healthz` answers 200. This function runs on the thread of the pipeline or of
-/// the router, so the signs also end if that thread hangs.
+/// the router, so the signs also end if that thread hangs. If the service manager reads no messages,
+/// the function waits for it, and the daemon works on.
 pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
-    if std::env::var_os("NOTIFY_SOCKET").is_none() {
-        return;
-    }
+    let Some(socket) = env::var_os("NOTIFY_SOCKET") else { return };
     let period = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     let pause = period.map_or(LOOK, |period| period.min(LOOK));
     let (mut messages, mut is_lost) = (Messages::new(period), false);
@@ -35,7 +41,7 @@ pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
         let is_stopping = *stop.borrow();
         let news = messages.next(&view.status(), is_stopping, Instant::now());
         if news != News::default()
-            && let Err(error) = sd_notify::notify(&news.as_states())
+            && let Err(error) = send(socket.as_bytes(), &news).await
             && !std::mem::replace(&mut is_lost, true)
         {
             warn!("cannot write to the socket of the service manager (NOTIFY_SOCKET): {error}");
@@ -45,6 +51,22 @@ pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
             Ok(_) = stop.wait_for(|stop| *stop), if !is_stopping => {}
         }
     }
+}
+
+/// Sends news to a socket: a path, or an abstract name after `@`. Waits while the socket is full.
+async fn send(socket: &[u8], news: &News) -> io::Result<()> {
+    let address = match socket.strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(OsStr::from_bytes(socket))?,
+    };
+    let connected = StdUnixDatagram::unbound()?;
+    connected.connect_addr(&address)?;
+    connected.set_nonblocking(true)?;
+    let message = news.as_states().iter().fold(String::new(), |mut message, state| {
+        writeln!(message, "{state}").expect("a string takes all text");
+        message
+    });
+    UnixDatagram::from_std(connected)?.send(message.as_bytes()).await.map(drop)
 }
 
 /// Messages of a daemon in their order. Each is sent only if it is news.

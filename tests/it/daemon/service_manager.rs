@@ -44,6 +44,14 @@ impl ServiceManager {
         &self.lines
     }
 
+    /// Sends messages to the socket until it is full, and receives none.
+    fn fill(&self) {
+        let other = UnixDatagram::unbound().unwrap();
+        other.set_nonblocking(true).unwrap();
+        let path = self.folder.path().join("notify");
+        while other.send_to(b"", &path).is_ok() {}
+    }
+
     fn count(&mut self, line: &str) -> usize {
         self.lines().iter().filter(|it| *it == line).count()
     }
@@ -70,6 +78,18 @@ fn a_daemon_tells_its_start_its_phase_its_life_and_its_stop() {
     for line in ["READY=1", "STOPPING=1", "STATUS=working"] {
         assert_eq!(manager.count(line), 1, "{line}: {:?}", manager.lines);
     }
+}
+
+/// Fails if the daemon waits for a service manager that reads no messages.
+#[test]
+fn a_daemon_works_on_while_the_service_manager_hangs() {
+    let (crawl, mut manager) = (Crawl::new(), ServiceManager::new());
+    let daemon = manager.supervise(crawl.run(&["--json"])).start();
+    manager.wait_for("STATUS=working");
+    manager.fill();
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    stop(daemon);
 }
 
 /// A service manager kills a daemon that is not ready after some time. Redis may be away for
