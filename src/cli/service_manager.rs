@@ -30,8 +30,8 @@ const TEXT: usize = 200;
 /// The daemon is ready when no partition is starting: then the configuration is right, the folders
 /// are open, and the daemon works or waits for something that the status names. A sign of life is
 /// sent while `GET /healthz` answers 200. This function runs on the thread of the pipeline or of
-/// the router, so the signs also end if that thread hangs. If the service manager reads no messages,
-/// the function waits for it, and the daemon works on.
+/// the router, so the signs also end if that thread hangs. While a service manager reads no
+/// messages, this function waits for it, and the daemon works on.
 pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
     let Some(socket) = env::var_os("NOTIFY_SOCKET") else { return };
     let period = sd_notify::watchdog_enabled().map(|limit| limit / 2);
