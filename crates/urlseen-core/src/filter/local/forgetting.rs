@@ -11,9 +11,8 @@ use crate::filter::layout::native::KeyHash;
 use crate::filter::{ErrorSample, ShardId, ShardSample, Verdict};
 
 /// The shards of an in-memory filter that belong to one owner, with their tombstones and a sample
-/// of the answers. A tombstone
-/// is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is unseen
-/// until it is inserted again.
+/// of the answers. A tombstone is a forgotten key of a filter whose kind cannot remove keys. A key
+/// with a tombstone is unseen until it is inserted again.
 #[derive(Debug)]
 pub struct ForgettingFilter {
     filter: Box<dyn FilterKind>,
