@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use redis::Script;
+use redis::{Commands, Script};
 
 use super::{Crawl, PROCESSING, READY, SINK, SOURCE, Summary, stop};
 use crate::util::binary::Daemon;
@@ -26,7 +26,10 @@ const LONG: Duration = Duration::from_mins(20);
 /// Number of digests that one script pushes.
 const PART: usize = 50_000;
 
-/// Pushes digests of numbers to the source.
+/// Key of the list of items until it is complete.
+const PUSHED: &str = "pushed";
+
+/// Pushes digests of numbers to a list.
 const PUSH: &str = "
     for number = ARGV[1], ARGV[2] do redis.call('RPUSH', KEYS[1], redis.sha1hex(number)) end";
 
@@ -38,12 +41,15 @@ fn start(crawl: &Crawl, group: &MemoryGroup) -> Daemon {
     daemon
 }
 
+/// Gives the source all items at once. So the source is empty when the daemon ends, and unread
+/// items return to it, however many they are.
 fn push(crawl: &Crawl) {
     let (script, mut connection) = (Script::new(PUSH), crawl.connection());
     for from in (0..ITEMS).step_by(PART) {
-        let mut call = script.key(SOURCE);
+        let mut call = script.key(PUSHED);
         call.arg(from).arg(from + PART - 1).invoke::<()>(&mut connection).unwrap();
     }
+    let () = connection.rename(PUSHED, SOURCE).unwrap();
 }
 
 /// Fails if the daemon is killed by the kernel, gives no warning before it ends, or loses or
