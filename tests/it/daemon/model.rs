@@ -173,12 +173,21 @@ impl Trial {
         poll(A_MOMENT, || (self.said(words) > before).then_some(()));
     }
 
+    fn kill_connections(&self) {
+        let _ = self.crawl.server.cli(&["client", "kill", "type", "normal"]);
+    }
+
+    /// Returns the number of items that the daemon has not processed.
+    fn left(&self) -> usize {
+        self.crawl.len(SOURCE) + self.crawl.len(PROCESSING)
+    }
+
     /// Causes a random fault of Redis, the connection or the lease.
     fn trouble(&mut self) {
         let cli = |arguments: &[&str]| self.crawl.server.cli(arguments);
         match self.random.below(8) {
             0 | 1 => {
-                let _ = cli(&["client", "kill", "type", "normal"]);
+                self.kill_connections();
                 self.connection = self.crawl.connection();
             }
             2 => {
@@ -301,8 +310,14 @@ fn items_keep_their_order_with_any_fault_of_redis() {
         trial.crawl.push(&items.iter().map(|item| item.bytes.as_slice()).collect::<Vec<_>>());
         let mut daemon = trial.crawl.run(&["--drain", "--json"]).start();
         while daemon.is_running() {
-            let _ = trial.crawl.server.cli(&["client", "kill", "type", "normal"]);
+            trial.kill_connections();
             poll(Duration::from_millis(5), || (!daemon.is_running()).then_some(()));
+            // A slow daemon does not even connect between two kills. So the next one comes only
+            // after some progress.
+            trial.kill_connections();
+            let goal = trial.left().saturating_sub(1 + trial.random.below(150));
+            let is_over = || trial.left() <= goal && goal > 0 || !daemon.is_running();
+            wait_until(SOON, "progress", is_over);
         }
         let summary = Summary::of(daemon.output(SOON));
         let mut met = HashSet::new();
