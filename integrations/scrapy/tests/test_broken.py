@@ -17,6 +17,8 @@ import pytest
 
 from servers import URLSEEN
 
+pytestmark = pytest.mark.faults
+
 HERE = Path(__file__).parent
 PATCHES = sorted((HERE / "broken").glob("*.patch"))
 

@@ -16,6 +16,8 @@ from urlseen_scrapy import PriorityQueue, Redis, SendDiscovered, forget
 from urlseen_scrapy.scripts import POP
 from urlseen_scrapy.wire import Away, Refused, Wire
 
+pytestmark = pytest.mark.faults
+
 CLIENT = {"REDIS_PARAMS": {"redis_cls": "urlseen_scrapy.Redis"}}
 
 

@@ -29,6 +29,8 @@ from test_held import CONSUMERS, names, next_of
 from test_lost import COMMANDS
 from urlseen_scrapy import FifoQueue
 
+pytestmark = pytest.mark.faults
+
 EVERY_PAGE = {f"/p/{n}" for n in range(PAGES)}
 EVERY_MORE = {f"/more/{n}" for n in range(PAGES)}
 SETTINGS = {"CONCURRENT_REQUESTS": 4, "TEST_HEARTBEAT_S": 0.5}

@@ -11,6 +11,8 @@ from test_held import next_of
 from urlseen_scrapy import FifoQueue, scripts
 from urlseen_scrapy.wire import Away, Wire
 
+pytestmark = pytest.mark.faults
+
 SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.Script)]
 #: Bytes by which the proxy recognizes each command.
 COMMANDS = {

@@ -17,6 +17,8 @@ from urlseen_scrapy.consumer import Consumer
 from urlseen_scrapy.partition import FULL
 from urlseen_scrapy.wire import Away
 
+pytestmark = pytest.mark.faults
+
 COUNT = 4
 
 

@@ -23,6 +23,8 @@ from urlseen_scrapy import FifoQueue, Redis, deliveries, forget
 from urlseen_scrapy.nodes import Cluster
 from urlseen_scrapy.wire import Silent
 
+pytestmark = pytest.mark.faults
+
 COUNT = 16
 #: Number of the node that is away, among the primaries. It also has the partition table.
 AWAY = 2

@@ -13,6 +13,8 @@ from test_queue import EVERY_PAGE_ONCE
 from urlseen_scrapy import NoDupeFilter, Redis, nodes
 from urlseen_scrapy.wire import Away, Refused, Wire
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture
 def servers(tmp_path):

@@ -20,14 +20,22 @@ fn each_copy_of_a_running_daemon_has_every_commit_before_it() {
         let copied = Run::of("cp", ["-r"]).arg(crawl.storage_dir()).arg(&to).output();
         if copied.code() == Some(0) {
             copies.push((to, before));
+        } else {
+            // Otherwise `cp` would make the next copy inside this one.
+            std::fs::remove_dir_all(&to).unwrap();
         }
     }
-    assert!(copies.len() > 5, "{} copies", copies.len());
     stop(daemon);
+    // A copy may end with half a record. The guide says to copy again then.
+    copies.retain(|(copy, _)| {
+        let shown = urlseen(["storage", "show", "--storage"]).arg(copy).output();
+        let is_cut = shown.text().contains("a record was never written to its end");
+        assert_eq!(shown.code(), Some(i32::from(is_cut)), "{shown:?}");
+        !is_cut
+    });
+    assert!(copies.len() > 5, "{} copies", copies.len());
     let committed = urls(0, ITEMS);
     for (copy, before) in &copies {
-        let shown = urlseen(["storage", "show", "--storage"]).arg(copy).output();
-        assert_eq!(shown.code(), Some(0), "{shown:?}");
         let check = urlseen(["check", "-", "--storage"]).arg(copy);
         let checked = check.stdin(committed[..*before].join("\n")).output();
         assert_eq!(checked.code(), Some(0), "of {before} committed URLs, some are missing");
