@@ -415,10 +415,10 @@ fn snapshots_are_taken_and_pruned_while_items_pass() {
     let crawl = with_snapshots().set("filter.capacity=20000").set("storage.snapshot_bytes=50_000");
     let mut daemon = crawl.start();
     for part in 0..5 {
-        crawl.push(&urls(10_000 * part, 10_000));
+        crawl.push(&urls(3000 * part, 3000));
         wait_until(SOON, "snapshot", || daemon.stderr().matches("snapshot-").count() > part);
     }
-    crawl.wait_for_sink(50_000);
+    crawl.wait_for_sink(15_000);
     crawl.wait_until_idle();
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
@@ -430,7 +430,7 @@ fn snapshots_are_taken_and_pruned_while_items_pass() {
     assert!(damages.all(is_begun), "{shown}");
     let snapshots = shown.lines().filter(|line| line.starts_with("snapshot ")).count();
     assert!((3..=5).contains(&snapshots), "{shown}");
-    crawl.push(&urls(0, 50_100));
+    crawl.push(&urls(0, 15_100));
     assert_eq!(crawl.drain().count("unseen"), 100);
 }
 

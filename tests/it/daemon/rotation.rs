@@ -10,7 +10,7 @@ use redis::{Commands, Connection, cmd};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Crawl, READY, SINK, STATE, stop, urls};
+use super::{Crawl, READY, SINK, SOURCE, STATE, stop, urls};
 use crate::util::binary::{Daemon, Output, Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
@@ -81,6 +81,8 @@ fn each_item_passes_exactly_once_for_each_filter() {
             crawl.push(&urls(pushed, 100));
             crawl.push(&again);
             pushed += 100;
+            // A slow daemon could not process a long source in time.
+            wait_until(SOON, "progress", || crawl.len(SOURCE) < 2000);
         }
         rotations.join().unwrap();
     });

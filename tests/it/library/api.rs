@@ -9,13 +9,13 @@ use public_api::Builder;
 /// Returns the public API of the library, one item a line.
 fn now() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api");
-    let mut rustdoc = Command::new(env!("CARGO"));
-    rustdoc.args(["rustdoc", "--quiet", "--locked", "--package", "urlseen", "--lib"]);
-    rustdoc.args(["--features", "storage,tokio", "--target-dir"]).arg(&target);
-    rustdoc.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
-    // This output of rustdoc is unstable. The variable makes the stable compiler write it.
-    let output = rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(root).output().unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let rustdoc = root.join("tests/it/library/rustdoc");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["rustdoc", "--quiet", "--locked", "--package", "urlseen", "--lib"]);
+    cargo.args(["--all-features", "--target-dir"]).arg(target).env("RUSTDOC", rustdoc);
+    cargo.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
+    let output = cargo.current_dir(root).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let json = Builder::from_rustdoc_json(target.join("doc/urlseen.json"));
     let json = json.omit_blanket_impls(true).omit_auto_trait_impls(true);
