@@ -12,7 +12,7 @@ use serde_json::json;
 use urlseen_cli::crawl::protocol::{Commit, Order, Protocol, Rejects};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::{FilterSpec, Parameters, Seed, Shards, Sizing};
+use urlseen_core::filter::{FilterSpec, Kind, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::redis::lease::Token;
@@ -102,6 +102,36 @@ fn filter(native: Native, fingerprints: &[Fingerprint]) {
         shards.set_all(black_box(&key_hashes));
     });
     count("test of a seen key", "key", key_hashes.len(), || test(&shards));
+}
+
+/// Inserts keys into a filter that grows from a hundredth of their number.
+fn two_choice() {
+    const KEYS: u64 = 200_000;
+    let parameters = Kind::TWO_CHOICE.read(&|name| match name {
+        "filter.capacity" => Some((KEYS / 100).to_string()),
+        "filter.grow_to" => Some(KEYS.to_string()),
+        "filter.error_rate" => Some("1e-8".to_owned()),
+        "filter.seed" => Some("1".to_owned()),
+        _ => None,
+    });
+    let parameters = parameters.expect("parameters of the kind");
+    let mut filter = parameters.build(0, 1).expect("memory");
+    let hasher = parameters.hasher();
+    let key_hash = |n: u64| {
+        let mut raw = [0; 20];
+        // The leading byte is that of a digest: all values are equally frequent.
+        raw[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        hasher.key_hash(&Fingerprint::Raw20(raw))
+    };
+    let key_hashes: Vec<KeyHash> = (0..KEYS).map(key_hash).collect();
+    count_once("two-choice, insert while it grows", "key", key_hashes.len(), || {
+        filter.insert(black_box(&key_hashes)).expect("memory");
+    });
+    count_once("two-choice, test of a seen key", "key", key_hashes.len(), || {
+        let mut verdicts = Vec::new();
+        filter.test(black_box(&key_hashes), &mut verdicts);
+        black_box(verdicts);
+    });
 }
 
 /// Passes the items to the engine, and returns the batch with its verdicts. The filter has seen
@@ -201,6 +231,7 @@ fn main() {
         Sizing::new("1M".parse().expect("a capacity"), "1e-8".parse().expect("an error rate"));
     let native = Native::new(Seed::new(1), sizing.geometry);
     filter(native, &fingerprints);
+    two_choice();
     let folder = tempfile::tempdir().expect("a folder");
     batch(native, &sizing, &tab, folder.path());
 }

@@ -2,6 +2,7 @@
 
 use super::super::ages::Stamp;
 use super::super::block::Block;
+use super::lanes::Lanes;
 
 /// Number of lanes that cover the slots of a block.
 pub(in crate::filter) const SLOTS_MAX: usize = 16;
@@ -33,10 +34,13 @@ pub(in crate::filter) struct Format {
     /// The bits of a stamp: three or none.
     stamp_mask: u64,
     pub(super) slots: usize,
+    slot_bits: usize,
     /// Number of bits of the content of a slot.
     width: u32,
     /// First byte of each window.
-    pub(super) starts: [u8; SLOTS_MAX],
+    starts: [u8; SLOTS_MAX],
+    /// Tables for kernels with registers of 32 bytes.
+    pub(super) lanes: Lanes,
 }
 
 /// Formats, from the widest slots to the narrowest.
@@ -77,12 +81,12 @@ impl Format {
 
     #[allow(clippy::cast_possible_truncation)] // A block has 64 bytes.
     const fn with(slots: usize, stamp_bits: u32) -> Self {
-        let width = BLOCK_BITS / slots;
+        let slot_bits = BLOCK_BITS / slots;
         let (mut starts, mut shifts) = ([0; SLOTS_MAX], [64; SLOTS_MAX]);
         let mut windows = [[0; 64]; 2];
         let mut slot = 0;
         while slot < slots {
-            let bit = slot * width;
+            let bit = slot * slot_bits;
             // The window of a late slot ends with the block.
             let last = size_of::<Block>() - size_of::<u64>();
             let start = if bit / 8 < last { bit / 8 } else { last };
@@ -95,9 +99,10 @@ impl Format {
             }
             slot += 1;
         }
-        let width = width as u32 - stamp_bits;
+        let width = slot_bits as u32 - stamp_bits;
         let (mask, stamp_mask) = (u64::MAX >> (u64::BITS - width), (1 << stamp_bits) - 1);
-        Self { windows, shifts, mask, stamp_mask, slots, width, starts }
+        let lanes = Lanes::new(slots, &starts, &shifts, mask);
+        Self { windows, shifts, mask, stamp_mask, slots, slot_bits, width, starts, lanes }
     }
 
     /// Returns the number of slots of a block.
@@ -123,7 +128,7 @@ impl Format {
 
     /// Returns the eight bytes that contain a slot.
     #[inline]
-    pub(super) fn window(&self, block: &Block, slot: usize) -> u64 {
+    fn window(&self, block: &Block, slot: usize) -> u64 {
         let start = usize::from(self.starts[slot]);
         let window = &bytemuck::bytes_of(block)[start..start + size_of::<u64>()];
         u64::from_le_bytes(window.try_into().expect("eight bytes"))
@@ -137,6 +142,20 @@ impl Format {
         // At most three bits.
         #[allow(clippy::cast_possible_truncation)]
         Stamp(stamp as u8)
+    }
+
+    /// Writes a content and a stamp into an empty slot.
+    #[inline]
+    pub(super) fn fill(&self, block: &mut Block, slot: usize, content: u64, stamp: Stamp) {
+        let new = content | u64::from(stamp.0).wrapping_shl(self.width);
+        let bit = slot * self.slot_bits;
+        let new = u128::from(new) << (bit % 64);
+        // A slot may end in the next word.
+        let words: &mut [u64; 8] = bytemuck::must_cast_mut(block);
+        #[allow(clippy::cast_possible_truncation)]
+        let [low, high] = [new as u64, (new >> 64) as u64];
+        words[bit / 64 % 8] |= low;
+        words[(bit / 64 + 1) % 8] |= high;
     }
 
     /// Replaces the content and the stamp of a slot.
@@ -179,6 +198,9 @@ mod tests {
             for slot in 0..format.slots {
                 let mut block = Block::zeroed();
                 format.put(&mut block, slot, format.mask, Stamp(mask(format)));
+                let mut filled = Block::zeroed();
+                format.fill(&mut filled, slot, format.mask, Stamp(mask(format)));
+                assert_eq!(filled, block, "{format:?}");
                 let bits = bytemuck::bytes_of(&block).iter().map(|byte| byte.count_ones());
                 assert_eq!(bits.sum::<u32>(), width);
                 for (seen, byte) in

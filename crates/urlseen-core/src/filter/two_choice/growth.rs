@@ -11,11 +11,16 @@ use super::super::block::Block;
 use super::super::local::Full;
 use super::super::prefetch::prefetch;
 use super::arena::{Arena, NONE};
+use super::format::SLOTS_MAX;
 use super::kernel::{Kernel, Work};
 use super::shard::{Shard, words};
 
 /// Number of blocks that are moved together, so that the processor reads them in order.
 const STEP: u64 = 32;
+
+/// Largest number of blocks to which the keys of one block move: they take the place of at most one
+/// and a half.
+const TARGETS: usize = 3;
 
 /// Number of blocks that are fetched ahead of the moved block.
 const AHEAD: u64 = 8;
@@ -84,8 +89,7 @@ impl Shard {
         kernel.run(Advance { shard: self, most, arena })?;
         if !self.layouts.is_growing() {
             for (key, stamp) in std::mem::take(&mut self.homeless) {
-                let probe = self.probe(key, arena);
-                self.store(key, stamp, &probe, kernel, arena);
+                self.store(key, stamp, kernel, arena);
             }
         }
         Ok(())
@@ -130,18 +134,88 @@ impl Work for Advance<'_> {
             moved += 1;
             shard.back_from(due.to, arena)?;
             let index = shard.index(due.block, arena);
-            let ahead = shard.index(due.block.saturating_sub(AHEAD), arena);
-            prefetch(&arena.blocks()[ahead]);
+            shard.fetch(due.block.saturating_sub(AHEAD), arena);
+            shard.fetch(due.to.saturating_sub(AHEAD), arena);
             let content = std::mem::replace(&mut arena.blocks_mut()[index], Block::zeroed());
             let layout = *shard.layouts.first();
+            let edge = shard.layouts.edge();
             shard.layouts.moved(due);
+            let later = *shard.layouts.second();
+            let mut targets = shard.targets(due.to, edge, kernel, arena);
+            let blocks = arena.blocks_mut();
+            // Keys whose target is full.
+            let mut others = Vec::new();
             for (word, stamp) in words(layout, shard.bits, due.block, content) {
-                if !shard.store_word(word, stamp, kernel, arena) {
-                    let probe = shard.probe(word.key(), arena);
-                    shard.store(word.key(), stamp, &probe, kernel, arena);
+                let place = later.place(word);
+                if let Some((block, slot)) = targets.next_slot(place.block) {
+                    later.format.fill(&mut blocks[block], slot, place.content, stamp);
+                } else {
+                    others.push((word.key(), stamp));
                 }
+            }
+            for (key, stamp) in others {
+                shard.store(key, stamp, kernel, arena);
             }
         }
         Ok(())
+    }
+}
+
+/// Blocks to which the keys of one block move.
+// The masks are in one word, so that the processor keeps them in a register.
+#[derive(Debug)]
+struct Targets {
+    /// Number of the first of the blocks.
+    first: u64,
+    /// Indices of the blocks in the arena.
+    blocks: [usize; TARGETS],
+    /// Masks of the empty slots of the blocks, from the lowest bit.
+    empty: u64,
+}
+
+impl Targets {
+    /// Returns the next empty slot of a block: the index of the block in the arena, and the number
+    /// of the slot. Returns `None` if the block is full.
+    #[inline(always)]
+    fn next_slot(&mut self, block: u64) -> Option<(usize, usize)> {
+        // A number below three.
+        #[allow(clippy::cast_possible_truncation)]
+        let target = (block - self.first) as usize;
+        let empty = self.empty >> (SLOTS_MAX * target);
+        let slot = empty.trailing_zeros() as usize;
+        if slot >= SLOTS_MAX {
+            return None;
+        }
+        self.empty &= !(1 << (SLOTS_MAX * target + slot));
+        Some((self.blocks[target], slot))
+    }
+}
+
+impl Shard {
+    /// Begins to fetch a block, if the shard has it.
+    fn fetch(&self, block: u64, arena: &Arena) {
+        if let Some(block) = arena.blocks().get(self.index(block, arena)) {
+            prefetch(block);
+        }
+    }
+
+    /// Returns the blocks from `first` to `edge`, to which the keys of one block move. Of these
+    /// blocks, only `edge` may have keys.
+    #[inline(always)]
+    fn targets(&self, first: u64, edge: u64, kernel: impl Kernel, arena: &Arena) -> Targets {
+        let later = self.layouts.second();
+        let mut targets = Targets { first, blocks: [0; TARGETS], empty: 0 };
+        for (target, block) in (first..later.blocks.min(edge + 1)).enumerate() {
+            let index = self.index(block, arena);
+            let empty = if block == edge {
+                kernel.empty(&arena.blocks()[index], later.format)
+            } else {
+                debug_assert_eq!(arena.blocks()[index], Block::zeroed());
+                later.format.all_slots()
+            };
+            targets.blocks[target] = index;
+            targets.empty |= u64::from(empty) << (SLOTS_MAX * target);
+        }
+        targets
     }
 }

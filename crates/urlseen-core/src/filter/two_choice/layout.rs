@@ -205,20 +205,18 @@ impl Layout {
         Place { block, content: tag << 2 | word.which as u64 }
     }
 
-    /// Returns the word of a slot that is not empty. Returns `None` if no word has this content.
-    pub(super) fn word(&self, place: Place, bits: KeyBits) -> Option<Word> {
-        let which = match place.content & 3 {
-            1 => Which::X,
-            2 => Which::Y,
-            _ => return None,
-        };
-        let rest = place.content >> 2 << (u64::BITS - self.format.tag_bits());
-        let product = u128::from(place.block) << u64::BITS | u128::from(rest);
-        let step = u128::from(bits.unit()) * u128::from(self.blocks);
-        // The first multiple of `step` is below 2^64 times the number of blocks.
-        #[allow(clippy::cast_possible_truncation)]
-        let value = product.div_ceil(step) as u64 * bits.unit();
-        Some(Word { value, which })
+    /// Returns a decoder of the slots of a block.
+    pub(super) fn decoder(&self, block: u64, bits: KeyBits) -> Decoder {
+        let (unit, blocks) = (bits.unit(), self.blocks);
+        let first = self.last_before(block).map_or(0, |last| (last | (unit - 1)).wrapping_add(1));
+        Decoder {
+            first,
+            rest: first.wrapping_mul(blocks),
+            // If a block has at most one word, the words have no difference in a block.
+            step: unit.saturating_mul(blocks),
+            unit,
+            shift: u64::BITS - self.format.tag_bits(),
+        }
     }
 
     /// Returns the last number before the words of a block; `None` for the first block.
@@ -235,5 +233,37 @@ impl Layout {
         #[allow(clippy::cast_possible_truncation)]
         let block = (product >> u64::BITS) as u64;
         block
+    }
+}
+
+/// Finds the words of a block by the contents of its slots.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Decoder {
+    /// Smallest word of the block.
+    first: u64,
+    /// Lower half of the product of this word and the number of blocks.
+    rest: u64,
+    /// Difference between the products of two neighbouring words.
+    step: u64,
+    /// Difference between two neighbouring words.
+    unit: u64,
+    /// Number of the bits of a product below a tag.
+    shift: u32,
+}
+
+impl Decoder {
+    /// Returns the word of a slot with this content. Returns `None` if the slot is empty.
+    #[inline]
+    pub(super) fn word(&self, content: u64) -> Option<Word> {
+        let which = match content & 3 {
+            1 => Which::X,
+            2 => Which::Y,
+            _ => return None,
+        };
+        // The first word whose product has at least this tag. It has this tag, because block and
+        // tag determine a word.
+        let rest = content >> 2 << self.shift;
+        let words = rest.saturating_sub(self.rest).div_ceil(self.step);
+        Some(Word { value: self.first.wrapping_add(words * self.unit), which })
     }
 }

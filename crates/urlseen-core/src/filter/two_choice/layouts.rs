@@ -46,6 +46,11 @@ impl Layouts {
         self.both[0].blocks != self.both[1].blocks
     }
 
+    /// Returns the first block of the second layout that may have keys.
+    pub(super) fn edge(&self) -> u64 {
+        self.both[1].first_after(self.last)
+    }
+
     /// Begins the growth to the next layout.
     pub(super) fn begin(&mut self, bits: KeyBits) {
         self.both[1] = self.both[0].grown(bits);
@@ -72,7 +77,7 @@ impl Layouts {
     pub(super) fn nth_live(&self, number: u64) -> Option<(Layout, u64)> {
         let [first, second] = self.both;
         let Some(later) = number.checked_sub(self.unmoved) else { return Some((first, number)) };
-        let block = second.first_after(self.last) + later;
+        let block = self.edge() + later;
         (self.is_growing() && block < second.blocks).then_some((second, block))
     }
 
@@ -80,7 +85,7 @@ impl Layouts {
     pub(super) fn live(&self) -> impl Iterator<Item = (Layout, u64)> + use<> {
         let [first, second] = self.both;
         let end = if self.is_growing() { second.blocks } else { 0 };
-        let moved = (second.first_after(self.last)..end).map(move |block| (second, block));
+        let moved = (self.edge()..end).map(move |block| (second, block));
         (0..self.unmoved).map(move |block| (first, block)).chain(moved)
     }
 }

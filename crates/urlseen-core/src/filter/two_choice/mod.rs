@@ -25,13 +25,14 @@ mod expiry;
 mod format;
 mod growth;
 mod kernel;
+mod lanes;
 mod layout;
 mod layouts;
 mod shard;
 mod size;
 
 pub(super) use arena::Arena;
-use format::{Format, SLOTS_MAX};
+use format::Format;
 pub(super) use kernel::{Kernel, Kernels, Work};
 pub(super) use layout::{Key, KeyBits};
 pub(super) use shard::{Probe, Shard};

@@ -60,6 +60,15 @@ impl Probe {
             | kernel.has(&blocks[self.blocks[1]], self.formats[1], self.contents[1])
     }
 
+    /// Returns true if a slot has the key, and the masks of the empty slots of both blocks.
+    #[inline(always)]
+    fn search(&self, kernel: impl Kernel, blocks: &[Block]) -> (bool, [u32; 2]) {
+        let search =
+            |n: usize| kernel.search(&blocks[self.blocks[n]], self.formats[n], self.contents[n]);
+        let [(in_x, of_x), (in_y, of_y)] = [search(0), search(1)];
+        (in_x | in_y, [of_x, of_y])
+    }
+
     /// Iterates over the indices of both blocks, with their formats.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &'static Format)> + use<> {
         self.blocks.into_iter().zip(self.formats)
@@ -149,8 +158,12 @@ impl Shard {
         kernel: impl Kernel,
         blocks: &[Block],
     ) -> bool {
-        let is_homeless = || self.homeless.iter().any(|&(homeless, _)| homeless == key);
-        probe.is_in(kernel, blocks) || (!self.homeless.is_empty() && is_homeless())
+        probe.is_in(kernel, blocks) || self.is_homeless(key)
+    }
+
+    #[inline(always)]
+    fn is_homeless(&self, key: Key) -> bool {
+        !self.homeless.is_empty() && self.homeless.iter().any(|&(homeless, _)| homeless == key)
     }
 
     /// Returns true if the shard has the key, and the key has not expired.
@@ -177,7 +190,8 @@ impl Shard {
         arena: &mut Arena,
     ) {
         let probe = self.probe(key, arena);
-        if self.has(key, &probe, kernel, arena.blocks()) {
+        let (is_stored, mut empty) = probe.search(kernel, arena.blocks());
+        if is_stored || self.is_homeless(key) {
             if self.ages.is_some() {
                 self.restamp(key, stamp, &probe, arena);
             }
@@ -185,8 +199,9 @@ impl Shard {
         }
         if let Some(dead) = self.dead() {
             self.sweep_places(dead, &probe, arena);
+            empty = probe.search(kernel, arena.blocks()).1;
         }
-        self.store(key, stamp, &probe, kernel, arena);
+        self.store_at(&probe, empty, key, stamp, kernel, arena);
         self.keys += 1;
         if let Some(ages) = &mut self.ages {
             ages.count(stamp);
@@ -237,24 +252,31 @@ impl Shard {
         Contents { bits, keys: self.live_keys(), layouts, bytes, homeless: homeless.clone(), ages }
     }
 
-    /// Stores a key that the shard does not have. `probe` has the places of the key.
+    /// Stores a key that the shard does not have.
+    #[cold]
+    pub(super) fn store(&mut self, key: Key, stamp: Stamp, kernel: impl Kernel, arena: &mut Arena) {
+        let probe = self.probe(key, arena);
+        let (_, empty) = probe.search(kernel, arena.blocks());
+        self.store_at(&probe, empty, key, stamp, kernel, arena);
+    }
+
+    /// Stores a key that the shard does not have. `probe` has the places of the key, and `empty`
+    /// the masks of the empty slots there.
     #[inline(always)]
-    pub(super) fn store(
+    fn store_at(
         &mut self,
+        probe: &Probe,
+        empty: [u32; 2],
         key: Key,
         stamp: Stamp,
-        probe: &Probe,
         kernel: impl Kernel,
         arena: &mut Arena,
     ) {
-        let x = kernel.empty(&arena.blocks()[probe.blocks[0]], probe.formats[0]);
-        let y = kernel.empty(&arena.blocks()[probe.blocks[1]], probe.formats[1]);
-        let word = usize::from(y.count_ones() > x.count_ones());
-        let empty = if word == 0 { x } else { y };
-        if empty != 0 {
+        let word = usize::from(empty[1].count_ones() > empty[0].count_ones());
+        if empty[word] != 0 {
             let block = &mut arena.blocks_mut()[probe.blocks[word]];
-            let slot = empty.trailing_zeros() as usize;
-            probe.formats[word].put(block, slot, probe.contents[word], stamp);
+            let slot = empty[word].trailing_zeros() as usize;
+            probe.formats[word].fill(block, slot, probe.contents[word], stamp);
         } else if !self.displace(key, stamp, kernel, arena) {
             self.homeless.push((key, stamp));
         }
@@ -275,7 +297,7 @@ impl Shard {
         let block = &mut arena.blocks_mut()[index];
         let empty = kernel.empty(block, layout.format);
         if empty != 0 {
-            layout.format.put(block, empty.trailing_zeros() as usize, content, stamp);
+            layout.format.fill(block, empty.trailing_zeros() as usize, content, stamp);
         }
         empty != 0
     }
@@ -288,10 +310,11 @@ impl Shard {
             let layout = *self.layouts.of(word);
             let Place { block, content } = layout.place(word);
             let index = self.index(block, arena);
+            let decoder = layout.decoder(block, self.bits);
             for slot in 0..layout.format.slots() {
                 let full = &arena.blocks()[index];
-                let place = Place { block, content: layout.format.get(full, slot) };
-                let moved = layout.word(place, self.bits).expect("a full block has no empty slot");
+                let moved = decoder.word(layout.format.get(full, slot));
+                let moved = moved.expect("a full block has no empty slot");
                 let moved_stamp = layout.format.stamp(full, slot);
                 if self.store_word(moved.other(), moved_stamp, kernel, arena) {
                     layout.format.put(&mut arena.blocks_mut()[index], slot, content, stamp);
@@ -316,9 +339,10 @@ pub(super) fn words(
     block: u64,
     content: Block,
 ) -> impl Iterator<Item = (Word, Stamp)> {
+    let decoder = layout.decoder(block, bits);
     (0..layout.format.slots()).filter_map(move |slot| {
-        let place = Place { block, content: layout.format.get(&content, slot) };
-        Some((layout.word(place, bits)?, layout.format.stamp(&content, slot)))
+        let word = decoder.word(layout.format.get(&content, slot))?;
+        Some((word, layout.format.stamp(&content, slot)))
     })
 }
 

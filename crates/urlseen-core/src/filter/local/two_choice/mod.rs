@@ -21,8 +21,12 @@ use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoCh
 use crate::filter::{SHARDS, ShardId, Verdict};
 use shown::Shown;
 
-/// Number of keys whose blocks are fetched ahead of the visited key.
-const AHEAD: usize = 32;
+/// Number of keys that are looked up one after the other, so that the processor waits for the places
+/// of several keys at the same time.
+const GROUP: usize = 8;
+
+/// Number of keys whose blocks are fetched ahead of the visited group.
+const AHEAD: usize = 4 * GROUP;
 
 /// Marks a shard that belongs to another owner.
 const FOREIGN: u16 = u16::MAX;
@@ -295,17 +299,20 @@ impl Work for TestAll<'_> {
         for (look, &key_hash) in looks.iter_mut().zip(key_hashes) {
             *look = filter.look(key_hash, blocks);
         }
-        for (index, &key_hash) in key_hashes.iter().enumerate() {
-            let Look { place, probe } = looks[index % AHEAD];
-            let (shard, key) = (&filter.shards[place], filter.key(key_hash));
-            let is_seen = if filter.has_expired {
-                shard.has_live(key, &probe, kernel, blocks)
-            } else {
-                shard.has(key, &probe, kernel, blocks)
-            };
-            verdicts.push(Verdict::of(is_seen));
-            if let Some(&next) = key_hashes.get(index + AHEAD) {
-                looks[index % AHEAD] = filter.look(next, blocks);
+        let mut later = key_hashes.chunks(GROUP).skip(AHEAD / GROUP);
+        for (number, group) in key_hashes.chunks(GROUP).enumerate() {
+            let looks = &mut looks[number * GROUP % AHEAD..][..GROUP];
+            for (Look { place, probe }, &key_hash) in looks.iter().zip(group) {
+                let (shard, key) = (&filter.shards[*place], filter.key(key_hash));
+                let is_seen = if filter.has_expired {
+                    shard.has_live(key, probe, kernel, blocks)
+                } else {
+                    shard.has(key, probe, kernel, blocks)
+                };
+                verdicts.push(Verdict::of(is_seen));
+            }
+            for (look, &key_hash) in looks.iter_mut().zip(later.next().unwrap_or_default()) {
+                *look = filter.look(key_hash, blocks);
             }
         }
     }
@@ -327,14 +334,17 @@ impl Work for InsertAll<'_> {
         key_hashes.iter().take(AHEAD).for_each(|&key_hash| {
             filter.look(key_hash, filter.arena.blocks());
         });
-        for (index, &key_hash) in key_hashes.iter().enumerate() {
-            if let Some(&next) = key_hashes.get(index + AHEAD) {
-                filter.look(next, filter.arena.blocks());
+        let mut later = key_hashes.chunks(GROUP).skip(AHEAD / GROUP);
+        for group in key_hashes.chunks(GROUP) {
+            for &key_hash in later.next().unwrap_or_default() {
+                filter.look(key_hash, filter.arena.blocks());
             }
-            let (place, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
-            let TwoChoiceFilter { shards, arena, .. } = filter;
-            shards[place].make_room(1, kernel, arena)?;
-            shards[place].insert(key, stamp, kernel, arena);
+            for &key_hash in group {
+                let (place, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
+                let TwoChoiceFilter { shards, arena, .. } = filter;
+                shards[place].make_room(1, kernel, arena)?;
+                shards[place].insert(key, stamp, kernel, arena);
+            }
         }
         Ok(())
     }

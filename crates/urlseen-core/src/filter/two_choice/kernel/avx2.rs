@@ -1,17 +1,15 @@
 //! Kernel for processors with AVX2. Each of four registers has the windows of four slots.
 
 use std::arch::x86_64::{
-    __m256i, _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_movemask_pd,
-    _mm256_or_si256, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_srlv_epi64,
-    _mm256_testz_si256,
+    __m128i, __m256i, _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64,
+    _mm256_movemask_pd, _mm256_or_si256, _mm256_set_m128i, _mm256_set1_epi64x,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_sllv_epi64, _mm256_testz_si256,
 };
 
-use super::{Kernel, Work};
+use super::{Kernel, Work, has_bits};
 use crate::filter::block::Block;
-use crate::filter::two_choice::{Format, SLOTS_MAX};
-
-/// Number of lanes of a register.
-const LANES: usize = 4;
+use crate::filter::two_choice::Format;
+use crate::filter::two_choice::lanes::{GROUPS, LANES, Lanes};
 
 /// Kernel with AVX2. Only [`Avx2::detect`] makes this kernel, so the processor has the
 /// instructions.
@@ -21,7 +19,7 @@ pub(in crate::filter) struct Avx2(());
 impl Avx2 {
     /// Returns the kernel if the processor and the system support its instructions.
     pub(super) fn detect() -> Option<Self> {
-        is_x86_feature_detected!("avx2").then_some(Self(()))
+        (is_x86_feature_detected!("avx2") && has_bits()).then_some(Self(()))
     }
 }
 
@@ -46,9 +44,16 @@ impl Kernel for Avx2 {
         // SAFETY: as in `run`.
         unsafe { empty(block, format) }
     }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn search(self, block: &Block, format: &Format, content: u64) -> (bool, u32) {
+        // SAFETY: as in `run`.
+        unsafe { search(block, format, content) }
+    }
 }
 
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn run<W: Work>(work: W, kernel: Avx2) -> W::Done {
     work.by(kernel)
 }
@@ -56,11 +61,11 @@ fn run<W: Work>(work: W, kernel: Avx2) -> W::Done {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn has(block: &Block, format: &Format, content: u64) -> bool {
-    let content = _mm256_set1_epi64x(content.cast_signed());
     let mut found = _mm256_setzero_si256();
-    for group in 0..SLOTS_MAX / LANES {
-        let slots = slots(block, format, group);
-        found = _mm256_or_si256(found, _mm256_cmpeq_epi64(slots, content));
+    for group in 0..GROUPS {
+        let sought = sought(format, content, group);
+        let equal = _mm256_cmpeq_epi64(slots(block, format, group), sought);
+        found = _mm256_or_si256(found, equal);
     }
     _mm256_testz_si256(found, found) == 0
 }
@@ -69,23 +74,51 @@ fn has(block: &Block, format: &Format, content: u64) -> bool {
 #[target_feature(enable = "avx2")]
 fn empty(block: &Block, format: &Format) -> u32 {
     let mut empty = 0;
-    for group in 0..SLOTS_MAX / LANES {
-        let is_empty = _mm256_cmpeq_epi64(slots(block, format, group), _mm256_setzero_si256());
-        let lanes = _mm256_movemask_pd(_mm256_castsi256_pd(is_empty)).cast_unsigned();
-        empty |= lanes << (LANES * group);
+    for group in 0..GROUPS {
+        empty |= is_empty(slots(block, format, group)) << (LANES * group);
     }
     empty & format.all_slots()
 }
 
-/// Returns the slots of one group. A lane without a slot is 0.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn search(block: &Block, format: &Format, content: u64) -> (bool, u32) {
+    let (mut found, mut empty) = (_mm256_setzero_si256(), 0);
+    for group in 0..GROUPS {
+        let (slots, sought) = (slots(block, format, group), sought(format, content, group));
+        found = _mm256_or_si256(found, _mm256_cmpeq_epi64(slots, sought));
+        empty |= is_empty(slots) << (LANES * group);
+    }
+    (_mm256_testz_si256(found, found) == 0, empty & format.all_slots())
+}
+
+/// Returns the slots of one group, each where it is in its window. The other bits are 0.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn slots(block: &Block, format: &Format, group: usize) -> __m256i {
-    let shifts: [__m256i; SLOTS_MAX / LANES] = bytemuck::must_cast(format.shifts);
-    let mut windows = [0; LANES];
-    for (lane, window) in windows.iter_mut().enumerate() {
-        *window = format.window(block, LANES * group + lane);
-    }
-    let mask = _mm256_set1_epi64x(format.mask.cast_signed());
-    _mm256_and_si256(_mm256_srlv_epi64(bytemuck::must_cast(windows), shifts[group]), mask)
+    let Lanes { pairs, windows, masks, .. } = &format.lanes;
+    let pair = |pair: usize| -> __m128i {
+        let start = usize::from(pairs[pair]);
+        let bytes = &bytemuck::bytes_of(block)[start..start + size_of::<__m128i>()];
+        bytemuck::pod_read_unaligned(bytes)
+    };
+    let pairs = _mm256_set_m128i(pair(2 * group + 1), pair(2 * group));
+    let windows = _mm256_shuffle_epi8(pairs, bytemuck::must_cast(windows[group]));
+    _mm256_and_si256(windows, bytemuck::must_cast(masks[group]))
+}
+
+/// Returns what [`slots`] has in the lane of each slot with this content.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sought(format: &Format, content: u64, group: usize) -> __m256i {
+    let content = _mm256_set1_epi64x(content.cast_signed());
+    _mm256_sllv_epi64(content, bytemuck::must_cast(format.lanes.shifts[group]))
+}
+
+/// Returns the mask of the lanes that are 0.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_empty(slots: __m256i) -> u32 {
+    let is_empty = _mm256_cmpeq_epi64(slots, _mm256_setzero_si256());
+    _mm256_movemask_pd(_mm256_castsi256_pd(is_empty)).cast_unsigned()
 }

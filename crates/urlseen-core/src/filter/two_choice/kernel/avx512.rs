@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm512_srlv_epi64, _mm512_test_epi64_mask,
 };
 
-use super::{Kernel, Work};
+use super::{Kernel, Work, has_bits};
 use crate::filter::block::Block;
 use crate::filter::two_choice::Format;
 
@@ -17,7 +17,9 @@ pub(in crate::filter) struct Avx512(());
 impl Avx512 {
     /// Returns the kernel if the processor and the system support its instructions.
     pub(super) fn detect() -> Option<Self> {
-        let has_all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vbmi");
+        let has_all = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vbmi")
+            && has_bits();
         has_all.then_some(Self(()))
     }
 }
@@ -45,7 +47,7 @@ impl Kernel for Avx512 {
     }
 }
 
-#[target_feature(enable = "avx512f,avx512vbmi")]
+#[target_feature(enable = "avx512f,avx512vbmi,bmi1,bmi2,popcnt")]
 fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
     work.by(kernel)
 }

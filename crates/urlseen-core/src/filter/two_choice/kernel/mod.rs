@@ -27,6 +27,12 @@ pub(in crate::filter) trait Kernel: Copy {
 
     /// Returns the mask of the empty slots.
     fn empty(self, block: &Block, format: &Format) -> u32;
+
+    /// Returns what [`Kernel::has`] and [`Kernel::empty`] return.
+    #[inline(always)]
+    fn search(self, block: &Block, format: &Format, content: u64) -> (bool, u32) {
+        (self.has(block, format, content), self.empty(block, format))
+    }
 }
 
 /// Work on the blocks of many keys. One kernel does all of the work, so that the kernel is chosen
@@ -78,6 +84,15 @@ impl Kernels {
     }
 }
 
+/// Returns true if the processor has the instructions for single bits that the kernels of x86-64
+/// use: BMI1, BMI2 and POPCNT.
+#[cfg(target_arch = "x86_64")]
+fn has_bits() -> bool {
+    is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+}
+
 #[cfg(test)]
 mod tests {
     use bytemuck::Zeroable;
@@ -85,18 +100,19 @@ mod tests {
 
     use super::*;
     use crate::filter::ages::Stamp;
-    use crate::filter::two_choice::SLOTS_MAX;
+    use crate::filter::two_choice::format::SLOTS_MAX;
 
     /// Search for one content, and for the empty slots.
     struct Search<'a>(&'a Block, &'a Format, u64);
 
     impl Work for Search<'_> {
-        type Done = (bool, u32);
+        type Done = [(bool, u32); 2];
 
         #[inline(always)]
-        fn by(self, kernel: impl Kernel) -> (bool, u32) {
+        fn by(self, kernel: impl Kernel) -> [(bool, u32); 2] {
             let Self(block, format, content) = self;
-            (kernel.has(block, format, content), kernel.empty(block, format))
+            let one_by_one = (kernel.has(block, format, content), kernel.empty(block, format));
+            [one_by_one, kernel.search(block, format, content)]
         }
     }
 
@@ -122,7 +138,7 @@ mod tests {
                     let expected = (slots.contains(&content), empty);
                     for kernel in Kernels::all() {
                         let found = kernel.run(Search(&block, format, content));
-                        prop_assert_eq!(found, expected, "{:?} {:?}", kernel, format);
+                        prop_assert_eq!(found, [expected; 2], "{:?} {:?}", kernel, format);
                     }
                 }
             }
