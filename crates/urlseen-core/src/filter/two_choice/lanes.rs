@@ -6,7 +6,7 @@ use super::format::SLOTS_MAX;
 /// Number of lanes of a group.
 pub(super) const LANES: usize = 4;
 
-/// Number of groups.
+/// Number of groups that cover the slots of a block.
 pub(super) const GROUPS: usize = SLOTS_MAX / LANES;
 
 /// Number of bytes of a pair.

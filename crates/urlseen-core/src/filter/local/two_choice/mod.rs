@@ -21,8 +21,8 @@ use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoCh
 use crate::filter::{SHARDS, ShardId, Verdict};
 use shown::Shown;
 
-/// Number of keys that are looked up one after the other, so that the processor waits for the places
-/// of several keys at the same time.
+/// Number of keys that are looked up one after the other, so that the processor waits for the
+/// places of several keys at the same time.
 const GROUP: usize = 8;
 
 /// Number of keys whose blocks are fetched ahead of the visited group.
