@@ -34,6 +34,7 @@ pub(in crate::filter) struct Format {
     /// The bits of a stamp: three or none.
     stamp_mask: u64,
     pub(super) slots: usize,
+    /// Number of bits of a slot.
     slot_bits: usize,
     /// Number of bits of the content of a slot.
     width: u32,

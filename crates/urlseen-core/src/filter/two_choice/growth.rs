@@ -112,6 +112,33 @@ impl Shard {
         }
         Ok(())
     }
+
+    /// Begins to fetch a block, if the shard has it.
+    fn fetch(&self, block: u64, arena: &Arena) {
+        if let Some(block) = arena.blocks().get(self.index(block, arena)) {
+            prefetch(block);
+        }
+    }
+
+    /// Returns the blocks from `first` to `edge`, to which the keys of one block move. Of these
+    /// blocks, only `edge` may have keys.
+    #[inline(always)]
+    fn targets(&self, first: u64, edge: u64, kernel: impl Kernel, arena: &Arena) -> Targets {
+        let later = self.layouts.second();
+        let mut targets = Targets { first, blocks: [0; TARGETS], empty: 0 };
+        for (target, block) in (first..later.blocks.min(edge + 1)).enumerate() {
+            let index = self.index(block, arena);
+            let empty = if block == edge {
+                kernel.empty(&arena.blocks()[index], later.format)
+            } else {
+                debug_assert_eq!(arena.blocks()[index], Block::zeroed());
+                later.format.all_slots()
+            };
+            targets.blocks[target] = index;
+            targets.empty |= u64::from(empty) << (SLOTS_MAX * target);
+        }
+        targets
+    }
 }
 
 /// Work of [`Shard::advance`].
@@ -188,34 +215,5 @@ impl Targets {
         }
         self.empty &= !(1 << (SLOTS_MAX * target + slot));
         Some((self.blocks[target], slot))
-    }
-}
-
-impl Shard {
-    /// Begins to fetch a block, if the shard has it.
-    fn fetch(&self, block: u64, arena: &Arena) {
-        if let Some(block) = arena.blocks().get(self.index(block, arena)) {
-            prefetch(block);
-        }
-    }
-
-    /// Returns the blocks from `first` to `edge`, to which the keys of one block move. Of these
-    /// blocks, only `edge` may have keys.
-    #[inline(always)]
-    fn targets(&self, first: u64, edge: u64, kernel: impl Kernel, arena: &Arena) -> Targets {
-        let later = self.layouts.second();
-        let mut targets = Targets { first, blocks: [0; TARGETS], empty: 0 };
-        for (target, block) in (first..later.blocks.min(edge + 1)).enumerate() {
-            let index = self.index(block, arena);
-            let empty = if block == edge {
-                kernel.empty(&arena.blocks()[index], later.format)
-            } else {
-                debug_assert_eq!(arena.blocks()[index], Block::zeroed());
-                later.format.all_slots()
-            };
-            targets.blocks[target] = index;
-            targets.empty |= u64::from(empty) << (SLOTS_MAX * target);
-        }
-        targets
     }
 }
