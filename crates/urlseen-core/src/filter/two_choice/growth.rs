@@ -18,8 +18,8 @@ use super::shard::{Shard, words};
 /// Number of blocks that are moved together, so that the processor reads them in order.
 const STEP: u64 = 32;
 
-/// Largest number of blocks to which the keys of one block move: they take the place of at most one
-/// and a half.
+/// Largest number of blocks to which the keys of one block move. Their words take up at most one
+/// and a half blocks of the second layout, which can be parts of three.
 const TARGETS: usize = 3;
 
 /// Number of blocks that are fetched ahead of the moved block.

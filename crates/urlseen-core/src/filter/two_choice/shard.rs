@@ -283,8 +283,7 @@ impl Shard {
     }
 
     /// Stores a word in its block. Returns false if the block is full.
-    #[inline(always)]
-    pub(super) fn store_word(
+    fn store_word(
         &mut self,
         word: Word,
         stamp: Stamp,
