@@ -1,11 +1,14 @@
 //! Division of a block into slots.
 
+use std::ops::Range;
+
 use super::super::ages::Stamp;
 use super::super::block::Block;
-use super::lanes::Lanes;
+use super::octets::Octets;
+use super::quads::Quads;
 
-/// Number of lanes that cover the slots of a block.
-pub(in crate::filter) const SLOTS_MAX: usize = 16;
+/// Largest number of slots of a block.
+pub(in crate::filter) const SLOTS_MAX: usize = 20;
 
 /// Number of bits of a slot that name the word of its key.
 const WORD_BITS: u32 = 2;
@@ -20,15 +23,13 @@ const BLOCK_BITS: usize = 8 * size_of::<Block>();
 ///
 /// A slot is a tag and two bits for the word of the key, which are its *content*. If the keys
 /// expire, the highest three bits are the stamp of the key. The content of an empty slot is 0. A
-/// slot is read through a *window*: the eight bytes of the block that contain the slot.
-// Kernels load the tables in whole cache lines.
+/// slot is read through a [`Window`].
 #[derive(Debug)]
-#[repr(C, align(64))]
 pub(in crate::filter) struct Format {
-    /// Indices of the bytes of all windows.
-    pub(super) windows: [[u8; 64]; 2],
-    /// Distance of each slot from the lowest bit of its window; 64 for a lane without a slot.
-    pub(super) shifts: [u64; SLOTS_MAX],
+    windows: [Window; SLOTS_MAX],
+    /// Tables by which kernels read all slots.
+    pub(super) octets: Octets,
+    pub(super) quads: Quads,
     /// The bits of the content of a slot.
     pub(super) mask: u64,
     /// The bits of a stamp: three or none.
@@ -38,14 +39,19 @@ pub(in crate::filter) struct Format {
     slot_bits: usize,
     /// Number of bits of the content of a slot.
     width: u32,
-    /// First byte of each window.
-    starts: [u8; SLOTS_MAX],
-    /// Tables for kernels with registers of 32 bytes.
-    pub(super) lanes: Lanes,
+}
+
+/// Eight bytes of a block that contain a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    /// Index of the first byte.
+    pub(super) start: u8,
+    /// Distance of the slot from the lowest bit of the bytes.
+    pub(super) shift: u8,
 }
 
 /// Formats, from the widest slots to the narrowest.
-type Formats = [Format; 9];
+type Formats = [Format; SLOTS_MAX - 7];
 
 static WITHOUT_STAMPS: Formats = formats(0);
 
@@ -62,6 +68,10 @@ const fn formats(stamp_bits: u32) -> Formats {
         Format::with(14, stamp_bits),
         Format::with(15, stamp_bits),
         Format::with(16, stamp_bits),
+        Format::with(17, stamp_bits),
+        Format::with(18, stamp_bits),
+        Format::with(19, stamp_bits),
+        Format::with(20, stamp_bits),
     ]
 }
 
@@ -83,27 +93,23 @@ impl Format {
     #[allow(clippy::cast_possible_truncation)] // A block has 64 bytes.
     const fn with(slots: usize, stamp_bits: u32) -> Self {
         let slot_bits = BLOCK_BITS / slots;
-        let (mut starts, mut shifts) = ([0; SLOTS_MAX], [64; SLOTS_MAX]);
-        let mut windows = [[0; 64]; 2];
+        let mut windows = [Window { start: 0, shift: 0 }; SLOTS_MAX];
         let mut slot = 0;
         while slot < slots {
             let bit = slot * slot_bits;
             // The window of a late slot ends with the block.
             let last = size_of::<Block>() - size_of::<u64>();
             let start = if bit / 8 < last { bit / 8 } else { last };
-            starts[slot] = start as u8;
-            shifts[slot] = (bit - 8 * start) as u64;
-            let mut byte = 0;
-            while byte < 8 {
-                windows[slot / 8][slot % 8 * 8 + byte] = (start + byte) as u8;
-                byte += 1;
-            }
+            windows[slot] = Window { start: start as u8, shift: (bit - 8 * start) as u8 };
             slot += 1;
         }
         let width = slot_bits as u32 - stamp_bits;
         let (mask, stamp_mask) = (u64::MAX >> (u64::BITS - width), (1 << stamp_bits) - 1);
-        let lanes = Lanes::new(slots, &starts, &shifts, mask);
-        Self { windows, shifts, mask, stamp_mask, slots, slot_bits, width, starts, lanes }
+        let (octets, quads) = {
+            let (used, _) = windows.split_at(slots);
+            (Octets::new(used), Quads::new(used, mask))
+        };
+        Self { windows, octets, quads, mask, stamp_mask, slots, slot_bits, width }
     }
 
     /// Returns the number of slots of a block.
@@ -124,21 +130,13 @@ impl Format {
     /// Returns the content of a slot.
     #[inline]
     pub(super) fn get(&self, block: &Block, slot: usize) -> u64 {
-        self.window(block, slot) >> self.shifts[slot] & self.mask
-    }
-
-    /// Returns the eight bytes that contain a slot.
-    #[inline]
-    fn window(&self, block: &Block, slot: usize) -> u64 {
-        let start = usize::from(self.starts[slot]);
-        let window = &bytemuck::bytes_of(block)[start..start + size_of::<u64>()];
-        u64::from_le_bytes(window.try_into().expect("eight bytes"))
+        self.windows[slot].read(block) & self.mask
     }
 
     /// Returns the stamp of a slot; [`Stamp::NONE`] if the format has no stamps.
     pub(super) fn stamp(&self, block: &Block, slot: usize) -> Stamp {
         // With 8 slots and no stamps, no bits are left.
-        let slot = self.window(block, slot) >> self.shifts[slot];
+        let slot = self.windows[slot].read(block);
         let stamp = slot.checked_shr(self.width).unwrap_or(0) & self.stamp_mask;
         // At most three bits.
         #[allow(clippy::cast_possible_truncation)]
@@ -162,14 +160,34 @@ impl Format {
     /// Replaces the content and the stamp of a slot.
     #[inline]
     pub(super) fn put(&self, block: &mut Block, slot: usize, content: u64, stamp: Stamp) {
-        let (start, shift) = (usize::from(self.starts[slot]), self.shifts[slot]);
         // The shift of a stamp is below 64: a format with stamps has at most 61 bits of content.
         let stamps = |bits: u64| bits.wrapping_shl(self.width);
         let all = self.mask | stamps(self.stamp_mask);
-        let others = self.window(block, slot) & !(all << shift);
-        let window = &mut bytemuck::bytes_of_mut(block)[start..start + size_of::<u64>()];
-        window
-            .copy_from_slice(&(others | (content | stamps(stamp.0.into())) << shift).to_le_bytes());
+        self.windows[slot].write(block, content | stamps(stamp.0.into()), all);
+    }
+}
+
+impl Window {
+    /// Returns the bits from the lowest one of the slot on.
+    #[inline]
+    fn read(self, block: &Block) -> u64 {
+        let bytes = &bytemuck::bytes_of(block)[self.range()];
+        u64::from_le_bytes(bytes.try_into().expect("eight bytes")) >> self.shift
+    }
+
+    /// Replaces the bits of the mask, from the lowest bit of the slot on.
+    #[inline]
+    fn write(self, block: &mut Block, bits: u64, mask: u64) {
+        let bytes = &mut bytemuck::bytes_of_mut(block)[self.range()];
+        let old = u64::from_le_bytes((&*bytes).try_into().expect("eight bytes"));
+        let new = old & !(mask << self.shift) | bits << self.shift;
+        bytes.copy_from_slice(&new.to_le_bytes());
+    }
+
+    #[inline]
+    fn range(self) -> Range<usize> {
+        let start = usize::from(self.start);
+        start..start + size_of::<u64>()
     }
 }
 

@@ -25,9 +25,10 @@ mod expiry;
 mod format;
 mod growth;
 mod kernel;
-mod lanes;
 mod layout;
 mod layouts;
+mod octets;
+mod quads;
 mod shard;
 mod size;
 

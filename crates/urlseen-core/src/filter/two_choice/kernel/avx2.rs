@@ -1,4 +1,4 @@
-//! Kernel for processors with AVX2. Each of four registers has the windows of four slots.
+//! Kernel for processors with AVX2. A register has the windows of four slots.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm256_and_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64,
@@ -9,7 +9,7 @@ use std::arch::x86_64::{
 use super::{Kernel, Work, has_bits};
 use crate::filter::block::Block;
 use crate::filter::two_choice::Format;
-use crate::filter::two_choice::lanes::{GROUPS, LANES, Lanes};
+use crate::filter::two_choice::quads::{QUAD, Quad};
 
 /// Kernel with AVX2. Only [`Avx2::detect`] makes this kernel, so the processor has the
 /// instructions.
@@ -62,9 +62,8 @@ fn run<W: Work>(work: W, kernel: Avx2) -> W::Done {
 #[target_feature(enable = "avx2")]
 fn has(block: &Block, format: &Format, content: u64) -> bool {
     let mut found = _mm256_setzero_si256();
-    for group in 0..GROUPS {
-        let sought = sought(format, content, group);
-        let equal = _mm256_cmpeq_epi64(slots(block, format, group), sought);
+    for quad in format.quads.used() {
+        let equal = _mm256_cmpeq_epi64(slots(block, quad), sought(quad, content));
         found = _mm256_or_si256(found, equal);
     }
     _mm256_testz_si256(found, found) == 0
@@ -74,8 +73,8 @@ fn has(block: &Block, format: &Format, content: u64) -> bool {
 #[target_feature(enable = "avx2")]
 fn empty(block: &Block, format: &Format) -> u32 {
     let mut empty = 0;
-    for group in 0..GROUPS {
-        empty |= is_empty(slots(block, format, group)) << (LANES * group);
+    for (number, quad) in format.quads.used().iter().enumerate() {
+        empty |= is_empty(slots(block, quad)) << (QUAD * number);
     }
     empty & format.all_slots()
 }
@@ -84,35 +83,34 @@ fn empty(block: &Block, format: &Format) -> u32 {
 #[target_feature(enable = "avx2")]
 fn search(block: &Block, format: &Format, content: u64) -> (bool, u32) {
     let (mut found, mut empty) = (_mm256_setzero_si256(), 0);
-    for group in 0..GROUPS {
-        let (slots, sought) = (slots(block, format, group), sought(format, content, group));
-        found = _mm256_or_si256(found, _mm256_cmpeq_epi64(slots, sought));
-        empty |= is_empty(slots) << (LANES * group);
+    for (number, quad) in format.quads.used().iter().enumerate() {
+        let slots = slots(block, quad);
+        found = _mm256_or_si256(found, _mm256_cmpeq_epi64(slots, sought(quad, content)));
+        empty |= is_empty(slots) << (QUAD * number);
     }
     (_mm256_testz_si256(found, found) == 0, empty & format.all_slots())
 }
 
-/// Returns the slots of one group, each where it is in its window. The other bits are 0.
+/// Returns the slots of a quad, each where it is in its window. The other bits are 0.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn slots(block: &Block, format: &Format, group: usize) -> __m256i {
-    let Lanes { pairs, windows, masks, .. } = &format.lanes;
+fn slots(block: &Block, quad: &Quad) -> __m256i {
     let pair = |pair: usize| -> __m128i {
-        let start = usize::from(pairs[pair]);
+        let start = usize::from(quad.pairs[pair]);
         let bytes = &bytemuck::bytes_of(block)[start..start + size_of::<__m128i>()];
         bytemuck::pod_read_unaligned(bytes)
     };
-    let pairs = _mm256_set_m128i(pair(2 * group + 1), pair(2 * group));
-    let windows = _mm256_shuffle_epi8(pairs, bytemuck::must_cast(windows[group]));
-    _mm256_and_si256(windows, bytemuck::must_cast(masks[group]))
+    let pairs = _mm256_set_m128i(pair(1), pair(0));
+    let windows = _mm256_shuffle_epi8(pairs, bytemuck::must_cast(quad.windows));
+    _mm256_and_si256(windows, bytemuck::must_cast(quad.masks))
 }
 
 /// Returns what [`slots`] has in the lane of each slot with this content.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn sought(format: &Format, content: u64, group: usize) -> __m256i {
+fn sought(quad: &Quad, content: u64) -> __m256i {
     let content = _mm256_set1_epi64x(content.cast_signed());
-    _mm256_sllv_epi64(content, bytemuck::must_cast(format.lanes.shifts[group]))
+    _mm256_sllv_epi64(content, bytemuck::must_cast(quad.shifts))
 }
 
 /// Returns the mask of the lanes that are 0.

@@ -1,4 +1,4 @@
-//! Kernel for processors with AVX-512. Two registers have the windows of all slots.
+//! Kernel for processors with AVX-512. A register has the windows of eight slots.
 
 use std::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_permutexvar_epi8, _mm512_set1_epi64,
@@ -8,6 +8,7 @@ use std::arch::x86_64::{
 use super::{Kernel, Work, has_bits};
 use crate::filter::block::Block;
 use crate::filter::two_choice::Format;
+use crate::filter::two_choice::octets::{OCTET, Octet};
 
 /// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
 /// instructions.
@@ -57,28 +58,33 @@ fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
 fn has(block: &Block, format: &Format, content: u64) -> bool {
     let content = _mm512_set1_epi64(content.cast_signed());
     let mask = _mm512_set1_epi64(format.mask.cast_signed());
-    let low = _mm512_and_si512(slots(block, format, 0), mask);
-    let high = _mm512_and_si512(slots(block, format, 1), mask);
-    _mm512_cmpeq_epi64_mask(low, content) | _mm512_cmpeq_epi64_mask(high, content) != 0
+    let mut found = 0;
+    for octet in format.octets.used() {
+        let slots = _mm512_and_si512(slots(block, octet), mask);
+        found |= _mm512_cmpeq_epi64_mask(slots, content);
+    }
+    found != 0
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
 fn empty(block: &Block, format: &Format) -> u32 {
     let mask = _mm512_set1_epi64(format.mask.cast_signed());
-    let low = _mm512_test_epi64_mask(slots(block, format, 0), mask);
-    let high = _mm512_test_epi64_mask(slots(block, format, 1), mask);
-    !(u32::from(high) << 8 | u32::from(low)) & format.all_slots()
+    let mut full = 0;
+    for (number, octet) in format.octets.used().iter().enumerate() {
+        let has_key = _mm512_test_epi64_mask(slots(block, octet), mask);
+        full |= u32::from(has_key) << (OCTET * number);
+    }
+    !full & format.all_slots()
 }
 
-/// Returns half of the slots, each in the lowest bits of a lane. The higher bits of the lane are
-/// those of other slots. A lane without a slot is 0.
+/// Returns the slots of an octet, each in the lowest bits of a lane. The higher bits of the lane
+/// are those of other slots. A lane without a slot is 0.
 // No closure here: a generic function that calls a closure with these instructions is not inlined.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
-fn slots(block: &Block, format: &Format, half: usize) -> __m512i {
-    let shifts: [__m512i; 2] = bytemuck::must_cast(format.shifts);
-    let windows = bytemuck::must_cast(format.windows[half]);
+fn slots(block: &Block, octet: &Octet) -> __m512i {
+    let windows = bytemuck::must_cast(octet.windows);
     let windows = _mm512_permutexvar_epi8(windows, bytemuck::must_cast(*block));
-    _mm512_srlv_epi64(windows, shifts[half])
+    _mm512_srlv_epi64(windows, bytemuck::must_cast(octet.shifts))
 }
