@@ -20,6 +20,7 @@ url = "unix://{socket}"
 [source]
 batch = {batch}
 [filter]
+kind = "native"
 capacity = {capacity}
 error_rate = {error_rate}
 threads = {threads}

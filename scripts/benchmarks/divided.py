@@ -26,6 +26,7 @@ key = "demo:rejected{end}"
 [forget]
 key = "demo:forget{end}"
 [filter]
+kind = "native"
 capacity = {capacity}
 error_rate = 1e-8
 [storage]

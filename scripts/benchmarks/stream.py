@@ -18,7 +18,7 @@ from .process import memory
 
 GROUP = "stream"
 GROWING, FIXED = "two-choice", "native"
-# Share of different URLs that the filters may drop: the default of --error-rate.
+# Share of different URLs that the filters may drop when they have all of them.
 ERROR_RATE = 1e-6
 # Size of the pipes, in bytes. It is the largest size that a user may choose.
 PIPE = 1 << 20
@@ -43,10 +43,11 @@ class Stream:
 
     def filters(self):
         """Returns the options of both filters by the name of their kind."""
+        rate = ["--error-rate", str(ERROR_RATE)]
         grow = ["--capacity", str(self.capacity), "--grow-to", str(self.distinct)]
         return {
-            GROWING: ["--kind", GROWING, *grow],
-            FIXED: ["--kind", FIXED, "--capacity", str(self.distinct)],
+            GROWING: ["--kind", GROWING, *grow, *rate],
+            FIXED: ["--kind", FIXED, "--capacity", str(self.distinct), *rate],
         }
 
     @property

@@ -3,12 +3,11 @@
 use indicatif::{BinaryBytes, HumanCount};
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, SeedChoice, Sources};
+use urlseen_engine::config::{Config, Filter, SeedChoice, Sources};
 use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
@@ -18,7 +17,7 @@ use super::start::usage;
 /// folder. If an option is given, its value must agree with the folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
-    /// Kind of the filter. Default: the kind that the storage folder records, or native
+    /// Kind of the filter. Default: the kind that the storage folder records, or two-choice
     #[arg(long, value_name = "KIND", value_parser = parse_kind())]
     kind: Option<Kind>,
     /// Number of different fingerprints that the filter is made for, such as 5000000, 1e9 or 200M.
@@ -37,7 +36,7 @@ pub(super) struct Shape {
     expire_after: Option<ExpireAfter>,
     /// Share of unseen fingerprints that a filter may report as seen when it holds --capacity
     /// fingerprints, or --grow-to for the kind two-choice. From 1e-12 to 0.1. Default: the share
-    /// that the storage folder records, or 1e-6
+    /// that the storage folder records, or 1e-7 for the kind two-choice, and 1e-6 for others
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
     /// Algorithm of the fingerprints. Default: the algorithm that the storage folder records, or
@@ -152,7 +151,7 @@ impl Shape {
         is: Option<&Parameters>,
         mut default: Config,
     ) -> anyhow::Result<Parameters> {
-        let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(NATIVE);
+        let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(default.filter.kind);
         let is_given = self.capacity.is_some() || self.error_rate.is_some();
         self.check_options(kind, is.is_none())?;
         if let Some(is) = is.filter(|is| is.is_imported() && is.kind() == kind && !is_given) {
@@ -162,6 +161,9 @@ impl Shape {
             default.filter.set_parts(is);
         }
         let filter = &mut default.filter;
+        if is.is_none_or(|is| is.kind() != kind) {
+            filter.error_rate = Filter::default_error_rate(kind);
+        }
         filter.kind = kind;
         filter.capacity = self.capacity.map_or(filter.capacity, Capacity::get);
         filter.grow_to = self.grow_to.map_or(filter.grow_to, Capacity::get);

@@ -57,7 +57,8 @@ fn a_url_is_explained_without_a_daemon() {
         "   (in use)\n               scrapy-2.6    ",
         "               scrapy-redis  ",
         "seen           unknown: storage/demo holds no filter yet\n",
-        "places         native   (the filter's)\n                  shard ",
+        "places         two-choice   (the filter's)\n",
+        "               native\n                  shard ",
         "its blocks and bits depend on the filter's seed, which is chosen when the filter is ",
         "               pyrebloom\n                  demo:filter.0 bits ",
         "a member of the set demo:filter\n",
@@ -187,7 +188,7 @@ hashed         http://a.x/p?q=2
 
 #[test]
 fn an_explanation_asks_the_daemon_or_its_folder() {
-    let crawl = Crawl::new();
+    let crawl = Crawl::new().set("filter.kind=native");
     crawl.push(&[URL]);
     crawl.drain();
     let unseen = "http://example.com/unseen";
@@ -261,7 +262,8 @@ fn a_seen_url_has_the_time_at_which_it_passes_again() {
 /// wrong depends on the fill of the filter.
 #[test]
 fn without_a_log_certainty_depends_on_the_fill() {
-    let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=0.1");
+    let crawl = Crawl::new().set("filter.kind=native");
+    let crawl = crawl.set("filter.capacity=1000").set("filter.error_rate=0.1");
     let redis = Crawl::new().set("filter.place=redis").set("filter.seed=7");
     let redis = redis.set("filter.capacity=1000").set("filter.error_rate=0.1");
     for crawl in [&crawl, &redis] {

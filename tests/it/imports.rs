@@ -52,7 +52,14 @@ const MAY_USE: &[Rule] = &[
     // These rooms are the inside of the daemon.
     (
         "engine::config",
-        &["core::fingerprint", "core::filter", "core::limit", "core::redis", "core::redis_filter"],
+        &[
+            "core::fingerprint",
+            "core::filter",
+            "core::limit",
+            "core::storage",
+            "core::redis",
+            "core::redis_filter",
+        ],
     ),
     (
         "engine::item",

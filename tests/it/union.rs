@@ -45,7 +45,8 @@ impl Folders {
     }
 }
 
-const SHAPE: &[&str] = &["--capacity", "20000", "--error-rate", "1e-9", "--seed", "7"];
+const SHAPE: &[&str] =
+    &["--kind", "native", "--capacity", "20000", "--error-rate", "1e-9", "--seed", "7"];
 
 fn run(command: &str, arguments: &[&str]) -> Output {
     arguments.iter().fold(urlseen([command]), Run::arg).output()
@@ -113,7 +114,8 @@ fn the_union_has_seen_all_urls_of_both_filters() {
     for seed in seeds(&[1, 2, 3, 4]) {
         let mut random = Random::new(seed);
         let folders = Folders::new();
-        let shape = ["--capacity", "3000", "--error-rate", "0.01", "--seed", "7"];
+        let shape =
+            ["--kind", "native", "--capacity", "3000", "--error-rate", "0.01", "--seed", "7"];
         let mut all = Vec::new();
         for name in ["a", "b"] {
             for _ in 0..=random.below(2) {
@@ -135,8 +137,8 @@ fn filters_with_different_parameters_are_shown_side_by_side() {
     let folders = Folders::new();
     folders.feed("a", SHAPE, &urls(0, 10));
     for (name, shape, field) in [
-        ("seed", &["--capacity", "20000", "--error-rate", "1e-9", "--seed", "8"][..], "seed"),
-        ("capacity", &["--capacity", "20001", "--error-rate", "1e-9", "--seed", "7"], "capacity"),
+        ("seed", &[&SHAPE[..7], &["8"]].concat()[..], "seed"),
+        ("capacity", &[&SHAPE[..3], &["20001"], &SHAPE[4..]].concat(), "capacity"),
         ("algorithm", &[SHAPE, &["--algorithm", "scrapy-redis"]].concat(), "fingerprint.algorithm"),
         ("kind", &["--kind", "redisbloom", "--capacity", "20000"], "filter.kind"),
     ] {
@@ -286,7 +288,7 @@ fn no_command_accepts_an_incomplete_union() {
 
 #[test]
 fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
-    let [here, there] = crawls(&["filter.seed=7"]);
+    let [here, there] = crawls(&["filter.kind=native", "filter.seed=7"]);
     let there = there.set("filter.place=redis");
     here.push(&urls(0, 2000));
     let daemon = here.start();

@@ -83,8 +83,8 @@ Redis is a separate server on a Unix socket, and saves nothing (`save ""`, `appe
 *urlseen* is `urlseen run` with its defaults: batches of 1000, a filter thread for each core and
 `fsync = "interval"`. It writes each batch to the log before the commit. *urlseen, batches of
 5000* has a larger `source.batch`, which suits a long list and a Redis without other clients. The
-filter is made for 100 million keys at an error rate of 1e-8. It is half full, and none of the
-items is in it at the start. After each run the script checks that the sink holds each request
+native filter is made for 100 million keys at an error rate of 1e-8. It is half full, and none of
+the items is in it at the start. After each run the script checks that the sink holds each request
 once.
 
 *mover* is the program `benches/mover.rs`. It moves batches with `LRANGE`, `RPUSH` and `LTRIM`.
@@ -310,7 +310,7 @@ follow 30 % more lines, which repeat earlier ones. So the errors are known: each
 the command does not print was dropped by mistake, and each repeated one that it prints is an error,
 too. A second program compares the output with the stream.
 
-The same stream passes through two filters with the default error rate of 1e-6. *two-choice* begins
+The same stream passes through two filters with an error rate of 1e-6. *two-choice* begins
 with the memory for 1 % of the URLs, and grows. *native* is made for all different URLs from the
 start. *expected* is the number of dropped URLs that `urlseen plan` computes. The generator and the
 comparison share the two cores with the command. *processor seconds* has only the command's own

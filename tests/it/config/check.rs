@@ -79,7 +79,7 @@ fn a_filter_that_does_not_fit_is_refused() {
     let crawl = Crawl::new();
     crawl.push(&["https://example.com/a"]);
     crawl.drain();
-    assert_refused(&check(&crawl, &["filter.capacity=200_000"]), 2, &["filter.capacity"]);
+    assert_refused(&check(&crawl, &["filter.error_rate=1e-9"]), 2, &["filter.error_rate"]);
     assert_refused(&check(&crawl, &["storage.dir=elsewhere"]), 3, &["elsewhere is new"]);
     crawl.server.cli(&["flushall"]);
     assert_refused(&check(&crawl, &[]), 3, &["Redis knows nothing of this crawl"]);

@@ -72,6 +72,7 @@ fn the_oldest_rejects_are_dropped_and_counted_if_configured() {
 #[test]
 fn a_full_filter_stops_the_daemon_if_configured() {
     let crawl = Crawl::new()
+        .set("filter.kind=native")
         .set("filter.capacity=1000")
         .set("filter.when_full=stop")
         .set("source.batch=100");
@@ -93,7 +94,10 @@ fn a_full_filter_stops_the_daemon_if_configured() {
 
 #[test]
 fn a_full_filter_continues_if_configured() {
-    let crawl = Crawl::new().set("filter.capacity=1000").set("filter.when_full=warn");
+    let crawl = Crawl::new()
+        .set("filter.kind=native")
+        .set("filter.capacity=1000")
+        .set("filter.when_full=warn");
     crawl.push(&urls(0, 3000));
     let summary = crawl.drain();
     assert_eq!(summary.count("items"), 3000);

@@ -8,7 +8,10 @@ use super::{Crawl, SINK, stop, urls};
 
 /// Makes a crawl whose native filter has seen 1000 URLs, and then sets the kind `two-choice`.
 fn seen() -> Crawl {
-    let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=1e-9");
+    let crawl = Crawl::new()
+        .set("filter.kind=native")
+        .set("filter.capacity=1000")
+        .set("filter.error_rate=1e-9");
     crawl.push(&urls(0, 1000));
     assert_eq!(crawl.drain().counts(), (1000, [1000, 0, 0, 0]));
     crawl.set("filter.kind=two-choice").set("filter.grow_to=100_000")
@@ -105,7 +108,7 @@ fn only_a_native_filter_at_rest_can_be_converted() {
         assert_ne!(output.code(), Some(0), "{output:?}");
         assert!(output.stderr.contains(words), "{words:?} in {output:?}");
     };
-    let crawl = Crawl::new();
+    let crawl = Crawl::new().set("filter.kind=native");
     refused(&crawl, "set filter.place = \"local\" and filter.kind = \"two-choice\"");
     let crawl = crawl.set("filter.kind=two-choice");
     refused(&crawl, "is new: it holds no filter");

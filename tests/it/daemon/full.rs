@@ -8,7 +8,10 @@ use super::{Crawl, SINK, urls};
 #[test]
 fn a_drain_reports_the_fill_after_its_last_item() {
     for (items, percent) in [(799, None), (800, Some(80)), (1000, Some(100)), (1500, Some(150))] {
-        let crawl = Crawl::new().set("filter.capacity=1000").set("source.batch=10_000");
+        let crawl = Crawl::new()
+            .set("filter.kind=native")
+            .set("filter.capacity=1000")
+            .set("source.batch=10_000");
         crawl.push(&urls(0, items));
         let summary = crawl.drain();
         assert_eq!(summary.counts(), (items, [items, 0, 0, 0]));
@@ -28,7 +31,10 @@ fn a_drain_reports_the_fill_after_its_last_item() {
 /// If the daemon first checks the fill at 566 %, the warning says 566 %, not a fixed lower level.
 #[test]
 fn a_warning_has_the_real_fill() {
-    let crawl = Crawl::new().set("filter.capacity=100").set("source.batch=10_000");
+    let crawl = Crawl::new()
+        .set("filter.kind=native")
+        .set("filter.capacity=100")
+        .set("source.batch=10_000");
     crawl.push(&urls(0, 566));
     let summary = crawl.drain();
     assert!(
@@ -42,7 +48,8 @@ fn a_warning_has_the_real_fill() {
 fn the_advice_in_messages_about_a_full_filter_works() {
     let full = |crawl: Crawl| crawl.set("filter.capacity=1000").set("filter.when_full=stop");
     for shared in [false, true] {
-        let crawl = full(if shared { crawl(LAYOUTS[0]) } else { Crawl::new() });
+        let crawl =
+            full(if shared { crawl(LAYOUTS[0]) } else { Crawl::new().set("filter.kind=native") });
         // With this number of items, the estimated number of fingerprints certainly reaches the
         // capacity.
         crawl.push(&urls(0, 1200));
@@ -74,7 +81,7 @@ fn the_advice_in_messages_about_a_full_filter_works() {
 /// Tests two remedies: an import of the seen URLs into a new filter, and a kind that grows.
 #[test]
 fn a_full_filter_can_be_replaced_by_an_import_or_by_a_kind_that_grows() {
-    let crawl = Crawl::new().set("filter.capacity=1000");
+    let crawl = Crawl::new().set("filter.kind=native").set("filter.capacity=1000");
     crawl.push(&urls(0, 1500));
     let warned = crawl.drain().stderr;
     for words in ["urlseen import", "filter.kind = \"two-choice\""] {

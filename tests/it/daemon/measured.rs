@@ -10,7 +10,10 @@ const URLS: usize = 60_000;
 
 /// Makes a crawl whose filter loses more than one of a thousand URLs.
 fn lossy() -> Crawl {
-    Crawl::new().set("filter.capacity=20000").set("filter.error_rate=1e-3")
+    Crawl::new()
+        .set("filter.kind=native")
+        .set("filter.capacity=20000")
+        .set("filter.error_rate=1e-3")
 }
 
 /// Waits until the sample of a running daemon has this number of URLs. Returns the measured error

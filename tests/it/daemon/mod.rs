@@ -12,6 +12,7 @@ mod hang;
 mod held;
 mod idle;
 pub(crate) mod items;
+mod kept;
 mod lease;
 mod limits;
 mod looking;

@@ -9,6 +9,11 @@ use super::{Crawl, LEASE, SINK, STATE, urls};
 /// Options with which the filter of a crawl is in Redis instead of its folder.
 const IN_REDIS: &[&str] = &["--set", "filter.place=redis"];
 
+/// Makes a crawl with a native filter in its folder.
+fn native() -> Crawl {
+    Crawl::new().set("filter.kind=native")
+}
+
 fn drained(crawl: &Crawl, arguments: &[&str]) -> usize {
     let arguments = [&["--drain", "--json"][..], arguments].concat();
     super::Summary::of(crawl.run(&arguments).output()).count("unseen")
@@ -29,7 +34,7 @@ fn strings(crawl: &Crawl) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_filter_moves_to_redis_and_back_and_keeps_its_fingerprints() {
-    let crawl = Crawl::new();
+    let crawl = native();
     crawl.push(&urls(0, 1000));
     assert_eq!(drained(&crawl, &[]), 1000);
     let said = moved(&crawl, "export", "--to-redis");
@@ -59,11 +64,11 @@ fn a_filter_moves_to_redis_and_back_and_keeps_its_fingerprints() {
 /// If two filters have the same seed, the same additions set the same bits in memory and in Redis.
 #[test]
 fn bits_are_the_same_in_both_places() {
-    let here = Crawl::new().set("filter.seed=7");
+    let here = native().set("filter.seed=7");
     here.push(&urls(0, 3000));
     here.drain();
     moved(&here, "export", "--to-redis");
-    let there = Crawl::new().set("filter.seed=7").set("filter.place=redis");
+    let there = native().set("filter.seed=7").set("filter.place=redis");
     there.push(&urls(0, 3000));
     there.drain();
     // A string in Redis ends with the last block that was set.
@@ -77,7 +82,7 @@ fn bits_are_the_same_in_both_places() {
 
 #[test]
 fn an_interrupted_export_cannot_be_opened_and_is_repeated() {
-    let crawl = Crawl::new();
+    let crawl = native();
     crawl.push(&urls(0, 1000));
     crawl.drain();
     // This is the state after a kill in the middle of the export.
@@ -95,7 +100,7 @@ fn an_interrupted_export_cannot_be_opened_and_is_repeated() {
 
 #[test]
 fn an_existing_filter_is_not_overwritten() {
-    let crawl = Crawl::new();
+    let crawl = native();
     crawl.push(&urls(0, 10));
     crawl.drain();
     moved(&crawl, "export", "--to-redis");
@@ -112,7 +117,7 @@ fn an_existing_filter_is_not_overwritten() {
 
 #[test]
 fn an_import_into_redis_is_refused_with_the_way_through_a_folder() {
-    let crawl = Crawl::new();
+    let crawl = native();
     let line = format!("{}\n", "5a".repeat(20));
     let refused = crawl.command("import", &["--set", "filter.place=redis"]).stdin(line.as_str());
     let refused = refused.output();
@@ -128,7 +133,7 @@ fn an_import_into_redis_is_refused_with_the_way_through_a_folder() {
 
 #[test]
 fn a_set_is_printed_in_both_forms_and_imported_again() {
-    let crawl = Crawl::new().set("filter.place=redis").set("filter.kind=scrapy-redis");
+    let crawl = native().set("filter.place=redis").set("filter.kind=scrapy-redis");
     crawl.push(&urls(0, 25_000));
     crawl.drain();
     let () = crawl.connection().sadd("demo:filter", "none").unwrap();
@@ -146,7 +151,7 @@ fn a_set_is_printed_in_both_forms_and_imported_again() {
     let (hex, seen) = (printed("hex"), printed("requests-seen"));
     assert_eq!((hex.len(), seen.len()), (25_000 * 41, 25_000 * 22));
     for file in [hex, seen] {
-        let other = Crawl::new();
+        let other = native();
         let output = other.command("import", &["--json"]).stdin(file).output();
         assert_eq!(output.code(), Some(0), "{output:?}");
         other.push(&urls(0, 25_001));

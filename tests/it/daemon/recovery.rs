@@ -363,7 +363,7 @@ fn an_irreversible_command_asks_first() {
 
 #[test]
 fn a_folder_with_other_parameters_is_refused_with_both_values() {
-    let crawl = Crawl::new().set("filter.seed=7");
+    let crawl = Crawl::new().set("filter.kind=native").set("filter.seed=7");
     crawl.push(&urls(0, 10));
     crawl.drain();
     for (setting, words) in [

@@ -152,7 +152,7 @@ fn a_filter_that_may_not_grow_takes_only_its_capacity() {
 
 #[test]
 fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
-    let crawl = Crawl::new().set("filter.capacity=1000");
+    let crawl = Crawl::new().set("filter.kind=native").set("filter.capacity=1000");
     crawl.push(&digests(0, 5));
     crawl.drain();
     let crawl = crawl.set("filter.kind=redisbloom");

@@ -58,7 +58,7 @@ fn settings_that_contradict_the_crawl_are_refused_by_name() {
         ("fingerprint.algorithm=scrapy-redis", "fingerprint.algorithm"),
         ("fingerprint.keep_fragments=true", "fingerprint.keep_fragments"),
         ("filter.kind=redisbloom", "filter.kind"),
-        ("filter.capacity=200_000", "filter.capacity"),
+        ("filter.error_rate=1e-6", "filter.error_rate"),
         ("filter.place=redis", "filter.place"),
         ("crawl.name=other", "crawl.name"),
         ("storage.dir=elsewhere", "is new"),

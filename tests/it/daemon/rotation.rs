@@ -120,7 +120,7 @@ fn a_new_filter_has_the_parameters_of_the_configuration() {
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
     // The next start would not know a parameter that only this command knows.
-    refused(&["--set", "filter.capacity=30_000"], "filter.capacity is 30000 for this command");
+    refused(&["--set", "filter.error_rate=1e-9"], "filter.error_rate is 1e-9 for this command");
     write("0");
     let output = crawl.command("storage rotate", &config).output();
     assert_eq!(output.code(), Some(2), "{output:?}");

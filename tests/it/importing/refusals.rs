@@ -42,7 +42,7 @@ fn a_filter_with_other_parameters_is_refused() {
     let made = ["--capacity", "1000", "--algorithm", "scrapy-2.6"];
     let run = import_to(state.as_ref(), &made).arg(crawl.path("requests.seen"));
     assert_eq!(run.output().code(), Some(0));
-    for other in [["--capacity", "2000"], ["--algorithm", "scrapy"], ["--error-rate", "1e-9"]] {
+    for other in [["--grow-to", "2000"], ["--algorithm", "scrapy"], ["--error-rate", "1e-9"]] {
         let output = import_to(state.as_ref(), &other).arg(crawl.path("requests.seen")).output();
         assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
         assert!(output.stderr.contains("was made for something else"), "{output:?}");

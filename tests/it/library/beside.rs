@@ -71,7 +71,9 @@ fn urls_that_the_daemon_forgot_are_new_to_a_program_once() {
     let settings =
         [format!("redis.url={}", server.url()), format!("storage.dir={}", dir.display())];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    let settings = [&settings[..], &["filter.capacity=10000", "filter.error_rate=1e-9"]].concat();
+    let settings =
+        [&settings[..], &["filter.kind=native", "filter.capacity=10000", "filter.error_rate=1e-9"]]
+            .concat();
     let drain = || assert!(set(urlseen(["run", "--drain"]), &settings).output().status.success());
     server.cli(&["rpush", "demo:discovered", "https://a.example/", "https://b.example/"]);
     drain();

@@ -22,7 +22,7 @@ fn another_number_of_partitions_or_another_filter_is_refused_while_the_crawl_exi
         ("partitions.count=8", "partitions 4", "has 8"),
         ("partitions.count=2", "partitions 4", "has 2"),
         ("partitions.count=1", "partitions 4", "has 1"),
-        ("filter.kind=exact", "kind native", "has exact"),
+        ("filter.kind=exact", "kind two-choice", "has exact"),
         ("fingerprint.algorithm=scrapy-redis", "algorithm scrapy", "has scrapy-redis"),
     ] {
         let said = refused(&crawl, &[setting], 3);

@@ -5,7 +5,7 @@ use crate::util::binary::urlseen;
 
 #[test]
 fn a_filter_that_does_not_fit_is_refused_with_its_size() {
-    let huge = ["filter", "--capacity", "1e12", "--error-rate", "1e-8"];
+    let huge = ["filter", "--kind", "native", "--capacity", "1e12", "--error-rate", "1e-8"];
     let output = urlseen(huge).stdin("http://a/\n").output();
     assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
     let said = output.stderr.as_str();
@@ -40,8 +40,9 @@ fn warnings_report_the_fill_after_the_last_line() {
         (1500, Some("the filter has 1500 fingerprints, 150 % of")),
     ] {
         let links = urls(lines);
-        let small = ["filter", "--capacity", "1000", "--error-rate", "1e-6", "--seed", "1"];
-        let output = urlseen(small).stdin(&*links).output();
+        let small = ["--kind", "native", "--capacity", "1000", "--error-rate", "1e-6"];
+        let output =
+            urlseen(["filter", "--seed", "1"].iter().chain(&small)).stdin(&*links).output();
         assert_eq!((output.text(), output.code()), (&*links, Some(0)));
         let said = output.stderr.lines().collect::<Vec<_>>();
         assert_eq!(said.len(), usize::from(warning.is_some()), "{lines} lines: {said:?}");
@@ -61,7 +62,7 @@ fn a_filter_that_grows_warns_at_the_size_to_which_it_may_grow() {
     ] {
         let links = urls(lines);
         // A random seed would lose a line in one of a hundred runs.
-        let small = ["--kind", "two-choice", "--capacity", "100", "--grow-to", "10000"];
+        let small = ["--capacity", "100", "--grow-to", "10000"];
         let output =
             urlseen(["filter", "--seed", "1"].iter().chain(&small)).stdin(&*links).output();
         assert_eq!((output.text(), output.code()), (&*links, Some(0)));
@@ -75,7 +76,8 @@ fn a_filter_that_grows_warns_at_the_size_to_which_it_may_grow() {
 
 #[test]
 fn a_kind_of_fixed_size_refuses_a_size_to_grow_to() {
-    let output = urlseen(["filter", "--grow-to", "1e9"]).stdin("http://a/\n").output();
+    let output =
+        urlseen(["filter", "--kind", "native", "--grow-to", "1e9"]).stdin("http://a/\n").output();
     assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
     let said = "urlseen: a filter of the kind native has no --grow-to: leave it out, or give \
                 --kind two-choice";

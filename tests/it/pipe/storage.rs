@@ -47,8 +47,8 @@ fn the_next_run_has_seen_the_lines_of_earlier_runs() {
 #[test]
 fn parameters_of_an_existing_folder_are_optional_and_must_be_the_same() {
     let folder = TempDir::new().unwrap();
-    let made =
-        ["--capacity", "1000", "--error-rate", "1e-9", "--algorithm", "scrapy-2.6", "--seed", "3"];
+    let size = ["--kind", "native", "--capacity", "1000", "--error-rate", "1e-9"];
+    let made = [&size[..], &["--algorithm", "scrapy-2.6", "--seed", "3"]].concat();
     done(&filter(folder.path(), &made).stdin(lines(0..10)).output());
     assert_eq!(done(&filter(folder.path(), &[]).stdin(lines(0..11)).output()), lines(10..11));
     assert_eq!(done(&filter(folder.path(), &made).stdin(lines(0..12)).output()), lines(11..12));
@@ -108,7 +108,7 @@ fn bad_rules_are_refused_with_file_line_and_reason() {
 #[test]
 fn a_folder_with_a_filter_that_grows_keeps_its_kind() {
     let folder = TempDir::new().unwrap();
-    let made = ["--kind", "two-choice", "--capacity", "10", "--grow-to", "2000"];
+    let made = ["--capacity", "10", "--grow-to", "2000"];
     done(&filter(folder.path(), &made).stdin(lines(0..1000)).output());
     for (first, same) in [
         (1000, &[][..]),
@@ -131,7 +131,7 @@ fn a_folder_with_a_filter_that_grows_keeps_its_kind() {
         }
     }
     let native = TempDir::new().unwrap();
-    done(&filter(native.path(), &[]).stdin(lines(0..1)).output());
+    done(&filter(native.path(), &["--kind", "native"]).stdin(lines(0..1)).output());
     let output = filter(native.path(), &["--grow-to", "3000"]).stdin(lines(0..1)).output();
     assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
     let said = "urlseen: a filter of the kind native has no --grow-to: leave it out\n";

@@ -142,7 +142,8 @@ fn an_existing_filter_is_not_replaced() {
     refused(&place.import("storage", &file), 2, "already holds a filter");
     done(&place.export("storage", &place.path("out")));
     refused(&place.export("storage", &place.path("out")), 3, "out: File exists");
-    let native = place.command("filter", "native", &[]).stdin("http://example.com/\n").output();
+    let native = place.command("filter", "native", &["--kind", "native"]);
+    let native = native.stdin("http://example.com/\n").output();
     done(&native);
     refused(&place.import("native", &file), 2, "already holds a filter");
     refused(&place.export("native", &place.path("n")), 2, "has the kind native");
@@ -150,5 +151,5 @@ fn an_existing_filter_is_not_replaced() {
     let server = RedisServer::start();
     let run = urlseen(["import", "--redisbloom-file"]).arg(&file);
     let run = run.arg("--set").arg(format!("redis.url={}", server.url()));
-    refused(&run.output(), 2, "filter.kind is \"native\"");
+    refused(&run.output(), 2, "filter.kind is \"two-choice\"");
 }

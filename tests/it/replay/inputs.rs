@@ -47,7 +47,7 @@ fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
     let items = pickles.len();
     let again = items - refused - unfiltered - read.len();
     let expected = (items, [read.len(), again, unfiltered, refused]);
-    assert_eq!(queue.counts("native"), expected, "{queue:?}");
+    assert_eq!(queue.counts("two-choice"), expected, "{queue:?}");
     assert_eq!(queue.report["keys"][0]["type"], "zset");
     assert_eq!(queue.report["forms"]["pickle"], items);
     // The dupefilter has every second fingerprint. The items with these fingerprints are seen.
@@ -55,7 +55,7 @@ fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
         replay(&["--key", "demo:requests", "--item", "pickle", "--seen", "demo:dupefilter"]);
     assert_eq!(queue.count("given"), seen.len());
     assert_eq!(queue.count("new"), read.len() - seen.len());
-    assert_eq!(queue.counts("native").1[0], read.len() - seen.len());
+    assert_eq!(queue.counts("two-choice").1[0], read.len() - seen.len());
     // The replay reads the dupefilter twice. Its fingerprints are new the first time, and seen the
     // second time.
     let set = replay(&["--key", "demo:dupefilter", "--key", "demo:dupefilter"]);
@@ -178,7 +178,7 @@ fn items_that_match_a_rule_pass_in_a_replay() {
     let run = urlseen(["replay", "--json", "-"]).dir(folder.path());
     let lines = "http://a/list/1\nhttp://a/list/1\nhttp://a/1\nhttp://a/1\n";
     let replayed = Replayed::of(run.stdin(lines).output());
-    assert_eq!(replayed.counts("native"), (4, [1, 1, 2, 0]));
+    assert_eq!(replayed.counts("two-choice"), (4, [1, 1, 2, 0]));
     let expected =
         serde_json::json!({ "rule": "lists", "items": 2, "examples": ["http://a/list/1"] });
     assert_eq!(replayed.report["passed"][0], expected);
@@ -194,7 +194,7 @@ fn items_that_match_a_drop_rule_are_dropped_in_a_replay() {
         urlseen(arguments.iter().copied()).dir(folder.path()).stdin(lines).output()
     };
     let replayed = Replayed::of(replay(&["replay", "--json", "-"]));
-    assert_eq!(replayed.counts("native"), (4, [1, 0, 0, 0]));
+    assert_eq!(replayed.counts("two-choice"), (4, [1, 0, 0, 0]));
     assert_eq!(replayed.count("dropped"), 3);
     let rules = &replayed.report["dropped_by_rule"];
     let named = |number: usize| (&rules[number]["rule"], &rules[number]["items"]);
@@ -219,7 +219,7 @@ fn links_that_rules_merge_are_counted_by_rule() {
         urlseen(arguments.iter().copied()).dir(folder.path()).stdin(lines).output()
     };
     let replayed = Replayed::of(replay(&["replay", "--json", "-"]));
-    assert_eq!(replayed.counts("native"), (8, [3, 5, 0, 0]));
+    assert_eq!(replayed.counts("two-choice"), (8, [3, 5, 0, 0]));
     // The second and the fifth link were seen without the rules, too.
     assert_eq!(replayed.count("merged"), 3);
     let expected = serde_json::json!([
@@ -308,7 +308,11 @@ fn input_that_cannot_be_replayed_is_refused_with_the_remedy() {
         (&["-", "--key", "a"], 2, "cannot be used with"),
         (&["-", "--kinds", "native,bloom"], 2, "\"bloom\" is not known"),
         (&["-", "--item", "pickle"], 2, "a pickle can contain line feeds"),
-        (&["-", "--set", "filter.capacity=1e12"], 3, "this does not fit: the filters of the"),
+        (
+            &["-", "--kinds", "native", "--set", "filter.capacity=1e12"],
+            3,
+            "this does not fit: the filters of the",
+        ),
         (&["-", "--plot", nowhere], 3, "cannot be written: No such file"),
         (&["-", "--kinds", "pyrebloom", "--set", "filter.capacity=1e10"], 2, "at most 4294967295"),
     ] {

@@ -167,7 +167,7 @@ fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
         set.extend(unseen.into_iter().flatten());
     }
     let settings = ["capacity=3000", "error_rate=0.01", "seed=11"];
-    let mut run = urlseen(["replay", "--json", "-"]).stdin(urls.join("\n"));
+    let mut run = urlseen(["replay", "--json", "-", "--kinds", "native"]).stdin(urls.join("\n"));
     for setting in settings {
         run = run.arg("--set").arg(format!("filter.{setting}"));
     }

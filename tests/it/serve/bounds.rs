@@ -160,7 +160,8 @@ fn a_filter_is_emptied_only_if_allowed() {
 
 #[test]
 fn a_full_filter_is_reported_and_still_answers() {
-    let served = Served::new("demo").set("filter.capacity=1000").set("filter.when_full=stop");
+    let served = Served::new("demo").set("filter.kind=native");
+    let served = served.set("filter.capacity=1000").set("filter.when_full=stop");
     let running = served.start();
     let mut client = running.connection();
     assert_eq!(client.sadd::<_, _, u64>("demo", urls(0..1000)).unwrap(), 1000);

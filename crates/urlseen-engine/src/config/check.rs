@@ -24,7 +24,8 @@ pub(super) struct Taker {
     layers: Layers,
     /// Value of `crawl.name`, from which defaults are derived.
     crawl: String,
-    origins: Origins,
+    /// Origins of the values so far.
+    pub(super) origins: Origins,
     /// Keys with a refused value.
     wrong: BTreeSet<&'static str>,
 }

@@ -19,6 +19,7 @@ mod check;
 mod effective;
 mod expire;
 mod expiry;
+mod filter_defaults;
 mod host_names;
 mod host_port;
 mod layers;
@@ -180,6 +181,7 @@ impl Config {
     ) -> Result<(Self, Origins), Problems> {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
+        config.set_filter_defaults(&mut taker.origins);
         config.redis.url = taker.log_in(config.redis.url);
         let (ca, cert) = (config.redis.tls_ca.clone(), config.redis.tls_cert.clone());
         let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };

@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub enum ValueOrigin {
     /// Default value, because no layer sets the key.
     Default,
+    /// Storage folder that records the value, because no layer sets the key.
+    Folder(Arc<Path>),
     /// Configuration file, and the place in the file if that is known.
     File(Arc<Path>, Option<FilePlace>),
     /// Environment variable of this name.
@@ -43,6 +45,7 @@ impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
+            Self::Folder(path) => write!(f, "storage folder {}", path.display()),
             Self::File(path, None) => write!(f, "{}", path.display()),
             Self::File(path, Some(FilePlace { line, column })) => {
                 write!(f, "{}:{line}:{column}", path.display())

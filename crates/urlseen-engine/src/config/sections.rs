@@ -28,7 +28,6 @@ use urlseen_core::filter::choice::{
     SourceKind, WhenFull,
 };
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_core::limit::LimitRule;
@@ -221,15 +220,17 @@ sections! {
 
     /// Filter that holds the fingerprints seen before.
     filter: Filter {
-        /// Kind of the filter. The kind maps fingerprints to bit positions.
-        kind: Kind = Word, |_| NATIVE;
+        /// Kind of the filter. The kind determines how the filter stores fingerprints. The default
+        /// is `two-choice`, or `native` in Redis. An existing storage folder keeps its kind.
+        kind: Kind = Word, |_| Kind::TWO_CHOICE;
         /// Place of the filter: memory of the daemon, or Redis.
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// Number of fingerprints that the filter holds at its error rate.
         capacity: u64 = WholeNumber(CAPACITY, ""), |_| 10_000_000;
         /// Probability that the filter reports an unseen fingerprint as seen when it holds
-        /// `capacity` fingerprints.
-        error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
+        /// `capacity` fingerprints, or `grow_to` for the kind `two-choice`. The default is 1e-7 for
+        /// this kind, and 1e-6 for others. An existing storage folder keeps its error rate.
+        error_rate: f64 = Number(ERROR_RATE), |_| Filter::default_error_rate(Kind::TWO_CHOICE);
         /// Number of fingerprints up to which a filter of the kind `two-choice` keeps its error
         /// rate while it grows.
         grow_to: u64 = WholeNumber(CAPACITY, ""), |_| 1_000_000_000;

@@ -4,7 +4,7 @@ use super::super::*;
 use super::load;
 use std::path::Path;
 use std::time::Duration;
-use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::Kind;
 use urlseen_core::fingerprint::Algorithm;
 
 fn documented() -> String {
@@ -28,9 +28,9 @@ fn the_documented_file_with_derived_names_is_the_default_too() {
         .lines()
         .map(|line| match line.strip_prefix("# ") {
             Some(key)
-                if key.starts_with("key = ")
-                    || key.starts_with("keys = ")
-                    || key.starts_with("dir = ") =>
+                if ["key = ", "keys = ", "dir = ", "kind = ", "error_rate = "]
+                    .iter()
+                    .any(|name| key.starts_with(name)) =>
             {
                 key
             }
@@ -69,8 +69,8 @@ fn the_defaults_stay_as_promised_to_users() {
     assert_eq!((config.source.batch, config.source.batch_bytes), (1000, 8 << 20));
     assert_eq!(config.fingerprint.algorithm, Algorithm::Scrapy);
     assert!(!config.fingerprint.keep_fragments);
-    assert_eq!((config.filter.kind, config.filter.place), (NATIVE, FilterPlace::Local));
-    assert_eq!((config.filter.capacity, config.filter.error_rate), (10_000_000, 1e-6));
+    assert_eq!((config.filter.kind, config.filter.place), (Kind::TWO_CHOICE, FilterPlace::Local));
+    assert_eq!((config.filter.capacity, config.filter.error_rate), (10_000_000, 1e-7));
     assert_eq!(config.filter.seed, SeedChoice::Random);
     assert_eq!(config.filter.when_full, WhenFull::Warn);
     assert_eq!((config.filter.key.as_str(), config.filter.threads), ("demo:filter", 0));

@@ -1,0 +1,61 @@
+//! Defaults of the filter that depend on other values, or on an existing storage folder.
+
+use std::sync::Arc;
+
+use super::check::Origins;
+use super::problem::ValueOrigin;
+use super::{Config, Filter};
+use urlseen_core::filter::choice::FilterPlace;
+use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::{FilterSpec, Kind};
+use urlseen_core::storage::header_of;
+
+impl Config {
+    /// Sets the kind and the error rate of the filter, unless a layer sets them. An existing
+    /// storage folder keeps them. `origins` are those of the values that a layer sets.
+    pub(super) fn set_filter_defaults(&mut self, origins: &mut Origins) {
+        let is_set = |key: &str, origins: &Origins| origins.contains_key(key);
+        if !is_set("filter.kind", origins) && self.filter.place == FilterPlace::Redis {
+            self.filter.kind = NATIVE;
+        }
+        if let Some((spec, origin)) = self.recorded() {
+            if !is_set("filter.kind", origins) {
+                self.filter.kind = spec.kind();
+                origins.insert("filter.kind", origin.clone());
+            }
+            let error_rate = spec.parameters.field("filter.error_rate");
+            if let Some(error_rate) = error_rate.filter(|_| self.filter.kind == spec.kind())
+                && !is_set("filter.error_rate", origins)
+            {
+                self.filter.error_rate = error_rate;
+                origins.insert("filter.error_rate", origin);
+            }
+        }
+        if !is_set("filter.error_rate", origins) {
+            self.filter.error_rate = Filter::default_error_rate(self.filter.kind);
+        }
+    }
+
+    /// Returns the spec in the first storage folder of the crawl that records one, and this folder.
+    /// A folder that cannot be read is reported when the filter is opened.
+    fn recorded(&self) -> Option<(FilterSpec, ValueOrigin)> {
+        if self.filter.place == FilterPlace::Redis {
+            return None;
+        }
+        let partitions = self.partitions.count.partitions();
+        partitions.map(|partition| self.of_partition(partition).storage.dir).find_map(|dir| {
+            let header = header_of(&dir).ok().flatten()?;
+            Some((header.spec().filter.clone(), ValueOrigin::Folder(Arc::from(dir))))
+        })
+    }
+}
+
+impl Filter {
+    /// Returns the default error rate of a kind. It is lower for a filter that grows: while such a
+    /// filter fills, its error rate is proportional to the number of its fingerprints, and that of
+    /// a Bloom filter stays far below this line. With these error rates, a crawl of `grow_to` URLs
+    /// loses fewer of them with the kind `two-choice` than with a native filter of this capacity.
+    pub fn default_error_rate(kind: Kind) -> f64 {
+        if kind == Kind::TWO_CHOICE { 1e-7 } else { 1e-6 }
+    }
+}
