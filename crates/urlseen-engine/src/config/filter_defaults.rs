@@ -1,5 +1,6 @@
 //! Defaults of the filter that depend on other values, or on an existing storage folder.
 
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::check::Origins;
@@ -14,25 +15,26 @@ impl Config {
     /// Sets the kind and the error rate of the filter, unless a layer sets them. An existing
     /// storage folder keeps them. `origins` are those of the values that a layer sets.
     pub(super) fn set_filter_defaults(&mut self, origins: &mut Origins) {
-        let is_set = |key: &str, origins: &Origins| origins.contains_key(key);
-        if !is_set("filter.kind", origins) && self.filter.place == FilterPlace::Redis {
-            self.filter.kind = NATIVE;
-        }
-        if let Some((spec, origin)) = self.recorded() {
-            if !is_set("filter.kind", origins) {
+        let recorded = self.recorded();
+        if let Entry::Vacant(origin) = origins.entry("filter.kind") {
+            if let Some((spec, folder)) = &recorded {
                 self.filter.kind = spec.kind();
-                origins.insert("filter.kind", origin.clone());
-            }
-            let error_rate = spec.parameters.field("filter.error_rate");
-            if let Some(error_rate) = error_rate.filter(|_| self.filter.kind == spec.kind())
-                && !is_set("filter.error_rate", origins)
-            {
-                self.filter.error_rate = error_rate;
-                origins.insert("filter.error_rate", origin);
+                origin.insert(folder.clone());
+            } else if self.filter.place == FilterPlace::Redis {
+                self.filter.kind = NATIVE;
             }
         }
-        if !is_set("filter.error_rate", origins) {
-            self.filter.error_rate = Filter::default_error_rate(self.filter.kind);
+        if let Entry::Vacant(origin) = origins.entry("filter.error_rate") {
+            let recorded = recorded.filter(|(spec, _)| spec.kind() == self.filter.kind);
+            let kept = recorded.and_then(|(FilterSpec { parameters, .. }, folder)| {
+                Some((parameters.field("filter.error_rate")?, folder))
+            });
+            if let Some((error_rate, folder)) = kept {
+                self.filter.error_rate = error_rate;
+                origin.insert(folder);
+            } else {
+                self.filter.error_rate = Filter::default_error_rate(self.filter.kind);
+            }
         }
     }
 
