@@ -18,8 +18,9 @@ from .process import memory
 
 GROUP = "stream"
 GROWING, FIXED = "two-choice", "native"
-# Share of different URLs that the filters may drop when they have all of them.
-ERROR_RATE = 1e-6
+# Share of different URLs that the filters may drop when they have all of them. It is the default of
+# the growing filter.
+ERROR_RATE = 1e-7
 # Size of the pipes, in bytes. It is the largest size that a user may choose.
 PIPE = 1 << 20
 # Largest number of samples of a run on the page.

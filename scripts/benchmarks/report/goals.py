@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from ..line import find, median, ratios, values
-from ..stream import ERROR_RATE
 from . import crawl
 from .figures import figure
 from .limit import limit, shares
@@ -194,7 +193,7 @@ def stream(data):
     for unit in ("seconds", "processor seconds"):
         ratio = ratios(of("two-choice", unit), of("native", unit))
         yield Goal(what, f"at most native's {unit}", 1, True, ratio)
-    most = distinct * ERROR_RATE
+    most = distinct * facts["error rate"]
     words = f"at most {most:,.0f} different URLs dropped"
     yield Goal(what, words, most, True, of("two-choice", "different URLs dropped"))
     words = "no repeated URL printed"

@@ -10,4 +10,4 @@ def run(settings):
     if wrong := "; ".join(stream.faults(found)):
         raise RuntimeError(wrong)
     facts = {"distinct": size.distinct, "repeated": size.repeated, "capacity": size.capacity}
-    return {"lines": found, "facts": facts}
+    return {"lines": found, "facts": {**facts, "error rate": stream.ERROR_RATE}}
