@@ -150,7 +150,8 @@ def line_bytes():
 
 def expected(stream, program):
     """Returns the average number of URLs that each filter drops, as `urlseen plan` computes it."""
-    command = [program, "plan", "--capacity", str(stream.distinct), "--json"]
+    sized = ["--capacity", str(stream.distinct), "--error-rate", str(ERROR_RATE)]
+    command = [program, "plan", *sized, "--json"]
     plan = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return {
         kind["kind"]: kind["lost_urls"]

@@ -6,7 +6,7 @@ from ..line import find, median, ratios, values
 from . import crawl
 from .figures import figure
 from .limit import limit, shares
-from .table import row
+from .table import groups, row
 
 # Settings of urlseen, by the case's name.
 CASES = {"urlseen": "", "urlseen, batches of 5000": ", batches of 5000"}
@@ -173,13 +173,22 @@ def test_and_set(data):
 
 
 def growing(data):
-    """Yields the goal of the slowest batches in a thousand, for each size that was measured."""
+    """Yields the goals of the slowest batches in a thousand, and of the memory, for each size."""
     lines, unit = data.lines("growing"), "µs/batch"
     for line in find(lines, None, "growing, p99.9", unit):
         fixed = values(lines, line["group"], "of the final size, p99.9", unit)
         what = f"p99.9 of the times of a batch, two-choice, {line['group']} keys"
         words = "at most 2 times that of a filter of the final size"
         yield Goal(what, words, 2, True, ratios(line["values"], fixed))
+    for group in groups(lines):
+        sized = group.replace("growing to", "test-and-set")
+        native = values(data.lines("kernels"), sized, "native", "bits/key")
+        for case, most in (("mean", 1), ("most", 1.1)):
+            used = values(lines, group, f"growing, {case} in the second half", "bits/key")
+            if native and used:
+                what = f"{case} of the bits a key, two-choice, {group} keys"
+                words = f"at most {most} times native's bits a key"
+                yield Goal(what, words, most, True, ratios(used, native))
 
 
 def stream(data):

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
-use memmap2::{MmapMut, MmapOptions};
+use bytemuck::Zeroable;
+use memmap2::{MmapOptions, MmapRaw};
 
 use super::block::Block;
 
@@ -12,8 +14,12 @@ use super::block::Block;
 /// With small pages, a random access to a large region would also miss the address cache (TLB).
 #[derive(Debug)]
 pub(super) struct Region {
-    map: MmapMut,
+    map: Arc<MmapRaw>,
 }
+
+/// Handle of a region's memory. It can back blocks with memory while another thread uses the region.
+#[derive(Debug, Clone)]
+pub(super) struct Backing(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] Arc<MmapRaw>);
 
 /// Error of a filter whose blocks get no memory.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +51,7 @@ impl Region {
     pub(super) fn zeroed(blocks: u64) -> Result<Self, AllocationError> {
         let bytes = bytes_of(blocks)?;
         let refused = |source| AllocationError::Refused { bytes, source };
-        let mut region = Self::advised(MmapMut::map_anon(bytes).map_err(refused)?);
+        let mut region = Self::mapped(MmapOptions::new().len(bytes)).map_err(refused)?;
         let all = 0..region.len();
         region.back(all).map_err(refused)?;
         Ok(region)
@@ -55,29 +61,32 @@ impl Region {
     /// memory.
     pub(super) fn reserved(blocks: u64) -> Result<Self, AllocationError> {
         let bytes = bytes_of(blocks)?;
-        let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon();
-        Ok(Self::advised(map.map_err(|source| AllocationError::Refused { bytes, source })?))
+        let refused = |source| AllocationError::Refused { bytes, source };
+        Self::mapped(MmapOptions::new().len(bytes).no_reserve_swap()).map_err(refused)
     }
 
-    fn advised(map: MmapMut) -> Self {
+    fn mapped(options: &MmapOptions) -> io::Result<Self> {
+        let map = Arc::new(MmapRaw::from(options.map_anon()?));
         // Systems without huge pages refuse this; small pages are only slower.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
-        Self { map }
+        Ok(Self { map })
+    }
+
+    /// Returns a handle of the memory.
+    pub(super) fn backing(&self) -> Backing {
+        Backing(Arc::clone(&self.map))
     }
 
     /// Backs some of the blocks with memory.
     pub(super) fn back(&mut self, blocks: Range<usize>) -> io::Result<()> {
-        let start = blocks.start * size_of::<Block>();
-        let len = blocks.len() * size_of::<Block>();
-        #[cfg(target_os = "linux")]
-        match self.map.advise_range(memmap2::Advice::PopulateWrite, start, len) {
-            // Linux before 5.14 does not know this advice.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-            done => return done,
+        match self.backing().back(blocks.clone()) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                touch(&mut self.blocks_mut()[blocks]);
+                Ok(())
+            }
+            done => done,
         }
-        touch(&mut self.map[start..start + len]);
-        Ok(())
     }
 
     /// Returns the number of blocks.
@@ -87,14 +96,40 @@ impl Region {
 
     /// Returns the blocks for reading.
     #[inline]
+    #[allow(unsafe_code)]
     pub(super) fn blocks(&self) -> &[Block] {
-        bytemuck::cast_slice(&self.map)
+        // SAFETY: `self.map` keeps this many blocks mapped, all bytes are valid blocks, and a page
+        // is aligned for them. They change only by `blocks_mut`: a `Backing` changes no content.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.len()) }
     }
 
     /// Returns the blocks for changes.
     #[inline]
+    #[allow(unsafe_code)]
     pub(super) fn blocks_mut(&mut self) -> &mut [Block] {
-        bytemuck::cast_slice_mut(&mut self.map)
+        // SAFETY: as for `blocks`. A region is not cloned, so `self` alone refers to the blocks.
+        unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().cast(), self.len()) }
+    }
+}
+
+impl Backing {
+    /// Backs some of the blocks with memory. Their content does not change.
+    ///
+    /// # Errors
+    /// The system has too little memory. The error is `Unsupported` if the system has no such call.
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables, clippy::unused_self))]
+    pub(super) fn back(&self, blocks: Range<usize>) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            let start = blocks.start * size_of::<Block>();
+            let len = blocks.len() * size_of::<Block>();
+            match self.0.advise_range(memmap2::Advice::PopulateWrite, start, len) {
+                // Linux before 5.14 does not know this advice.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                done => return done,
+            }
+        }
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -105,11 +140,13 @@ fn bytes_of(blocks: u64) -> Result<usize, AllocationError> {
     addressable.ok_or(AllocationError::Unaddressable { bytes })
 }
 
-/// Writes to each page, for systems without a call that backs pages with memory.
-fn touch(map: &mut [u8]) {
+/// Writes to each page, for systems without a call that backs pages with memory. The blocks are
+/// not in use yet.
+fn touch(blocks: &mut [Block]) {
     /// The smallest page of any system.
     const PAGE: usize = 4096;
-    map.iter_mut().step_by(PAGE).for_each(|byte| *byte = 0);
+    let page = PAGE / size_of::<Block>();
+    blocks.iter_mut().step_by(page).for_each(|block| *block = Block::zeroed());
 }
 
 #[cfg(test)]
@@ -120,11 +157,10 @@ mod tests {
     fn blocks_begin_empty_and_can_be_written() {
         let mut region = Region::zeroed(1000).unwrap();
         assert_eq!(region.blocks().len(), 1000);
-        let [empty, full]: [Block; 2] =
-            [bytemuck::Zeroable::zeroed(), bytemuck::cast([u64::MAX; 8])];
+        let [empty, full]: [Block; 2] = [Block::zeroed(), bytemuck::cast([u64::MAX; 8])];
         assert!(region.blocks().iter().all(|block| *block == empty));
         region.blocks_mut()[999] = full;
-        touch(&mut region.map[..990 * 64]);
+        touch(&mut region.blocks_mut()[..990]);
         assert_eq!((region.blocks()[0], region.blocks()[999]), (empty, full));
     }
 

@@ -1,12 +1,15 @@
 //! Memory of the blocks of an owner's shards.
 
+use std::ops::Range;
+use std::thread::{self, JoinHandle};
+
 use super::super::SHARDS;
 use super::super::block::Block;
 use super::super::local::Full;
 use super::super::memory::{self, Available, SPARE};
 use super::super::region::{AllocationError, Region};
 
-/// Number of bytes that are backed with memory at once. This takes 0.2 ms.
+/// Number of bytes that are backed with memory at once. This takes from 0.2 ms to some milliseconds.
 const STEP: usize = 2 << 20;
 
 /// Minimum number of chunks of a filter at its first size. So chunks that are not full take little
@@ -33,6 +36,8 @@ pub(in crate::filter) struct Arena {
     taken: u32,
     /// Chunks that were given back.
     free: Vec<u32>,
+    /// Thread that backs the next step. It returns true if it could.
+    ahead: Option<JoinHandle<bool>>,
     available: fn() -> Option<Available>,
 }
 
@@ -49,12 +54,13 @@ impl Arena {
         // Each shard may have a chunk that is not full.
         let region = Region::reserved(most.saturating_add((SHARDS as u64) << shift))?;
         let available = memory::available;
-        Ok(Self { region, shift, backed: 0, taken: 0, free: Vec::new(), available })
+        Ok(Self { region, shift, backed: 0, taken: 0, free: Vec::new(), ahead: None, available })
     }
 
-    /// Returns the number of bytes that are backed with memory.
+    /// Returns the number of bytes that are backed with memory, or are being backed.
     pub(in crate::filter) fn bytes(&self) -> u64 {
-        (self.backed * size_of::<Block>()) as u64
+        let end = if self.ahead.is_some() { self.step().end } else { self.backed };
+        (end * size_of::<Block>()) as u64
     }
 
     /// Returns the number of blocks of a chunk.
@@ -105,27 +111,60 @@ impl Arena {
         self.free.push(chunk);
     }
 
-    /// Backs further blocks with memory.
+    /// Returns the blocks that are backed with memory next.
+    fn step(&self) -> Range<usize> {
+        let step = (STEP / size_of::<Block>()).max(self.chunk());
+        self.backed..self.region.len().min(self.backed + step)
+    }
+
+    /// Backs the next blocks with memory, unless this was done ahead.
     fn back(&mut self) -> Result<(), Full> {
+        let step = self.step();
+        if !self.is_backed_ahead() {
+            self.back_now(step.clone())?;
+        }
+        self.backed = step.end;
+        Ok(())
+    }
+
+    fn is_backed_ahead(&mut self) -> bool {
+        // A thread that has not ended is not waited for: in a forked process, it would never end.
+        let ended = self.ahead.take().filter(JoinHandle::is_finished);
+        ended.is_some_and(|thread| thread.join().unwrap_or_default())
+    }
+
+    fn back_now(&mut self, step: Range<usize>) -> Result<(), Full> {
         let full = |why| {
             let full = "the filter has no memory for more fingerprints";
             Full(format!("{full}: {why}. Give the process more memory"))
         };
-        let step = (STEP / size_of::<Block>()).max(self.chunk());
-        let end = self.region.len().min(self.backed + step);
-        if end == self.backed {
+        if step.is_empty() {
             let most = self.bytes();
             return Err(full(format!("it has the {most} bytes that were reserved for its growth")));
         }
-        if let Some(Available { bytes, limit }) = (self.available)()
-            && bytes < SPARE
-        {
+        if let Some(Available { bytes, limit }) = too_little(self.available) {
             return Err(full(format!("{SPARE} bytes must stay free, and {bytes} are, {limit}")));
         }
-        self.region.back(self.backed..end).map_err(|error| full(error.to_string()))?;
-        self.backed = end;
-        Ok(())
+        self.region.back(step).map_err(|error| full(error.to_string()))
     }
+
+    /// Begins to back the next blocks with memory, if they are needed soon. If this fails,
+    /// [`Arena::take`] tries it again, and reports the error.
+    pub(super) fn back_ahead(&mut self) {
+        let left = self.backed - ((self.taken as usize) << self.shift);
+        let step = self.step();
+        if self.ahead.is_some() || left > step.len() / 4 || step.is_empty() {
+            return;
+        }
+        let (backing, available) = (self.region.backing(), self.available);
+        let back = move || too_little(available).is_none() && backing.back(step).is_ok();
+        self.ahead = thread::Builder::new().name("filter-memory".to_owned()).spawn(back).ok();
+    }
+}
+
+/// Returns the available memory if it is too little for a step.
+fn too_little(available: fn() -> Option<Available>) -> Option<Available> {
+    available().filter(|available| available.bytes < SPARE)
 }
 
 #[cfg(test)]
@@ -181,6 +220,30 @@ mod tests {
         let expected = "the filter has no memory for more fingerprints: 67108864 bytes must stay \
                         free, and 67108863 are, on this machine. Give the process more memory";
         assert_eq!(refused, expected);
+    }
+
+    #[test]
+    fn a_growing_arena_has_its_next_memory_before_it_needs_it() {
+        let mut arena = Arena::reserve(1 << 20, 1, 1 << 20).unwrap();
+        let chunks = STEP / size_of::<Block>() / arena.chunk();
+        for _ in 0..chunks * 3 / 4 - 1 {
+            arena.take().unwrap();
+            arena.back_ahead();
+        }
+        assert_eq!(arena.bytes(), STEP as u64);
+        arena.take().unwrap();
+        arena.back_ahead();
+        assert_eq!(arena.bytes(), 2 * STEP as u64);
+        while !arena.ahead.as_ref().unwrap().is_finished() {
+            thread::yield_now();
+        }
+        arena.available = || Some(Available { bytes: 0, limit: Limit::Machine });
+        for _ in chunks * 3 / 4..2 * chunks {
+            arena.take().unwrap();
+        }
+        arena.back_ahead();
+        arena.take().unwrap_err();
+        assert_eq!(arena.bytes(), 2 * STEP as u64);
     }
 
     #[test]

@@ -102,7 +102,11 @@ impl Shard {
         let from = chunk(block).max(chunk(self.layouts.first().blocks - 1) + 1);
         let later = self.chunks.get(from..).unwrap_or_default();
         let missing = later.iter().take_while(|&&chunk| chunk == NONE).count();
-        self.take(from..from + missing, arena)
+        if missing > 0 {
+            self.take(from..from + missing, arena)?;
+            arena.back_ahead();
+        }
+        Ok(())
     }
 
     /// Takes chunks, the last one first. So if one fails, all missing ones are together.
