@@ -186,7 +186,7 @@ def growing(data):
         for case, most in (("mean", 1), ("most", 1.1)):
             used = values(lines, group, f"growing, {case} in the second half", "bits/key")
             if native and used:
-                what = f"{case} of the bits a key, two-choice, {group} keys"
+                what = f"bits a key in the second half ({case}), two-choice, {group} keys"
                 words = f"at most {most} times native's bits a key"
                 yield Goal(what, words, most, True, ratios(used, native))
 

@@ -188,6 +188,20 @@ fn a_shard_grows_through_all_formats_and_loses_no_key() {
 }
 
 #[test]
+fn a_growing_shard_has_memory_before_it_needs_it() {
+    let mut pair = Pair::new(20_000, 40);
+    let first = pair.arena.bytes();
+    let mut from = 0;
+    while pair.arena.bytes() == first {
+        Kernels::fastest().run(Do(&mut pair, &Step::Insert(from, 500, 0)));
+        from += 500;
+    }
+    let chunks = pair.shard.chunks.iter().filter(|&&chunk| chunk != NONE).count();
+    let taken = chunks * pair.arena.chunk() * size_of::<Block>();
+    assert!(taken as u64 <= first, "{taken} bytes");
+}
+
+#[test]
 fn no_key_is_homeless_while_a_shard_grows_by_itself() {
     let mut pair = Pair::new(20_000, 40);
     for from in (0..300_000).step_by(100) {
