@@ -17,7 +17,7 @@ pub(super) struct Region {
     map: Arc<MmapRaw>,
 }
 
-/// Handle of a region's memory. It can back blocks with memory while another thread uses the region.
+/// Handle of a region's memory. It backs blocks with memory while another thread uses the region.
 #[derive(Debug, Clone)]
 pub(super) struct Backing(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] Arc<MmapRaw>);
 

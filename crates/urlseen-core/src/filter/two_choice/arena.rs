@@ -9,7 +9,7 @@ use super::super::local::Full;
 use super::super::memory::{self, Available, SPARE};
 use super::super::region::{AllocationError, Region};
 
-/// Number of bytes that are backed with memory at once. This takes from 0.2 ms to some milliseconds.
+/// Number of bytes that are backed with memory at once. This takes 0.2 ms to some milliseconds.
 const STEP: usize = 2 << 20;
 
 /// Minimum number of chunks of a filter at its first size. So chunks that are not full take little
