@@ -134,14 +134,17 @@ impl Arena {
     }
 
     fn back_now(&mut self, step: Range<usize>) -> Result<(), Full> {
+        if step.is_empty() {
+            let most = self.bytes();
+            return Err(Full(format!(
+                "the filter has no room for more fingerprints: it has the {most} bytes that were \
+                 reserved for its growth beyond filter.grow_to. Raise filter.grow_to"
+            )));
+        }
         let full = |why| {
             let full = "the filter has no memory for more fingerprints";
             Full(format!("{full}: {why}. Give the process more memory"))
         };
-        if step.is_empty() {
-            let most = self.bytes();
-            return Err(full(format!("it has the {most} bytes that were reserved for its growth")));
-        }
         if let Some(Available { bytes, limit }) = too_little(self.available) {
             return Err(full(format!("{SPARE} bytes must stay free, and {bytes} are, {limit}")));
         }
@@ -253,6 +256,6 @@ mod tests {
         for _ in 0..most {
             arena.take().unwrap();
         }
-        assert!(arena.take().unwrap_err().to_string().contains("reserved for its growth"));
+        assert!(arena.take().unwrap_err().to_string().ends_with("Raise filter.grow_to"));
     }
 }
