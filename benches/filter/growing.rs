@@ -48,7 +48,7 @@ pub fn growing(group: &str, sizing: Sizing) {
         }
     }
     let mut rounds = Rounds::new(group, "bits/key");
-    // They begin at a tenth, and each batch has as many new keys as any other.
+    // The values begin at a tenth of the keys, and each batch has as many new keys as any other.
     let half = &bits[bits.len() * 4 / 9..];
     for (part, bits) in [("", &bits[..]), (" in the second half", half)] {
         let mean = bits.iter().sum::<f64>() / bits.len() as f64;
