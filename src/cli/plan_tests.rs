@@ -67,8 +67,7 @@ fn the_smallest_and_the_largest_sizes_are_planned() {
 }
 const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
 
-/// Compares each command on the page docs/design/scale.md with the output below it. `scripts/scale`
-/// writes this output.
+/// Compares each command on the page docs/design/scale.md with the output below it.
 #[test]
 fn the_page_on_scale_shows_the_current_output() {
     let page = include_str!("../../docs/design/scale.md");
@@ -83,7 +82,7 @@ fn the_page_on_scale_shows_the_current_output() {
         });
         let shown = shown.collect::<Vec<_>>().join("\n");
         let printed = printed(&command.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(shown.trim_end(), printed.trim_end(), "run scripts/scale");
+        assert_eq!(shown.trim_end(), printed.trim_end(), "write this output to the page");
         assert_eq!(printed.matches("<- first limit").count(), 1);
     }
 }

@@ -15,7 +15,6 @@ mod fingerprint;
 mod harness;
 mod importing;
 mod imports;
-mod layouts;
 mod library;
 mod links;
 mod manual;
