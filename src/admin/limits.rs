@@ -20,8 +20,6 @@ pub struct Limits {
     pub items: usize,
     /// Time limit for a check. This includes the wait until an earlier check has ended.
     pub check: Duration,
-    /// Time for which a client waits for a rotation. The daemon does a later one, too.
-    pub rotation: Duration,
     /// Time limit for a whole connection, from its start to its end.
     pub connection: Duration,
 }
@@ -43,7 +41,6 @@ impl Default for Limits {
             body: Duration::from_secs(5),
             items: Self::ITEMS,
             check: Duration::from_secs(5),
-            rotation: Duration::from_secs(15),
             connection: Duration::from_secs(20),
         }
     }

@@ -10,7 +10,6 @@
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //! | `GET /samples` | the newest items by fate and rule, as JSON |
 //! | `POST /raise` | `null`, for a body that is a [`Raise`]; only on the socket |
-//! | `POST /rotate` | a `Rotated` as JSON, for a body that is a `Rotation`; only on the socket |
 //!
 //! The endpoint listens on a Unix socket in the storage folder. Only the owner of the socket can
 //! use it. If `admin.listen` is set, the endpoint also listens at that address, and answers only
@@ -30,7 +29,6 @@ mod page;
 mod places;
 pub(crate) mod printable;
 mod raise;
-mod rotation;
 mod routes;
 mod samples;
 mod server;
@@ -51,8 +49,6 @@ pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
 pub use limits::Limits;
 pub use raise::{Raise, RaiseError};
-pub(crate) use rotation::{Rotated, Rotation, RotationError};
-pub use rotation::{RotationQuery, Rotations};
 pub(crate) use samples::Sample;
 pub use server::{AdminServer, ListeningSocket, StartError};
 pub use socket::SOCKET;

@@ -17,7 +17,6 @@ use tokio::sync::Semaphore;
 use super::access::Access;
 use super::metrics::Format;
 use super::places::Busy;
-use super::rotation::{self, RotationError, Rotations};
 use super::{CheckQuery, Limits, Phase, Raise, Sample, Statuses, Verdicts, View, metrics, page};
 use crate::admin::printable::{json_text, printable};
 
@@ -30,12 +29,10 @@ struct RouteState {
 }
 
 /// Builds the router of all requests on the socket of a storage folder.
-pub(super) fn socket_router(view: Arc<dyn View>, rotations: Rotations, limits: Limits) -> Router {
-    let desk = RotationState { rotations, limits };
-    let rotate = Router::new().route("/rotate", post(rotate)).with_state(Arc::new(desk));
+pub(super) fn socket_router(view: Arc<dyn View>, limits: Limits) -> Router {
     let raised = RaiseState { view: Arc::clone(&view), limits };
     let raise = Router::new().route("/raise", post(raise)).with_state(Arc::new(raised));
-    router(view, limits, Access::Open).merge(rotate).merge(raise)
+    router(view, limits, Access::Open).merge(raise)
 }
 
 /// Builds the router of the requests at an address, which change nothing. `access` applies to those
@@ -132,33 +129,6 @@ async fn raise(
     let raised = tokio::task::spawn_blocking(move || view.raise(&raise));
     let raised = raised.await.map_err(Refusal::internal)?;
     json(&raised.map_err(|error| Refusal(StatusCode::CONFLICT, error.to_string()))?)
-}
-
-/// State of the answers to requests for a rotation.
-struct RotationState {
-    rotations: Rotations,
-    limits: Limits,
-}
-
-async fn rotate(
-    State(desk): State<Arc<RotationState>>,
-    Extension(busy): Extension<Busy>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    let rotation = read_json(&headers, body, &desk.limits, "a rotation").await?;
-    let _working = busy.lock().await;
-    let rotated = rotation::ask(&desk.rotations, rotation);
-    let Ok(rotated) = tokio::time::timeout(desk.limits.rotation, rotated).await else {
-        let reason = format!(
-            "the filter is not rotated after {:?}: the daemon does it as soon as it can, and logs \
-             it",
-            desk.limits.rotation
-        );
-        return Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, reason));
-    };
-    let refused = |error: RotationError| Refusal(StatusCode::CONFLICT, error.to_string());
-    json(&rotated.map_err(refused)?)
 }
 
 /// Reads the body of a request as JSON. `what` names the value in the refusal of another body.

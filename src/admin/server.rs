@@ -15,7 +15,7 @@ use super::access::Access;
 use super::hosts::Hosts;
 use super::listener::serve;
 use super::socket::{self, SOCKET, SocketFile};
-use super::{Limits, Rotations, View, routes};
+use super::{Limits, View, routes};
 use urlseen_engine::config::{HostPort, Secret};
 
 /// Maximum number of threads that wait for an answer of the filter's threads.
@@ -126,19 +126,18 @@ impl AdminServer {
         self.runtime.spawn(work).abort_handle()
     }
 
-    /// Listens on the socket [`SOCKET`] in the storage folder. Answers from `view`, and sends
-    /// requests for a rotation to `rotations`. A socket of an ended process is replaced. The caller
-    /// holds the folder's lock, and drops the result before it releases the lock.
+    /// Listens on the socket [`SOCKET`] in the storage folder. Answers from `view`. A
+    /// socket of an ended process is replaced. The caller holds the folder's lock, and drops the
+    /// result before it releases the lock.
     pub fn listen_in(
         &self,
         folder: &Path,
         view: Arc<dyn View>,
-        rotations: Rotations,
     ) -> Result<ListeningSocket, StartError> {
         let failed = |error| StartError::Socket { path: folder.join(SOCKET), error };
         let _context = self.runtime.enter();
         let (listener, file) = socket::listen(folder).map_err(failed)?;
-        let router = routes::socket_router(view, rotations, self.limits);
+        let router = routes::socket_router(view, self.limits);
         let work = serve(listener, router, self.limits);
         let listener = self.listen(work);
         Ok(ListeningSocket { listener, _file: file })

@@ -47,10 +47,11 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use crate::admin::printable::stderr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urlseen_core::filter::SpecError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
-use urlseen_engine::config::Problems;
+use urlseen_engine::config::{Problems, removed};
 
 /// Result of a command that ran, from the best to the gravest one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,7 +179,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Prints clap's error or the requested help, and ends the process.
 fn refuse(error: &clap::Error) -> ! {
-    if error.use_stderr() {
+    let unknown = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
+    let unknown = unknown.into_iter().find_map(|kind| error.get(kind));
+    if let Some(ContextValue::String(name)) = unknown
+        && let Some(message) = removed(name)
+    {
+        let _ = writeln!(stderr(), "error: {message}");
+    } else if error.use_stderr() {
         // The message repeats arguments. They may be items, with control characters.
         let _ = write!(stderr(), "{}", error.render());
     } else {

@@ -7,11 +7,10 @@ use tracing::{debug, info, warn};
 
 use super::board::{Board, Report, Watch};
 use super::lost::LostUrls;
-use super::{Ending, FilterStatus, Rest, RunError};
+use super::{Ending, FilterStatus, RunError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use urlseen_core::filter::{FillWatch, Parameters};
-use urlseen_core::storage::Head;
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
@@ -124,13 +123,6 @@ impl Alone {
     pub(crate) fn report(&mut self) -> Report {
         let filter = self.filter();
         self.board.report(filter)
-    }
-
-    /// Ends the threads of the filter after the run was told to stop. Returns `None` if the filter
-    /// has no folder.
-    pub(crate) fn rest(self) -> Option<Rest> {
-        let (folder, dispatcher) = self.works.end()?;
-        Some(Rest { folder, head: Some(Head::START), dispatcher, board: self.board })
     }
 
     fn filter(&mut self) -> FilterStatus {

@@ -8,7 +8,6 @@ use tokio::sync::watch;
 use super::counts::Counts;
 use super::filter_status::FilterStatus;
 use super::growth::Growth;
-use super::phase::Phase;
 use super::queue::Queue;
 use super::samples::Samples;
 use super::status::Status;
@@ -114,12 +113,8 @@ impl Board {
         Self { now, published, samples: Samples::default(), started: Instant::now() }
     }
 
-    /// Returns the state of a run that starts with a filter. Another run with an earlier filter may
-    /// have ended before. Its counts stay.
+    /// Returns the state of a run that starts with a filter.
     pub(super) fn with_filter(mut self, filter: FilterStatus) -> Self {
-        let Status { phase, storage, .. } = &mut self.now.status;
-        (*phase, *storage) = (Phase::Starting, None);
-        (self.now.lease_until, self.now.next_generation) = (None, None);
         self.publish(filter);
         self
     }

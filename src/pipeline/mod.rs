@@ -70,11 +70,9 @@ use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::limits::Limits;
-use urlseen_core::storage::Folder;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
 pub use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::item::Options;
 
 /// Time between two attempts to take a lease that another process holds.
@@ -110,17 +108,6 @@ pub enum Ending {
     /// The filter is full, and either the configuration says to stop then, or the filter has no
     /// room.
     Full,
-}
-
-/// What a run leaves for a run with another filter.
-pub(crate) struct Rest {
-    /// Storage folder of the filter, which stays locked.
-    pub(crate) folder: Folder,
-    /// The last committed batch; `None` if the run did not read it from Redis.
-    pub(crate) head: Option<urlseen_core::storage::Head>,
-    /// Queries of clients, which wait for the next run.
-    pub(crate) dispatcher: QueryDispatcher,
-    pub(crate) board: Board,
 }
 
 /// Moves batches from the source through the engine to the sink.
@@ -312,15 +299,6 @@ impl Pipeline {
     /// Returns the progress of the run.
     pub fn report(&mut self) -> Report {
         self.board.report(self.filter.status())
-    }
-
-    /// Ends the threads of the filter after the run was told to stop. Returns `None` if the filter
-    /// has no folder.
-    pub(crate) fn rest(self) -> Option<Rest> {
-        let Self { filter, queue, board, is_recovered, .. } = self;
-        let (folder, dispatcher) = filter.works.end()?;
-        let head = is_recovered.then(|| queue.head());
-        Some(Rest { folder, head, dispatcher, board })
     }
 
     /// Returns true if the filter had no room for further items.

@@ -25,7 +25,7 @@ fn completed(line: &[&str]) -> BTreeSet<String> {
 fn bash_completes_commands_and_options() {
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     assert_eq!(completed(&["st"]), words(&["status", "storage"]));
-    assert_eq!(completed(&["storage", "ro"]), words(&["rotate"]));
+    assert_eq!(completed(&["storage", "re"]), words(&["reset"]));
     assert_eq!(completed(&["run", "--sta"]), words(&["--standby"]));
 }
 
@@ -55,7 +55,7 @@ fn every_command_has_a_manual_page_with_two_examples() {
         }
         names.insert(name);
     }
-    for name in ["urlseen.1", "urlseen-run.1", "urlseen-storage-rotate.1"] {
+    for name in ["urlseen.1", "urlseen-run.1", "urlseen-storage-reset.1"] {
         assert!(names.contains(name), "{names:?}");
     }
     assert!(!names.contains("urlseen-man-pages.1"), "a command for packages only");

@@ -3,7 +3,6 @@
 mod descriptors;
 mod partition;
 mod process;
-mod rotation;
 mod slot;
 mod summary;
 
@@ -15,9 +14,7 @@ use crate::admin::telemetry::Console;
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use crate::pipeline::{
-    Alone, Board, Ending, Parts, Pipeline, Report, Rest, RunError, Shared, Watch,
-};
+use crate::pipeline::{Alone, Board, Ending, Parts, Pipeline, Report, RunError, Shared, Watch};
 use crate::serve::{ClientCount, Server};
 use anyhow::Context;
 use tokio::task::JoinSet;
@@ -196,15 +193,6 @@ impl Work {
         match self {
             Self::Queue(pipeline) => pipeline.report(),
             Self::Alone(alone) => alone.report(),
-        }
-    }
-
-    /// Ends the threads of the filter after the run was told to stop. Returns `None` if the filter
-    /// has no folder.
-    fn rest(self) -> Option<Rest> {
-        match self {
-            Self::Queue(pipeline) => pipeline.rest(),
-            Self::Alone(alone) => alone.rest(),
         }
     }
 

@@ -5,7 +5,6 @@ mod convert;
 mod folder;
 mod in_redis;
 mod repair;
-mod rotate;
 
 use std::time::Duration;
 
@@ -104,28 +103,6 @@ Examples:
         #[arg(value_parser = humantime::parse_duration)]
         time: Duration,
     },
-    /// Begin an empty filter, and keep the present one beside it: a new crawl of the same site.
-    ///
-    /// After that, all URLs pass once more. The new filter has the parameters of the configuration,
-    /// which may differ from those of the present filter. A running daemon does not stop: it reads
-    /// the sections filter and expire of its configuration again, commits the batches in flight,
-    /// and goes on with the new filter. Each item is judged by one of the two filters. The present
-    /// filter goes to a folder beside the storage folder, with the id of the filter after its name.
-    /// There, urlseen compare, urlseen check and urlseen storage show can read it. If the command
-    /// is killed, run it again.
-    #[command(
-        after_help = "Examples:\n  urlseen storage rotate\n  urlseen storage rotate --drop --yes"
-    )]
-    Rotate {
-        #[command(flatten)]
-        settings: Settings,
-        /// Delete the present filter
-        #[arg(long)]
-        drop: bool,
-        /// Do not ask for confirmation of --drop. Required if standard input is not a terminal
-        #[arg(long, requires = "drop")]
-        yes: bool,
-    },
     /// Empty the filter, and let the crawl continue from the last batch that Redis records.
     ///
     /// After that, all items count as unseen. If the crawl finds them again, urlseen emits them
@@ -181,17 +158,6 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
                 Place::Folder(folder) => catch_up::catch_up(&folder, *time),
                 Place::Redis => Err(usage("fingerprints of a filter in Redis do not expire")),
             })
-        }
-        StorageCommand::Rotate { settings, drop, yes } => {
-            let what = "Delete the present filter? All seen items are emitted again.";
-            if *drop && !confirmed(*yes, what, "nothing is changed")? {
-                return Ok(Outcome::Done);
-            }
-            let mut is_running = false;
-            let done = partitions::each(settings.load_all()?, |config| {
-                rotate::rotate(&config, *drop, &mut is_running)
-            })?;
-            if is_running { Ok(done) } else { delete_table(settings, done) }
         }
         StorageCommand::Reset { settings, yes } => {
             let (all, what) = (settings.load_all()?, "Empty the filters of all partitions?");

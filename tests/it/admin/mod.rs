@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use urlseen_cli::admin::{
     AdminServer, Archive, Asked, ByRule, CheckError, Checked, ClientsStatus, Counts, FilterStatus,
     GenerationsStatus, Head, HeldStatus, Limits, ListeningSocket, Lists, MeasuredStatus, Phase,
-    Rotations, RouteStatus, RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
+    RouteStatus, RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 use urlseen_engine::item::RejectReason;
@@ -43,11 +43,6 @@ struct Pretender {
     check: Box<Check>,
     /// Number of requests for the status.
     asked: AtomicUsize,
-}
-
-/// Returns a way to a daemon that has ended.
-fn no_rotations() -> Rotations {
-    tokio::sync::mpsc::channel(1).0
 }
 
 impl View for Pretender {
@@ -216,7 +211,7 @@ impl Endpoint {
         let (route, check, asked) = (Mutex::default(), Box::new(check), AtomicUsize::default());
         let view = Arc::new(Pretender { phase, route, check, asked });
         let server = AdminServer::start(limits).unwrap();
-        let socket = server.listen_in(folder.path(), view.clone(), no_rotations()).unwrap();
+        let socket = server.listen_in(folder.path(), view.clone()).unwrap();
         Self { socket_file: socket, server, view, folder }
     }
 

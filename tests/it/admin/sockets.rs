@@ -13,9 +13,7 @@ use urlseen_cli::admin::{
     Status, View,
 };
 
-use super::{
-    Endpoint, Pretender, ask, by_first_letter, connect_tcp, host_port, no_rotations, status,
-};
+use super::{Endpoint, Pretender, by_first_letter, connect_tcp, host_port, status};
 
 fn pretender() -> Arc<dyn View> {
     let check = Box::new(|items: &[Vec<u8>]| Ok(by_first_letter(items)));
@@ -25,7 +23,7 @@ fn pretender() -> Arc<dyn View> {
 
 fn server_in(folder: &Path) -> (ListeningSocket, AdminServer) {
     let server = AdminServer::start(Limits::default()).unwrap();
-    (server.listen_in(folder, pretender(), no_rotations()).unwrap(), server)
+    (server.listen_in(folder, pretender()).unwrap(), server)
 }
 
 fn asked_in(folder: &Path) -> Result<Status, ClientError> {
@@ -97,7 +95,7 @@ fn an_endpoint_that_cannot_start_reports_the_reason() {
     let folder = TempDir::new().unwrap();
     let server = AdminServer::start(Limits::default()).unwrap();
     let absent = folder.path().join("absent");
-    let error = server.listen_in(&absent, pretender(), no_rotations()).unwrap_err();
+    let error = server.listen_in(&absent, pretender()).unwrap_err();
     assert!(matches!(error, StartError::Socket { .. }));
     let start = format!("cannot make the admin socket {}/admin.sock: ", absent.display());
     assert!(error.to_string().starts_with(&start), "{error}");
@@ -117,24 +115,6 @@ fn a_missing_daemon_and_a_forbidden_socket_have_different_errors() {
         let said = format!("no daemon is running on the storage folder {}", folder.display());
         assert_eq!(error.to_string(), said);
     }
-}
-
-/// Only the owner of the socket may change the filter.
-#[test]
-fn a_rotation_is_accepted_only_on_the_socket_and_only_as_json() {
-    let mut endpoint = Endpoint::new();
-    let address = endpoint.listen();
-    let request = |body: &str| {
-        let head = "POST /rotate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
-        format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
-    };
-    let valid = request(r#"{"spec": {}, "drop": false}"#);
-    assert_eq!(ask(connect_tcp(address), &valid).status, 404);
-    let ended = endpoint.request(&valid);
-    assert_eq!((ended.status, &*ended.body), (409, "the daemon has ended\n"));
-    assert_eq!(endpoint.request(&request("{}")).status, 400);
-    let form = valid.replace("application/json", "text/plain");
-    assert_eq!(endpoint.request(&form).status, 415);
 }
 
 #[test]

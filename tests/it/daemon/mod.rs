@@ -28,7 +28,6 @@ mod recrawl;
 mod redisbloom;
 mod refusals;
 mod replicas;
-mod rotation;
 mod same;
 mod saves;
 mod service_manager;

@@ -127,33 +127,3 @@ fn an_item_of_another_partition_is_rejected_and_an_unfiltered_one_passes() {
         (Some(reason), Some(fingerprint))
     );
 }
-
-#[test]
-fn all_partitions_of_a_running_process_are_rotated() {
-    let crawl = Crawl::new();
-    let items = fingerprints(400);
-    let daemon = crawl.start(&[], &[0, 1, 2, 3]);
-    crawl.push(&items);
-    crawl.wait_for_sinks(items.len());
-    let rotate = |more: &[&str]| crawl.urlseen(&[&["storage", "rotate"], more].concat()).output();
-    let refused = rotate(&["--set", "filter.kind=exact"]);
-    assert_eq!(refused.code(), Some(3), "{refused:?}");
-    assert_eq!(refused.stderr.matches("filter.kind is exact for this command").count(), 4);
-    let rotated = rotate(&[]);
-    assert_eq!(rotated.code(), Some(0), "{rotated:?}");
-    assert_eq!(rotated.text().matches("holds an empty filter now").count(), 4, "{rotated:?}");
-    crawl.push(&items);
-    crawl.wait_for_sinks(2 * items.len());
-    daemon.signal(Signal::TERM);
-    assert_eq!(daemon.output(SOON).code(), Some(0));
-    // While no process runs, the kind of all partitions may change.
-    let changed = rotate(&["--set", "filter.kind=exact", "--partition", "0"]);
-    assert_eq!(changed.code(), Some(0), "{changed:?}");
-    let changed = rotate(&["--set", "filter.kind=exact"]);
-    assert_eq!(changed.code(), Some(0), "{changed:?}");
-    crawl.push(&items);
-    let run = ["run", "--drain", "--set", "filter.kind=exact"];
-    let ran = crawl.urlseen(&run).output();
-    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
-    crawl.wait_for_sinks(3 * items.len());
-}

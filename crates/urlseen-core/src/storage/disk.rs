@@ -94,25 +94,6 @@ pub(super) fn boot() -> io::Result<String> {
     Ok(format!("{} {}", id.trim(), clock.display()))
 }
 
-/// Exchanges two directories in one step: each gets the path of the other.
-pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    let exchanged = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
-    named(exchanged.map_err(io::Error::from), "exchange with another folder the folder", one)
-}
-
-/// Syncs the directory above `dir`: the name of `dir` survives a loss of power.
-pub(super) fn sync_above(dir: &Path) -> io::Result<()> {
-    let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = above.unwrap_or(Path::new("."));
-    named(File::open(above).and_then(|above| above.sync_all()), "sync", above)
-}
-
-/// Removes a directory with its files.
-pub(super) fn remove_all(dir: &Path) -> io::Result<()> {
-    named(std::fs::remove_dir_all(dir), "remove", dir)
-}
-
 /// Reads all of a small file.
 pub(super) fn read_all(file: &dyn ReadFile) -> io::Result<Vec<u8>> {
     let len = file.len()?;

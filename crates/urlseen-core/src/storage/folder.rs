@@ -119,22 +119,10 @@ impl Folder {
     /// # Panics
     /// If the folder already has a filter: see [`Folder::erase`].
     pub fn begin(&mut self, spec: &StorageSpec, filter: u64, at: Head) -> io::Result<&Header> {
-        self.begin_after(None, spec, filter, at)
-    }
-
-    /// Begins a new folder like [`Folder::begin`]. Its filter is about to replace the filter with
-    /// the id `earlier`, if there is one.
-    pub(super) fn begin_after(
-        &mut self,
-        earlier: Option<u64>,
-        spec: &StorageSpec,
-        filter: u64,
-        at: Head,
-    ) -> io::Result<&Header> {
         assert!(self.begun.is_none(), "a folder is begun once");
         let mut spec = spec.clone();
         spec.filter.parameters = spec.filter.parameters.seeded(Seed::random);
-        let header = Header::new(filter, &spec).after(earlier);
+        let header = Header::new(filter, &spec);
         let begun = Begun { dir: Dir::clone(&self.dir), header };
         self.drop_history()?;
         let position = snapshot::empty(&begun, at)?;

@@ -7,7 +7,6 @@
 //! urlseen storage folder
 //! format = 5
 //! filter = "2b1d9f0c66a1e4d7"
-//! earlier = "90c4d1a83b5e72f6"            only after a rotation
 //! crawl = "demo"
 //! kind = "native"
 //! positions = "murmur3-x64-128/wyrand/block-64/bit-9"
@@ -76,8 +75,6 @@ pub struct StorageSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     filter: u64,
-    /// Id of the filter that this one has replaced in a rotation.
-    earlier: Option<u64>,
     /// Spec of the folder; with a seed, if the kind has one.
     spec: StorageSpec,
     pub(super) rules: Rules,
@@ -110,13 +107,7 @@ impl Header {
         assert!(!is_open, "the seed is drawn before");
         let kind = parameters.kind();
         assert!(kind.is_in(FilterPlace::Local), "{kind} is a kind of Redis alone");
-        Self { filter, earlier: None, spec: spec.clone(), rules: Rules::own(&spec.filter) }
-    }
-
-    /// Returns the header of a filter that replaces the filter with the id `earlier`, if there is
-    /// one.
-    pub(super) fn after(self, earlier: Option<u64>) -> Self {
-        Self { earlier, ..self }
+        Self { filter, spec: spec.clone(), rules: Rules::own(&spec.filter) }
     }
 
     /// Returns the header with another spec of the fingerprints.
@@ -129,11 +120,6 @@ impl Header {
     /// Returns the id of the filter, drawn when the folder was begun.
     pub fn filter(&self) -> u64 {
         self.filter
-    }
-
-    /// Returns the id of the filter that this one has replaced in a rotation.
-    pub fn earlier(&self) -> Option<u64> {
-        self.earlier
     }
 
     /// Returns the spec of the folder, with its seed.
@@ -164,9 +150,6 @@ impl Header {
         };
         line("format", &FORMAT);
         line("filter", &quoted(&id(self.filter)));
-        if let Some(earlier) = self.earlier {
-            line("earlier", &quoted(&id(earlier)));
-        }
         line("crawl", &quoted(crawl));
         line("kind", &quoted(parameters.kind().name()));
         line("positions", &quoted(positions));
@@ -216,7 +199,6 @@ impl Header {
         let part = |name: &'static str| value(text, name.trim_start_matches(SECTION));
         Some(Self {
             filter: number("filter")?,
-            earlier: number("earlier"),
             spec: StorageSpec {
                 crawl: string("crawl")?,
                 filter: FilterSpec {
@@ -314,8 +296,7 @@ pub(super) mod tests {
         with_rules.filter.fingerprint.drop_tracking = TrackingList::November2026;
         with_rules.filter.fingerprint.same = r#"[{"host":"^h$","fold":["www"]}]"#.parse().unwrap();
         for spec in others.map(made_for).into_iter().chain([spec(), with_rules]) {
-            let earlier = spec.filter.parameters.is_imported().then_some(0xfedc);
-            let header = Header::new(0x0123_4567_89ab_cdef, &spec).after(earlier);
+            let header = Header::new(0x0123_4567_89ab_cdef, &spec);
             let bytes = header.encode();
             assert_eq!(decode(&bytes).unwrap(), header);
             for bit in 0..8 * bytes.len() {

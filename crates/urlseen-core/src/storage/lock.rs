@@ -71,12 +71,6 @@ impl Hold {
         Err(io::Error::other("other processes keep removing it; start again after they have ended"))
     }
 
-    /// Notes that the folder was renamed. It stays locked.
-    pub(super) fn moved(&mut self, dir: Dir) {
-        self.dir = dir;
-        self.made.clear();
-    }
-
     /// Returns true if the folder still has the locked file.
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(self.dir.inode(LOCK)? == Some(self.inode))

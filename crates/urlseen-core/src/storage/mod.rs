@@ -10,7 +10,6 @@
 //! write     journal -> sync          appends and syncs every batch
 //!           snapshot_writer          writes the whole filter, then -> prune -> archive
 //!           rebase                   replaces all files with one snapshot
-//!           rotation                 replaces the filter with an empty one, in one step
 //! recover   recovery -> scan -> cut  finds a snapshot and the log after it; cuts off the rest
 //!           restore                  gives the recovered content to the filter
 //!           counts                   exact counts of limits, in log and snapshots
@@ -69,7 +68,6 @@ mod record;
 mod recovery;
 mod requests;
 mod restore;
-mod rotation;
 mod sample;
 mod scan;
 mod segment;
@@ -110,7 +108,6 @@ pub use record::Change;
 pub use recovery::Recovered;
 pub use requests::{Request, Requests};
 pub use restore::{Restore, Section};
-pub use rotation::{NotRotated, Rotated};
 pub use scan::Target;
 pub use shards::ShardReader;
 pub use snapshot::{Sections, Summary};

@@ -30,6 +30,7 @@ mod nearest;
 mod partitions;
 mod problem;
 mod raw;
+mod removed;
 mod rule_kinds;
 mod rules;
 mod schema;
@@ -46,6 +47,7 @@ pub use host_port::HostPort;
 pub use named::NamedRule;
 pub use partitions::{PartitionChoice, PartitionChoiceError};
 pub use problem::{FilePlace, Problems, ValueOrigin};
+pub use removed::removed;
 pub use schema::schema;
 pub use secret::Secret;
 #[cfg(test)]

@@ -2,11 +2,15 @@
 
 use super::layers::{PASSWORD, PREFIX, presentable, variable};
 use super::nearest::nearest;
+use super::removed::removed;
 use super::rule_kinds::KINDS;
 use super::sections::{KEYS, SECTIONS};
 
 /// Returns the message about an unknown key `section.key`.
 pub(super) fn unknown_key(name: &str) -> String {
+    if let Some(message) = removed(name) {
+        return message;
+    }
     let key = presentable(name);
     let key = key.escape_debug();
     if nearest(name, ["redis.password"]).is_some() {
@@ -21,6 +25,9 @@ pub(super) fn unknown_key(name: &str) -> String {
 
 /// Returns the message about an unknown section.
 pub(super) fn unknown_section(section: &str) -> String {
+    if let Some(message) = removed(section) {
+        return message;
+    }
     let rules = KINDS.map(|kind| kind.name);
     let known = SECTIONS.iter().copied().chain(rules);
     let nearest = renamed(section).or_else(|| nearest(section, known));
@@ -39,6 +46,9 @@ pub(super) fn unknown_section(section: &str) -> String {
 /// Returns the message about an environment variable that names no key.
 pub(super) fn unknown_variable(name: &str) -> String {
     let name = name[PREFIX.len()..].to_lowercase().replace("__", ".");
+    if let Some(message) = removed(&name) {
+        return message;
+    }
     let nearest = match nearest(&name, ["redis.password"]) {
         Some(_) => Some(PASSWORD.to_owned()),
         None => nearest_key(&name).map(variable),

@@ -15,7 +15,7 @@ use urlseen_core::filter::Full;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::storage::descriptors::Waits;
 use urlseen_core::storage::{
-    Clocks, Doubt, Finished, Folder, GenerationClock, Logged, Moment, Restore as _, TimesOfDay,
+    Clocks, Doubt, Finished, GenerationClock, Logged, Moment, Restore as _, TimesOfDay,
 };
 
 /// The threads that judge, the thread of the folder, and the queries of clients.
@@ -79,14 +79,6 @@ impl Works {
     /// Combines the threads that judge, the thread of the folder, and the `dispatcher` of queries.
     pub fn new(engine: Engine, storage: Option<Storage>, dispatcher: QueryDispatcher) -> Self {
         Self { storage, engine, dispatcher, full: None, generations: None }
-    }
-
-    /// Ends all threads of the filter, frees its memory, and returns its folder and the dispatcher.
-    /// Waits for the thread of the folder. Queries that were not accepted stay in the dispatcher.
-    /// Returns `None` if the filter has no folder.
-    pub fn end(self) -> Option<(Folder, QueryDispatcher)> {
-        let folder = self.storage?.end()?;
-        Some((folder, self.dispatcher.for_another_filter()))
     }
 
     /// Returns true if generations are still to begin ([`Works::begin_generations`]).

@@ -243,11 +243,6 @@ impl<F: LiveFilter> FilterStorage<F> {
         ShardId::all().take(count)
     }
 
-    /// Returns the folder, for example after [`FilterStorage::close`].
-    pub fn into_folder(self) -> Folder {
-        self.folder
-    }
-
     /// Closes the log without a cut or a sync.
     fn drop_journal(&mut self) {
         if let Some(journal) = self.journal.take() {

@@ -129,12 +129,6 @@ impl Asker {
 }
 
 impl QueryDispatcher {
-    /// Returns the dispatcher for the queries to another filter, which has room. All accepted
-    /// questions must be answered.
-    pub(super) fn for_another_filter(self) -> Self {
-        Self { is_full: false, ..self }
-    }
-
     /// Waits for a query, or forever if there are no clients. Nothing is lost when the future is
     /// dropped.
     pub async fn next(&mut self) -> Query {

@@ -33,21 +33,12 @@ impl CrawlPosition {
         let Some(theirs) = self.committed() else { return Ok(()) };
         match (header, self.filter) {
             (None, _) if !emit_again => Err(MismatchError::New { dir: dir.to_owned(), theirs }),
-            (Some(header), Some(theirs))
-                if header.filter() != theirs.get() && !self.is_replaced_by(header) =>
-            {
+            (Some(header), Some(theirs)) if header.filter() != theirs.get() => {
                 let (dir, ours) = (dir.to_owned(), RandomId::new(header.filter()));
                 Err(MismatchError::OtherFilter { dir, ours, theirs })
             }
             _ => Ok(()),
         }
-    }
-
-    /// Returns true if the filter of a folder has replaced the filter of the crawl in a rotation.
-    /// Redis still names the replaced filter if the run was killed, or if Redis went back to that
-    /// time.
-    pub(super) fn is_replaced_by(self, header: &Header) -> bool {
-        self.filter.is_some() && header.earlier() == self.filter.map(RandomId::get)
     }
 
     /// Checks that the filter `ours` in Redis can belong to the crawl.
@@ -81,16 +72,16 @@ impl CrawlPosition {
         emit_again: bool,
     ) -> Result<(), MismatchError> {
         self.check_header(dir, folder.header(), emit_again)?;
-        let Some(header) = folder.header() else { return Ok(()) };
+        if folder.header().is_none() {
+            return Ok(());
+        }
         let target = match self.head {
             Some(head) => head,
             None => start(dir, &look(dir)?, emit_again)?,
         };
         let Err(error) = folder.reaches(Target::At(target)) else { return Ok(()) };
         let unfit = MismatchError::Recovery(dir.to_owned(), Box::new(error));
-        // A filter that has replaced another one may also begin at its own start.
-        let is_allowed = self.is_replaced_by(header) || emit_again && unfit.lack().is_some();
-        if is_allowed { Ok(()) } else { Err(unfit) }
+        if emit_again && unfit.lack().is_some() { Ok(()) } else { Err(unfit) }
     }
 }
 

@@ -87,37 +87,11 @@ impl Store {
         }
         match self.load(Target::At(target)) {
             Ok((_, how)) => Ok(Recovery { head: target, filter: ours, how }),
-            Err(unfit) if self.has_replaced(filter) => self.load_start(target, unfit),
             Err(unfit) => match unfit.lack().map(RecoveryError::best) {
                 Some(best) if self.emit_again => self.load_partly(target, best, unfit),
                 _ => Err(unfit),
             },
         }
-    }
-
-    /// Returns true if the filter of the folder has replaced `theirs` in a rotation.
-    fn has_replaced(&self, theirs: Option<RandomId>) -> bool {
-        let position = CrawlPosition { head: None, filter: theirs };
-        self.kept.folder.header().is_some_and(|header| position.is_replaced_by(header))
-    }
-
-    /// Recovers a filter that has replaced another one to its start, and records `target`, a head
-    /// before this start, as its position. The batches after `target` are no longer in Redis. So
-    /// the filter may have no fingerprint of such a batch. `unfit` is the error if the folder does
-    /// not have the start any more.
-    fn load_start(
-        &mut self,
-        target: Head,
-        unfit: MismatchError,
-    ) -> Result<Recovery, MismatchError> {
-        let look = self.kept.folder.look()?;
-        let start = look.snapshots.first().map(|it| &it.summary).filter(|it| it.is_origin);
-        let Some(start) = start.map(|it| it.last.head).filter(|it| target.seq < it.seq) else {
-            return Err(unfit);
-        };
-        let (_, how) = self.load(Target::At(start))?;
-        self.replace(target)?;
-        Ok(Recovery { head: target, filter: self.begun(), how })
     }
 
     /// Recovers the filter to the last position in the folder, without a position of Redis.

@@ -14,9 +14,7 @@ use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{
-    Change, Checkpoint, Finished, Folder, Logged, Moment, Requests, Timing,
-};
+use urlseen_core::storage::{Change, Checkpoint, Finished, Logged, Moment, Requests, Timing};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -103,14 +101,6 @@ impl Storage {
             thread: None,
         };
         (storage, Keeper { store, todo, tell, shown: None, has_news: true, is_due_told: false })
-    }
-
-    /// Ends the thread after all jobs, and returns the folder. Returns `None` if the thread has
-    /// panicked.
-    pub(in crate::engine) fn end(mut self) -> Option<Folder> {
-        self.jobs = None;
-        let store = self.thread.take()?.join().ok()?;
-        Some(store.kept.into_folder())
     }
 
     /// Logs a batch of the crawl after the last logged batch.
