@@ -21,8 +21,8 @@ from .report import crawl as report
 from .server import Server, wait_until
 
 CRAWLING = ROOT / "scripts/crawling"
-#: The newest Scrapy that scripts/test-scrapy installs, and the Python of its environment.
-SCRAPY = re.search(r"^newest=(\S+)", (ROOT / "scripts/test-scrapy").read_text(), re.M)[1]
+#: The newest Scrapy that scripts/checks/scrapy installs, and the Python of its environment.
+SCRAPY = re.search(r"^newest=(\S+)", (ROOT / "scripts/checks/scrapy").read_text(), re.M)[1]
 PYTHON = ROOT / ".venv-scrapy" / SCRAPY / "bin/python"
 PACKAGES = ("Scrapy", "scrapy-redis", "redis", "hiredis", "Twisted")
 #: Maximum number of seconds for a crawl.
@@ -58,7 +58,7 @@ class Crawls:
     def run(self):
         """Measures all rounds and returns their lines. A round crawls once in each way."""
         if not PYTHON.exists():
-            raise RuntimeError(f"run scripts/test-scrapy once: it sets up Scrapy {SCRAPY}")
+            raise RuntimeError(f"run scripts/checks/scrapy once: it sets up Scrapy {SCRAPY}")
         measured = Measured()
         with tempfile.TemporaryDirectory(prefix="urlseen-bench-") as folder:
             with Site(folder, self.pages, self.links) as site:

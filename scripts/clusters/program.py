@@ -10,6 +10,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def program():
     """Returns the path in $URLSEEN, or builds a debug program and returns its path."""
     if "URLSEEN" not in os.environ:
-        found = subprocess.check_output([ROOT / "scripts/program"], text=True)
+        found = subprocess.check_output([ROOT / "scripts/checks/program"], text=True)
         os.environ["URLSEEN"] = found.strip()
     return os.environ["URLSEEN"]

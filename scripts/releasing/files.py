@@ -40,7 +40,7 @@ class Files:
 
     def python_packages(self):
         """Builds a wheel and an sdist of each of the two Python packages."""
-        self.run("scripts/wheel", "release")
+        self.run("scripts/checks/wheel", "release")
         python = self.tools / "python"
         packages = ["--no-deps", "--requirement", Path(__file__).with_name("requirements.txt")]
         self.run("python3", "-m", "venv", python)

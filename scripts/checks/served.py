@@ -7,14 +7,14 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SAID = re.compile(r"clients can use the Redis protocol at 127\.0\.0\.1:(\d+)")
 START_SECONDS = 30
 
 
 def build():
     """Builds the same debug program as `cargo test`. Returns its path."""
-    return Path(subprocess.check_output([ROOT / "scripts/program"], text=True).strip())
+    return Path(subprocess.check_output([ROOT / "scripts/checks/program"], text=True).strip())
 
 
 class Daemon:

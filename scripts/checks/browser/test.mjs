@@ -1,4 +1,4 @@
-// Test of the daemon's page in Chromium: see scripts/test-page.
+// Test of the daemon's page in Chromium: see scripts/checks/page.
 
 import assert from "node:assert/strict";
 import { readFileSync, rmSync, mkdtempSync } from "node:fs";
@@ -12,7 +12,7 @@ import { checkContrast, checkKeyboard, checkStructure, checkWidth } from "./chec
 import { Servers, until } from "./servers.mjs";
 
 const [program, pictures, seconds] = [resolve(process.argv[2]), ...process.argv.slice(3)];
-const root = resolve(import.meta.dirname, "../..");
+const root = resolve(import.meta.dirname, "../../..");
 const { chromium } = createRequire(join(root, "target/page/"))("playwright-core");
 
 const MARKUP = "<img src=x onerror=window.hit=1>";

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from .system import Failure
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 COMMANDS, OUTPUT, OTHER = "sh package", "text", None
 
 
