@@ -2,5 +2,4 @@
 
 mod check;
 mod init;
-mod schema;
 mod show;

@@ -3,7 +3,7 @@
 use super::mask::masked;
 use super::raw::{Raw, ValueError};
 use super::value::Rule;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use urlseen_core::redis::RedisAddress;
 
@@ -21,10 +21,6 @@ impl Rule<RedisAddress> for Redis {
 
     fn write(&self, value: &RedisAddress) -> Json {
         value.without_password().to_string().into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string", "minLength": 1 })
     }
 
     fn shown(&self, raw: &Raw) -> String {
@@ -54,9 +50,5 @@ impl Rule<Option<PathBuf>> for PemFile {
 
     fn write(&self, value: &Option<PathBuf>) -> Json {
         value.as_deref().unwrap_or(Path::new("")).to_string_lossy().into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string" })
     }
 }

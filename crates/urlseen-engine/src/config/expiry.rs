@@ -2,7 +2,7 @@
 
 use super::raw::{Raw, ValueError};
 use super::value::Rule;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use urlseen_core::filter::expire_after::ExpireAfter;
 
 /// Time after which fingerprints pass again; empty text switches it off.
@@ -22,9 +22,5 @@ impl Rule<Option<ExpireAfter>> for Expiry {
 
     fn write(&self, value: &Option<ExpireAfter>) -> Json {
         value.map_or_else(String::new, |time| time.to_string()).into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string" })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::raw::{Raw, ValueError};
 use super::value::Rule;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::fmt;
 
 /// Host and port to listen on. Only the syntax is checked: a name is not resolved yet.
@@ -61,10 +61,6 @@ impl Rule<Option<HostPort>> for Address {
 
     fn write(&self, value: &Option<HostPort>) -> Json {
         value.as_ref().map_or_else(String::new, ToString::to_string).into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string" })
     }
 }
 

@@ -33,7 +33,6 @@ mod raw;
 mod removed;
 mod rule_kinds;
 mod rules;
-mod schema;
 mod secret;
 mod sections;
 mod seed;
@@ -48,7 +47,6 @@ pub use named::NamedRule;
 pub use partitions::{PartitionChoice, PartitionChoiceError};
 pub use problem::{FilePlace, Problems, ValueOrigin};
 pub use removed::removed;
-pub use schema::schema;
 pub use secret::Secret;
 #[cfg(test)]
 pub(crate) use sections::KEYS;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use urlseen_core::fingerprint::{Partition, PartitionCount};
 use urlseen_core::redis::hash_tag::{hashed, partition_key, partition_tag};
 
@@ -141,10 +141,6 @@ impl Rule<PartitionCount> for Count {
     fn write(&self, value: &PartitionCount) -> Json {
         value.get().into()
     }
-
-    fn schema(&self) -> Json {
-        json!({ "enum": (0..=8).map(|power| 1 << power).collect::<Vec<u16>>() })
-    }
 }
 
 /// Rule of the partitions that a process runs.
@@ -163,10 +159,6 @@ impl Rule<PartitionChoice> for Choice {
 
     fn write(&self, value: &PartitionChoice) -> Json {
         value.to_string().into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string", "minLength": 1 })
     }
 }
 

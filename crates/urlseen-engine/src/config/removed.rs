@@ -1,10 +1,13 @@
 //! Commands and keys of version 0.2.0 that later versions lack, with what to use instead.
 
 /// Names that exist no more, each with its replacement.
-const REMOVED: &[(&str, &str)] = &[(
-    "storage rotate",
-    "stop the daemon, empty the filter with urlseen storage reset, and start the daemon again",
-)];
+const REMOVED: &[(&str, &str)] = &[
+    (
+        "storage rotate",
+        "stop the daemon, empty the filter with urlseen storage reset, and start the daemon again",
+    ),
+    ("config schema", "urlseen config check"),
+];
 
 /// Returns the message about a command, an option, a key or a section that was removed. A command
 /// may be given without the names before its last one.

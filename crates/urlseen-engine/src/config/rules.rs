@@ -120,7 +120,7 @@ impl Layers {
                     self.add_pattern(kind, key.name, text, &mut pages, here.clone());
                     true
                 }),
-                ValueForm::Text(_) | ValueForm::Word(_) => raw.text().is_ok_and(|text| {
+                ValueForm::Text => raw.text().is_ok_and(|text| {
                     read.texts.insert(key.name, text.to_owned());
                     true
                 }),
@@ -128,7 +128,7 @@ impl Layers {
                     let number = raw.number().ok().and_then(|digits| digits.parse().ok());
                     number.map(|number| read.numbers.insert(key.name, number)).is_some()
                 }
-                ValueForm::List | ValueForm::Folds => match &raw {
+                ValueForm::List => match &raw {
                     Raw::List(list) => {
                         read.lists.insert(key.name, list.clone());
                         true

@@ -11,7 +11,6 @@ use super::layers::Layers;
 use super::named::NamedRule;
 use super::partitions::{Choice, Count, PartitionChoice};
 use super::rules::FoundRules;
-use super::schema::{KeyDescription, SectionDescription};
 use super::secret::Secret;
 use super::seed::{Seed, SeedChoice};
 use super::span::DurationRange;
@@ -119,20 +118,6 @@ macro_rules! sections {
                     Rule::<$Type>::write(&$rule, &self.$section.$key),
                 ), )+ )+]
             }
-        }
-
-        /// Returns descriptions of all sections and keys, in the order of the documentation.
-        pub(super) fn descriptions() -> Vec<SectionDescription> {
-            vec![$( SectionDescription {
-                name: stringify!($section),
-                text: [$($doc),+].concat(),
-                keys: vec![$( KeyDescription {
-                    name: stringify!($key),
-                    text: [$($key_doc),+].concat(),
-                    allowed: Rule::<$Type>::allowed(&$rule),
-                    schema: Rule::<$Type>::schema(&$rule),
-                }, )+],
-            }, )+]
         }
 
         /// All sections, in the order of the documentation.

@@ -2,7 +2,7 @@
 
 use super::raw::{Raw, ValueError};
 use super::value::{Rule, WholeNumber};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 /// Source of the seed of the filter's hash.
 ///
@@ -39,10 +39,5 @@ impl Rule<SeedChoice> for Seed {
             SeedChoice::Random => "random".into(),
             SeedChoice::Fixed(seed) => (*seed).into(),
         }
-    }
-
-    fn schema(&self) -> Json {
-        let numbers = WholeNumber(0..=u64::from(u32::MAX), "");
-        json!({ "anyOf": [{ "const": "random" }, Rule::<u32>::schema(&numbers)] })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::raw::{Raw, ValueError};
 use super::value::Rule;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -44,10 +44,6 @@ impl Rule<Duration> for DurationRange {
     fn write(&self, value: &Duration) -> Json {
         shown(*value).into()
     }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h)$" })
-    }
 }
 
 /// Duration in a range; `0s` switches the setting off.
@@ -65,10 +61,6 @@ impl Rule<Option<Duration>> for DurationRange {
 
     fn write(&self, value: &Option<Duration>) -> Json {
         Rule::<Duration>::write(self, &value.unwrap_or_default())
-    }
-
-    fn schema(&self) -> Json {
-        Rule::<Duration>::schema(self)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rules that convert found values to typed ones, and describe the allowed values.
 
 use super::raw::{Raw, ValueError};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use toml::de::DeValue;
@@ -18,10 +18,6 @@ pub(super) trait Rule<T> {
 
     /// Converts a value back to the form that a file has. A password is left out.
     fn write(&self, value: &T) -> Json;
-
-    /// Returns the JSON schema of the values that a file may have. The schema may accept more
-    /// values than [`Rule::read`], but never fewer.
-    fn schema(&self) -> Json;
 
     /// Shows a value in a message, without any secret in it.
     fn shown(&self, raw: &Raw) -> String {
@@ -48,10 +44,6 @@ impl<T: TryFrom<u64> + TryInto<u64> + Copy> Rule<T> for WholeNumber {
     fn write(&self, value: &T) -> Json {
         (*value).try_into().ok().into()
     }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "integer", "minimum": self.0.start(), "maximum": self.0.end() })
-    }
 }
 
 /// Number in a range, which may have a fraction.
@@ -69,10 +61,6 @@ impl Rule<f64> for Number {
 
     fn write(&self, value: &f64) -> Json {
         (*value).into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "number", "minimum": self.0.start(), "maximum": self.0.end() })
     }
 }
 
@@ -95,10 +83,6 @@ impl Rule<bool> for Flag {
     fn write(&self, value: &bool) -> Json {
         (*value).into()
     }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "boolean" })
-    }
 }
 
 /// Word out of a fixed list of words.
@@ -119,10 +103,6 @@ impl<T: Choice + PartialEq> Rule<T> for Word {
     fn write(&self, value: &T) -> Json {
         T::ALL.iter().find(|(_, choice)| choice == value).map(|(word, _)| *word).into()
     }
-
-    fn schema(&self) -> Json {
-        json!({ "enum": T::ALL.iter().map(|(word, _)| word).collect::<Vec<_>>() })
-    }
 }
 
 /// Text, not empty, that passes a test: a description of the allowed texts, and the test.
@@ -140,10 +120,6 @@ impl<T: for<'a> From<&'a str> + AsRef<Path>> Rule<T> for Text {
 
     fn write(&self, value: &T) -> Json {
         value.as_ref().to_string_lossy().into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string", "minLength": 1 })
     }
 }
 
@@ -191,15 +167,6 @@ impl Rule<Vec<String>> for Texts {
 
     fn write(&self, value: &Vec<String>) -> Json {
         value.as_slice().into()
-    }
-
-    fn schema(&self) -> Json {
-        json!({
-            "type": "array",
-            "items": { "type": "string", "minLength": 1 },
-            "minItems": self.count.start(),
-            "maxItems": self.count.end(),
-        })
     }
 }
 

@@ -5,7 +5,6 @@ mod effective;
 mod layered;
 mod limits;
 mod refused;
-mod schema;
 mod secrets;
 mod unknown;
 
