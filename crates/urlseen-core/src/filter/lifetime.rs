@@ -23,6 +23,19 @@ impl Lifetime {
         u8::try_from(generations).map_or(Self::WHOLE, |it| Self(it).min(Self::WHOLE))
     }
 
+    /// Returns the generation under which the filter stores a fingerprint that was let through in
+    /// `generation`. A shorter lifetime is an earlier generation.
+    pub fn stored_in(self, generation: Generation) -> Generation {
+        if self == Self::FOREVER || generation == Generation::FOREVER {
+            return Generation::FOREVER;
+        }
+        const { assert!(Self::WHOLE.0 as u32 == LIVE - 1) }
+        generation.earlier(u32::from(Self::WHOLE.0 - self.0))
+    }
+}
+
+#[cfg(any(test, feature = "storage"))]
+impl Lifetime {
     /// Returns the lifetime that the log has as this byte.
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         let lifetime = Self(byte);
@@ -33,16 +46,6 @@ impl Lifetime {
     /// Returns the byte for the log.
     pub(crate) fn byte(self) -> u8 {
         self.0
-    }
-
-    /// Returns the generation under which the filter stores a fingerprint that was let through in
-    /// `generation`. A shorter lifetime is an earlier generation.
-    pub fn stored_in(self, generation: Generation) -> Generation {
-        if self == Self::FOREVER || generation == Generation::FOREVER {
-            return Generation::FOREVER;
-        }
-        const { assert!(Self::WHOLE.0 as u32 == LIVE - 1) }
-        generation.earlier(u32::from(Self::WHOLE.0 - self.0))
     }
 }
 
