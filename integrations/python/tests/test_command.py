@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = str(Path(sys.executable).with_name("urlseen"))
+COMMAND = str(shutil.which("urlseen"))
 COMMANDS = [[COMMAND], [sys.executable, "-m", "urlseen"]]
 
 
