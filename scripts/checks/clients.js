@@ -1,4 +1,4 @@
-// Asks a daemon with node-redis and ioredis: node serve_clients.js PORT PACKAGES. The exit status is
+// Asks a daemon with node-redis and ioredis: node clients.js PORT PACKAGES. The exit status is
 // 1 if an answer is wrong.
 "use strict";
 const assert = require("node:assert/strict");

@@ -137,7 +137,7 @@ fn check(crawl: &Crawl) {
 }
 
 /// Pages and packages name the version, so that readers can copy their commands.
-/// `scripts/releasing/version.py` changes these places.
+/// `PLACES` of `scripts/release` changes these places.
 #[test]
 fn every_place_names_the_same_version() {
     let version = env!("CARGO_PKG_VERSION");

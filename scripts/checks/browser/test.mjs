@@ -13,7 +13,7 @@ import { Servers, until } from "./servers.mjs";
 
 const [program, pictures, seconds] = [resolve(process.argv[2]), ...process.argv.slice(3)];
 const root = resolve(import.meta.dirname, "../../..");
-const { chromium } = createRequire(join(root, "target/page/"))("playwright-core");
+const { chromium } = createRequire(join(root, "target/node/"))("playwright-core");
 
 const MARKUP = "<img src=x onerror=window.hit=1>";
 const TOKEN = "not-much-of-a-secret";

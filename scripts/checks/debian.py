@@ -1,10 +1,13 @@
-"""Small Debian system in a folder, in which a test installs packages and runs programs."""
+"""Small Debian system in a folder, in which a test installs packages and runs guides."""
 
 import contextlib
+import platform
+import re
 import subprocess
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = "systemd,redis-server,ca-certificates,curl"
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -12,6 +15,7 @@ ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "SYSTEMD_PAGER": "",
 }
+BLOCK = re.compile(r"^```(.*)\n((?s:.*?))^```$", re.MULTILINE)
 # Folder of the system in which commands run.
 FOLDER = "/srv"
 BOOT_SECONDS = 60
@@ -30,19 +34,12 @@ def check(right, said):
         raise Failure(said)
 
 
-def suite():
-    """Returns the name of this machine's version of Debian. A program needs its libraries."""
-    for line in Path("/etc/os-release").read_text().splitlines():
-        if line.startswith("VERSION_CODENAME="):
-            return line.split("=")[1]
-    raise Failure("/etc/os-release has no VERSION_CODENAME: the test needs Debian")
-
-
 def bootstrap(folder):
-    """Installs a small Debian into a folder."""
+    """Installs this machine's version of Debian into a folder. A program needs its libraries."""
+    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={PACKAGES}"]
     command += ["--dpkgopt=force-unsafe-io", "--aptopt=Acquire::Languages none"]
-    subprocess.run([*command, suite(), folder], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([*command, suite, folder], check=True, stdout=subprocess.DEVNULL)
 
 
 def run_apart(arguments):
@@ -62,13 +59,38 @@ def children(pid):
         return []
 
 
-class System:
-    """Debian system in a folder. `command` runs a program in it."""
-
-    command = ()
+class Booted:
+    """Debian system in a folder. Its first process is systemd, in namespaces of systemd-nspawn."""
 
     def __init__(self, folder):
-        self.folder = Path(folder)
+        self.folder, self.command = Path(folder), ()
+        own = ["--quiet", "--register=no", "--keep-unit", "--private-network", "--directory"]
+        self.log = self.path(f"{FOLDER}/console")
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*DIES_WITH_US, *APART, "systemd-nspawn", *own, folder, "--boot"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def __enter__(self):
+        """Waits until systemd has started the services."""
+        end = time.monotonic() + BOOT_SECONDS
+        while self.process.poll() is None and time.monotonic() < end:
+            for leader in (it for nspawn in children(self.process.pid) for it in children(nspawn)):
+                self.command = ("nsenter", "--all", "--target", leader)
+                with contextlib.suppress(Failure):
+                    # Some units of a small system fail, so the state is running or degraded.
+                    self.run("systemctl is-system-running --wait | grep -E 'running|degraded'")
+                    return self
+            time.sleep(0.1)
+        self.__exit__()
+        raise Failure(f"systemd-nspawn does not boot here:\n{self.log.read_text()}")
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
 
     def path(self, path):
         """Returns the path of a file of the system, as seen from outside."""
@@ -83,50 +105,19 @@ class System:
         return run.stdout
 
 
-class ChangedRoot(System):
-    """System whose programs run by chroot, for a program that `run_apart` runs."""
+def run_guide(system, name):
+    """Runs the blocks `sh package` of a guide word for word, in order, in a system.
 
-    def __init__(self, folder):
-        super().__init__(folder)
-        self.command = ("chroot", folder)
-        subprocess.run(["mount", "--bind", folder, folder], check=True)
-        for kind, place in (("proc", "proc"), ("tmpfs", "run"), ("tmpfs", "tmp")):
-            subprocess.run(["mount", "-t", kind, kind, self.folder / place], check=True)
-        for place in ("dev", "sys"):
-            subprocess.run(["mount", "--rbind", f"/{place}", self.folder / place], check=True)
-        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        redis = ["redis-server", "--save", "", "--logfile", "/run/redis.log"]
-        subprocess.Popen([*self.command, *redis], stdout=subprocess.DEVNULL)
-
-
-class Booted(System):
-    """System whose first process is systemd, in namespaces that systemd-nspawn makes."""
-
-    def __init__(self, folder):
-        super().__init__(folder)
-        own = ["--quiet", "--register=no", "--keep-unit", "--private-network", "--directory"]
-        self.log = self.path(f"{FOLDER}/console")
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*DIES_WITH_US, *APART, "systemd-nspawn", *own, folder, "--boot"],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def boot(self):
-        """Waits until systemd has started the services. Returns false if it cannot run here."""
-        end = time.monotonic() + BOOT_SECONDS
-        while self.process.poll() is None and time.monotonic() < end:
-            for leader in (it for nspawn in children(self.process.pid) for it in children(nspawn)):
-                self.command = ("nsenter", "--all", "--target", leader)
-                with contextlib.suppress(Failure):
-                    # Some units of a small system fail, so the state is running or degraded.
-                    self.run("systemctl is-system-running --wait | grep -E 'running|degraded'")
-                    return True
-            time.sleep(0.1)
-        return False
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
+    If a block `text` follows directly, it must be the output. Returns the number of blocks.
+    """
+    count, printed = 0, None
+    for kind, text in BLOCK.findall((ROOT / "docs/guides" / name).read_text()):
+        if kind == "sh package":
+            count, printed = count + 1, system.run(text)
+            continue
+        if kind == "text" and printed is not None:
+            said = f"{name} shows:\n{text}but the commands print:\n{printed}"
+            check(text == printed, said)
+        printed = None
+    check(count > 0, f"{name} has no block: sh package")
+    return count

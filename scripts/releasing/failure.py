@@ -1,5 +1,0 @@
-"""Reason why there is no release, for the person who makes it."""
-
-
-class Failure(Exception):
-    """Failure of a check. Nothing has changed."""
