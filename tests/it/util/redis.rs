@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::mem;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use redis::{Client, Connection, Value};
 use rustix::process::{Pid, Signal, kill_process};
@@ -126,22 +126,15 @@ impl RedisServer {
         connect(&self.url()).expect("a running server accepts connections")
     }
 
-    /// Runs `redis-cli`, and returns its output without the end of the last line.
+    /// Sends a command on a new connection, and returns the answer as `redis-cli` prints it,
+    /// without the end of the last line.
     ///
     /// # Panics
-    /// If `redis-cli` fails or the server answers with an error.
+    /// If the server answers with an error.
     pub(crate) fn cli(&self, arguments: &[&str]) -> String {
-        let output = Command::new("redis-cli")
-            .arg("-e")
-            .arg("-s")
-            .arg(self.socket())
-            .args(arguments)
-            .output()
-            .expect("redis-cli comes with redis-server; run scripts/setup");
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "redis-cli {arguments:?}: {printed}{complaint}");
-        printed.strip_suffix('\n').unwrap_or(&printed).to_owned()
+        let mut command = redis::cmd(arguments[0]);
+        let answer = command.arg(&arguments[1..]).query(&mut self.connection());
+        text(&answer.unwrap_or_else(|error| panic!("{arguments:?}: {error}")))
     }
 
     /// Returns true if the server has this role, as `ROLE` names it. Sentinels and a server that
@@ -211,6 +204,19 @@ pub(crate) fn free_port() -> String {
     let address = claim.local_addr().expect("a bound address");
     mem::forget(claim);
     address.as_socket().expect("an address of loopback").port().to_string()
+}
+
+/// Returns an answer as text, with a line for each element.
+fn text(answer: &Value) -> String {
+    match answer {
+        Value::Nil => String::new(),
+        Value::Okay => "OK".to_owned(),
+        Value::Int(number) => number.to_string(),
+        Value::SimpleString(text) => text.clone(),
+        Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Array(answers) => answers.iter().map(text).collect::<Vec<_>>().join("\n"),
+        other => panic!("{other:?} has no text"),
+    }
 }
 
 /// Makes a new connection to any server.
