@@ -74,7 +74,7 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
         },
         forgets: crawl.items(),
         config: crawl.config.clone(),
-        drain: world.draw(2) == 0,
+        drain: world.drains(),
         standby: true,
     };
     let parameters = crawl.filter.parameters.clone();
@@ -84,6 +84,13 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
     world.data().live = Some(daemon.watch().live);
     let show = &mut |_: &Report| {};
     Ok(daemon.run(None, show).await)
+}
+
+impl World {
+    fn drains(&self) -> bool {
+        let drawn = self.draw(2) == 0;
+        self.data().drains.unwrap_or(drawn)
+    }
 }
 
 /// Makes the daemon check its folder several times a second. Never returns.

@@ -11,6 +11,7 @@ use super::items::{self, ITEMS, Treatment};
 use super::oracle::Tally;
 use super::state::State;
 use super::world::World;
+use crate::pipeline::Live;
 use urlseen_core::storage::sim::Fault;
 
 /// Kind of event in a run, other than the arrival of items.
@@ -149,6 +150,26 @@ impl World {
     /// Returns true if all items are processed and no more are fed.
     pub(super) fn is_over(&self) -> bool {
         self.data().is_over && self.is_done()
+    }
+
+    pub(super) fn live(&self) -> Live {
+        let data = self.data();
+        data.live.as_ref().expect("a daemon").borrow().clone()
+    }
+
+    pub(super) async fn wait_until(&self, is_so: impl Fn(&Self) -> bool) {
+        while !is_so(self) {
+            sleep(Duration::from_micros(100)).await;
+        }
+    }
+
+    /// Asks the daemons to stop once all items are processed.
+    pub(super) async fn wind_up(&self) -> Infallible {
+        self.data().is_over = true;
+        loop {
+            self.ask_to_stop(self.is_done());
+            sleep(Duration::from_secs(1)).await;
+        }
     }
 
     pub(super) async fn all_done(&self) {

@@ -16,6 +16,7 @@ mod replicas;
 mod server;
 mod state;
 mod threads;
+mod time;
 mod wire;
 mod world;
 
@@ -71,6 +72,21 @@ fn simulate(
         eprintln!("{}", world.log());
     }
     ended
+}
+
+/// Runs crawls of all kinds in a world without faults, whose daemons go on when the source is
+/// empty. `adapt` sets their configurations.
+fn run_calm<F: Future<Output = Infallible>>(
+    adapt: impl Fn(&Crawl) -> Crawl,
+    events: impl Fn(World) -> F,
+) {
+    for (seed, crawl) in (0..).zip(Crawl::all()) {
+        let world = World::new(seed);
+        world.data().kinds.clear();
+        world.data().drains = Some(false);
+        let ended = simulate(&world, &adapt(&crawl), events(world.clone()));
+        ended.unwrap_or_else(|panic| resume_unwind(panic));
+    }
 }
 
 /// Runs a seed to its end. Returns the number of interleavings: the times at which the seed decided

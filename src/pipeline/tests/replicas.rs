@@ -1,18 +1,15 @@
 //! Replicas of the simulated server, and crawls that wait for them.
 
 use std::convert::Infallible;
-use std::panic::resume_unwind;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::crawl::Crawl;
 use super::events::Kind;
-use super::simulate;
+use super::run_calm;
 use super::state::State;
 use super::wire::{Words, integer};
 use super::world::World;
-use crate::pipeline::Live;
 use crate::pipeline::phase::{Backpressure, Phase};
 use urlseen_core::filter::choice::Fsync;
 
@@ -69,43 +66,17 @@ impl World {
         self.data().replicas.missing = missing;
     }
 
-    fn live(&self) -> Live {
-        let data = self.data();
-        data.live.as_ref().expect("a daemon").borrow().clone()
-    }
-
     /// Returns the number of the last commit of the server and of the replicas.
     fn commits(&self) -> (u64, u64) {
         let seq = |state: &State| state.head.as_ref().map_or(0, |(seq, _)| seq.parse().unwrap());
         let data = self.data();
         (seq(&data.state), data.replicas.state.as_ref().map_or(0, seq))
     }
-
-    async fn wait_until(&self, is_so: impl Fn(&Self) -> bool) {
-        while !is_so(self) {
-            sleep(Duration::from_micros(100)).await;
-        }
-    }
-
-    /// Asks the daemons to stop once all items are processed.
-    async fn wind_up(&self) -> Infallible {
-        self.data().is_over = true;
-        loop {
-            self.ask_to_stop(self.is_done());
-            sleep(Duration::from_secs(1)).await;
-        }
-    }
 }
 
-/// Runs crawls of all kinds in a world without faults.
+/// Runs crawls that wait for replicas in a world without faults.
 fn run<F: Future<Output = Infallible>>(events: impl Fn(World) -> F) {
-    for (seed, crawl) in (0..).zip(Crawl::all()) {
-        let world = World::new(seed);
-        world.data().kinds.clear();
-        let crawl = crawl.with(4, Fsync::Never, WANTED);
-        let ended = simulate(&world, &crawl, events(world.clone()));
-        ended.unwrap_or_else(|panic| resume_unwind(panic));
-    }
+    run_calm(|crawl| crawl.with(4, Fsync::Never, WANTED), events);
 }
 
 /// Fails if a commit counts before the replicas have it, if a lease ends during the wait, or if

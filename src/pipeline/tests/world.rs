@@ -62,6 +62,10 @@ pub(super) struct Data {
     pub(super) disk: Disk,
     pub(super) random: Rng,
     pub(super) kinds: Vec<Kind>,
+    /// Time until which the server answers nothing.
+    pub(super) silent_until: Option<Instant>,
+    /// Says if daemons end when the source is empty. If it says nothing, the seed decides.
+    pub(super) drains: Option<bool>,
     /// True once no more events occur.
     pub(super) is_calm: bool,
     /// True once all items are processed, and no more are fed.
@@ -167,6 +171,8 @@ impl World {
             },
             random: random.fork(),
             kinds,
+            silent_until: None,
+            drains: None,
             is_calm: false,
             is_over: false,
             is_shared: false,
@@ -315,7 +321,8 @@ impl World {
         } else {
             2_000
         };
-        Duration::from_micros(data.random.u64(..longest))
+        let silence = data.silent_until.map_or(Duration::ZERO, |until| until - Instant::now());
+        silence + Duration::from_micros(data.random.u64(..longest))
     }
 
     /// Decides the fate of a command or a transaction.

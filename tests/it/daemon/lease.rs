@@ -1,12 +1,10 @@
 //! The lease: only one process runs a crawl at a time.
 
-use std::time::Duration;
-
 use redis::Commands;
 use rustix::process::Signal;
 
 use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
-use crate::util::wait::{SOON, poll, wait_until};
+use crate::util::wait::{SOON, wait_until};
 
 /// Options of a run with another storage folder, so that the lock of the first daemon's folder does
 /// not stop the run.
@@ -34,6 +32,9 @@ fn a_second_daemon_on_the_same_source_names_the_first() {
         assert!(!output.stderr.contains(READY), "{output:?}");
     }
     assert_eq!(crawl.connection().get::<_, String>(LEASE).unwrap(), lease);
+    // A crawl of another source has its own lease.
+    let other = crawl.run(ELSEWHERE).arg("--set").arg("crawl.name=other").output();
+    assert_eq!(other.code(), Some(0), "{other:?}");
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
     let first = stop(daemon);
@@ -41,14 +42,6 @@ fn a_second_daemon_on_the_same_source_names_the_first() {
     // The lease is free now.
     crawl.push(&urls(10, 10));
     assert_eq!(crawl.drain().count("unseen"), 10);
-}
-
-#[test]
-fn crawls_of_different_sources_run_on_the_same_server() {
-    let crawl = Crawl::new();
-    let _daemon = crawl.start();
-    let other = crawl.run(ELSEWHERE).arg("--set").arg("crawl.name=other").output();
-    assert_eq!(other.code(), Some(0), "{other:?}");
 }
 
 #[test]
@@ -100,90 +93,42 @@ fn a_daemon_that_lost_its_lease_to_another_stops() {
     assert_eq!(crawl.len(SINK), 10);
 }
 
-#[test]
-fn a_lease_of_an_unknown_program_is_respected() {
-    let crawl = Crawl::new();
-    let () = crawl.connection().set(LEASE, "another program").unwrap();
-    let output = crawl.run(&["--drain"]).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("a program other than urlseen"), "{output:?}");
-    assert_eq!(crawl.connection().get::<_, String>(LEASE).unwrap(), "another program");
-}
-
 /// Point 3 of ARCHITECTURE.md: Redis refuses commands under an old token.
 #[test]
 fn a_daemon_that_was_paused_past_its_lease_commits_nothing_under_it() {
-    for other in [None, Some("another program")] {
-        let crawl = Crawl::new().set("source.batch=10");
-        let items = urls(0, 30_000);
-        crawl.push(&items);
-        let mut daemon = crawl.start();
-        crawl.wait_for_sink(100);
-        stop_process(&daemon);
-        let mut connection = crawl.connection();
-        // Redis executes commands one after the other. So when it has changed the lease, it has
-        // executed all commands that the paused daemon had sent.
-        let mut before: usize = connection.llen(SINK).unwrap();
-        let () = match other {
-            None => connection.del(LEASE).unwrap(),
-            Some(other) => connection.set(LEASE, other).unwrap(),
-        };
-        before = before.max(connection.llen(SINK).unwrap());
-        daemon.signal(Signal::CONT);
-        if other.is_some() {
-            let output = daemon.output(SOON);
-            assert_eq!(output.code(), Some(3), "{output:?}");
-            assert_eq!(crawl.len(SINK), before);
-            let () = connection.del(LEASE).unwrap();
-            crawl.drain();
-        } else {
-            daemon.wait_for_line("the lease is lost: it ran out", SOON);
-            crawl.wait_until_idle();
-            stop(daemon);
-        }
-        let expected: Vec<_> = items.into_iter().map(String::into_bytes).collect();
-        assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
-    }
-}
-
-#[test]
-fn a_lease_that_cannot_be_renewed_stops_the_work_before_it_ends() {
-    let crawl = Crawl::new();
-    let mut daemon = crawl.start();
-    crawl.server.pause();
-    daemon.wait_for_line("the lease could not be renewed", SOON);
-    crawl.server.resume();
-    daemon.wait_for_line("connected again", SOON);
-    stop(daemon);
-}
-
-/// This daemon lingers: it waits for further items before each claim. Meanwhile it must renew its
-/// lease.
-#[test]
-fn a_lease_that_is_renewed_does_not_end() {
-    let crawl = Crawl::new().set("source.linger=1s");
+    let crawl = Crawl::new().set("source.batch=10");
+    let items = urls(0, 10_000);
+    crawl.push(&items);
     let daemon = crawl.start();
-    let (mut connection, mut pushed) = (crawl.connection(), 0);
-    // This is longer than a lease lasts.
-    let ended = poll(Duration::from_secs(16), || {
-        if connection.llen::<_, usize>(SINK).unwrap() == pushed {
-            crawl.push(&urls(pushed, 1));
-            pushed += 1;
-        }
-        let said = daemon.stderr();
-        let is_over = said.contains("lease could not be renewed") || said.contains("it ran out");
-        is_over.then_some(said)
-    });
-    assert_eq!(ended, None);
-    // Each item was emitted a second after its push.
-    assert!((2..=17).contains(&pushed), "{pushed}");
-    stop(daemon);
+    crawl.wait_for_sink(100);
+    stop_process(&daemon);
+    let mut connection = crawl.connection();
+    let () = connection.set(LEASE, "another program").unwrap();
+    // Redis executes commands one after the other. So it has now executed all commands that the
+    // paused daemon had sent.
+    let before: usize = connection.llen(SINK).unwrap();
+    daemon.signal(Signal::CONT);
+    let output = daemon.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("a program other than urlseen"), "{output:?}");
+    assert_eq!(crawl.len(SINK), before);
+    // A lease of an unknown program is respected.
+    assert_eq!(crawl.run(&["--drain"]).output().code(), Some(3));
+    assert_eq!(connection.get::<_, String>(LEASE).unwrap(), "another program");
+    let () = connection.del(LEASE).unwrap();
+    crawl.drain();
+    let expected: Vec<_> = items.into_iter().map(String::into_bytes).collect();
+    assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
 }
 
 #[test]
 fn a_daemon_that_stands_by_takes_over_when_the_other_is_killed() {
     let crawl = Crawl::new();
     let mut first = crawl.start();
+    let mut asked_to_end = crawl.run(&["--standby"]).start();
+    asked_to_end.wait_for_line("standing by", SOON);
+    asked_to_end.signal(Signal::TERM);
+    assert_eq!(asked_to_end.output(SOON).code(), Some(0));
     let mut second = crawl.run(&["--standby", "--json"]).start();
     let line = second.wait_for_line("standing by: waiting for the lock of", SOON);
     assert!(line.contains(&format!("process {} on ", first.id())), "{line}");
@@ -215,19 +160,6 @@ fn a_daemon_that_stands_by_waits_for_the_lease_too() {
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
     stop(second);
-}
-
-#[test]
-fn a_daemon_that_stands_by_ends_when_asked() {
-    let crawl = Crawl::new();
-    let first = crawl.start();
-    for arguments in [&["--standby"][..], &["--standby", "--set", "storage.dir=elsewhere"]] {
-        let mut second = crawl.run(arguments).start();
-        second.wait_for_line("standing by", SOON);
-        second.signal(Signal::TERM);
-        assert_eq!(second.output(SOON).code(), Some(0));
-    }
-    stop(first);
 }
 
 #[test]

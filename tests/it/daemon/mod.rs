@@ -8,7 +8,6 @@ mod ends;
 mod exact;
 mod folder;
 mod full;
-mod hang;
 mod held;
 mod idle;
 pub(crate) mod items;
@@ -49,6 +48,7 @@ use base64::prelude::BASE64_STANDARD;
 use redis::{Commands, Connection, ToRedisArgs};
 use rustix::process::Signal;
 use serde_json::Value;
+use urlseen_cli::admin::AdminClient;
 
 use crate::util::binary::{Daemon, Output, Run, urlseen};
 use crate::util::redis::RedisServer;
@@ -149,6 +149,13 @@ impl Crawl {
         let mut daemon = self.run(&["--json"]).start();
         daemon.wait_for_line(READY, SOON);
         daemon
+    }
+
+    /// Asks the running daemon for its status. Returns `Null` if no daemon answers.
+    pub(crate) fn status(&self) -> Value {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ask = async { AdminClient::new(&self.storage_dir())?.status().await };
+        runtime.block_on(ask).unwrap_or_default()
     }
 
     /// Returns the storage folder of all runs.

@@ -296,3 +296,27 @@ fn a_log_that_is_synced_at_intervals_is_on_the_platter_soon() {
         assert!(SystemTime::now() < deadline, "it was never synced");
     }
 }
+
+/// Fails if the daemon would not notice that a sync of the log hangs. The syncs are one before each
+/// commit or at an interval, and one in a recovery.
+#[test]
+fn each_sync_of_the_log_is_a_request_to_the_disk() {
+    for fsync in [Fsync::Always, Fsync::Interval] {
+        let disk = SimDisk::default();
+        let mut folder = begun(&disk, Head::START);
+        let start = Position { number: 0, head: Head::START };
+        let mut journal = folder.journal(start, fsync).unwrap();
+        if fsync == Fsync::Interval {
+            journal.start_syncing(Duration::from_millis(1)).unwrap();
+        }
+        append(&mut journal, &[(1, 1)]);
+        let deadline = SystemTime::now() + Duration::from_secs(20);
+        while folder.requests().log_syncs().count() == 0 {
+            assert!(SystemTime::now() < deadline, "{fsync:?}: no request");
+        }
+        drop((journal, folder));
+        let mut folder = open(&disk.after_kill());
+        recover(&mut folder, Target::Last);
+        assert!(folder.requests().log_syncs().count() > 0, "{fsync:?}: no request of the recovery");
+    }
+}
