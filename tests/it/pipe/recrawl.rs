@@ -1,109 +1,73 @@
-//! `--expire-after`: lines pass again when their time is over.
+//! `--expire-after`: lines pass again when their time is over. `catch-up` makes time pass.
 
 use std::path::Path;
-use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::util::binary::{Output, urlseen};
-
-/// Time after which no line passes again: five generations of a second each.
-const SEEN: Duration = Duration::from_secs(5);
-
-/// Time after which each line passes again: six generations, and some time for the clock.
-const EXPIRED: Duration = Duration::from_millis(6100);
+use crate::util::binary::{Output, Run, urlseen};
 
 const LINES: &str = "https://example.com/1\nhttps://example.com/2\n";
-
-fn filter(folder: &Path, time: &str) -> Output {
-    filter_of("two-choice", folder, time)
-}
 
 fn filter_of(kind: &str, folder: &Path, time: &str) -> Output {
     let run = urlseen(["filter", "--kind", kind, "--expire-after", time, "--storage"]);
     run.arg(folder).stdin(LINES.to_owned()).output()
 }
 
-#[track_caller]
-fn printed(folder: &Path) -> String {
-    let output = filter(folder, "5s");
-    assert_eq!(output.code(), Some(0), "{output:?}");
-    output.text().to_owned()
-}
-
 #[test]
 fn lines_pass_again_when_their_time_is_over_and_not_before() {
-    let folder = TempDir::new().unwrap();
-    let (started, begun) = (Instant::now(), SystemTime::now());
-    assert_eq!(printed(folder.path()), LINES);
-    let passed = Instant::now();
-    let explained = || {
-        let run = urlseen(["explain", "https://example.com/1", "--storage"]).arg(folder.path());
-        run.output().text().to_owned()
-    };
-    let words = "UTC, if the clocks agree at the next start";
-    assert!(explained().contains(words), "{}", explained());
-    let run = urlseen(["explain", "--json", "https://example.com/1", "--storage"]);
-    let json: Value = serde_json::from_slice(&run.arg(folder.path()).output().stdout).unwrap();
-    let again = humantime::parse_rfc3339(json["answer"]["passes_again"].as_str().unwrap()).unwrap();
-    // The two clocks of the machine may run apart by some milliseconds.
-    let drift = Duration::from_millis(100);
-    assert!(again > begun + SEEN - drift, "{json}");
-    assert!(again < SystemTime::now() + SEEN + Duration::from_secs(1) + drift, "{json}");
-    // That a line is seen does not lengthen its time.
-    for _ in 0..6 {
-        if printed(folder.path()) == LINES {
-            assert!(started.elapsed() >= SEEN, "after {:?}", started.elapsed());
-            return;
+    for kind in ["two-choice", "exact"] {
+        let folder = TempDir::new().unwrap();
+        let printed = || {
+            let output = filter_of(kind, folder.path(), "30d");
+            assert_eq!(output.code(), Some(0), "{output:?}");
+            output.text().to_owned()
+        };
+        let catch_up = |time: &str| {
+            let run = urlseen(["storage", "catch-up", time, "--storage"]).arg(folder.path());
+            assert_eq!(run.output().code(), Some(0));
+        };
+        let explained = |options: &[&str]| {
+            let run = urlseen(["explain", "https://example.com/1", "--storage"]).arg(folder.path());
+            options.iter().fold(run, Run::arg).output().text().to_owned()
+        };
+        let begun = SystemTime::now();
+        assert_eq!(printed(), LINES);
+        let words = "UTC, if the clocks agree at the next start";
+        assert!(explained(&[]).contains(words), "{}", explained(&[]));
+        let json: Value = serde_json::from_str(&explained(&["--json"])).unwrap();
+        let again = json["answer"]["passes_again"].as_str().unwrap();
+        let again = humantime::parse_rfc3339(again).unwrap();
+        // The two clocks of the machine may run apart a little.
+        let day = Duration::from_hours(24);
+        assert!(again > begun + 30 * day - day, "{json}");
+        assert!(again < SystemTime::now() + 36 * day + day, "{json}");
+        for _ in 0..2 {
+            // That a line is seen does not lengthen its time.
+            catch_up("24d");
+            assert_eq!(printed(), "");
+            catch_up("12d");
+            // Another line begins the generation of the present time.
+            let other = urlseen(["filter", "--storage"]).arg(folder.path());
+            let other = other.stdin("https://example.com/3\n".to_owned()).output();
+            assert_eq!(other.code(), Some(0), "{other:?}");
+            assert!(explained(&[]).contains("and has expired"));
+            assert_eq!(printed(), LINES);
         }
-        sleep(Duration::from_millis(500));
+        let refused = filter_of(kind, folder.path(), "5d");
+        assert_eq!(refused.code(), Some(2), "{refused:?}");
+        assert!(refused.stderr.contains("30d") && refused.stderr.contains("5d"), "{refused:?}");
     }
-    sleep(EXPIRED.saturating_sub(passed.elapsed()));
-    // Another line begins the generation of the present time.
-    let other = urlseen(["filter", "--storage"]).arg(folder.path());
-    assert_eq!(other.stdin("https://example.com/3\n".to_owned()).output().code(), Some(0));
-    assert!(explained().contains("and has expired"), "{}", explained());
-    assert_eq!(printed(folder.path()), LINES);
 }
 
 #[test]
-fn a_folder_keeps_the_time_after_which_lines_pass_again() {
-    let folder = TempDir::new().unwrap();
-    printed(folder.path());
-    let refused = filter(folder.path(), "30d");
-    assert_eq!(refused.code(), Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("5s") && refused.stderr.contains("30d"), "{refused:?}");
+fn a_kind_whose_fingerprints_cannot_expire_is_refused() {
     let native = ["filter", "--kind", "native", "--expire-after", "30d"];
     let refused = urlseen(native).stdin(String::new()).output();
     assert_eq!(refused.code(), Some(2), "{refused:?}");
     let words = ["--expire-after", "--kind two-choice or --kind exact"];
     assert!(words.iter().all(|word| refused.stderr.contains(word)), "{refused:?}");
-}
-
-#[test]
-fn lines_of_an_exact_filter_pass_again_when_their_time_is_over() {
-    let folder = TempDir::new().unwrap();
-    let printed = || {
-        let output = filter_of("exact", folder.path(), "30d");
-        assert_eq!(output.code(), Some(0), "{output:?}");
-        output.text().to_owned()
-    };
-    let catch_up = |time: &str| {
-        let run = urlseen(["storage", "catch-up", time, "--storage"]).arg(folder.path());
-        assert_eq!(run.output().code(), Some(0));
-    };
-    assert_eq!(printed(), LINES);
-    for _ in 0..2 {
-        catch_up("24d");
-        assert_eq!(printed(), "");
-        catch_up("12d");
-        assert_eq!(printed(), LINES);
-    }
-    let refused = filter_of("exact", folder.path(), "5d");
-    assert_eq!(refused.code(), Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("30d") && refused.stderr.contains("5d"), "{refused:?}");
 }
 
 /// A union has a snapshot and no log, so only the filter knows when a line passes again.
