@@ -2,7 +2,6 @@
 
 mod client_certificates;
 pub(crate) mod cluster;
-mod failover;
 pub(crate) mod sentinels;
 pub(crate) mod slot_moves;
 mod tls;

@@ -1,10 +1,10 @@
-//! Crawls whose slot of a Redis Cluster changes its node: by a failover, or by a move of the slot.
+//! A crawl whose slot of a Redis Cluster is moved, and steps of failovers and moves.
 
 use super::cluster::{Cluster, Node, SLOT, items};
 use crate::util::wait::{SOON, wait_until};
 
 /// Number of items that are pushed at once.
-const HALF: usize = 30_000;
+const HALF: usize = 3000;
 
 /// Waits until a node is a primary, or a replica that has all data.
 pub(crate) fn wait_for_role(node: &Node, role: &str) {
@@ -33,27 +33,6 @@ pub(crate) fn cluster_with_replica() -> Cluster {
         });
     }
     cluster
-}
-
-#[test]
-fn a_crawl_goes_on_after_a_failover_and_after_a_kill_of_its_primary() {
-    let mut cluster = cluster_with_replica();
-    let [first, .., replica] = &cluster.nodes[..] else { panic!("four nodes") };
-    let mut daemon = cluster.daemon(&[0, 1, 2]);
-
-    first.push(&items(0..HALF), 1);
-    first.wait_for_sink(100);
-    replica.order("cluster failover");
-    wait_for_role(replica, "master");
-    daemon.wait_for_line(&format!("slot {SLOT} of the Redis Cluster is at"), SOON);
-    wait_for_role(first, "slave");
-
-    replica.push(&items(HALF..2 * HALF), 1);
-    replica.wait_for_sink(HALF * 2 / 3 + 100);
-    let (last, others) = cluster.nodes.split_last_mut().expect("four nodes");
-    last.server.kill();
-    wait_for_role(&others[0], "master");
-    others[0].check(daemon, 0..2 * HALF);
 }
 
 /// Begins to move a slot from one node to another.

@@ -14,7 +14,6 @@ use urlseen_core::redis::error::LinkError;
 
 use super::trouble;
 use crate::preflight::{Server, wait_until};
-use crate::util::binary::urlseen;
 use crate::util::redis::free_port;
 
 /// Configuration of `openssl ca`, which can make certificates with any validity.
@@ -189,24 +188,6 @@ fn an_expired_certificate_is_refused() {
 pub(super) const WANTED: &str = "Redis requires a certificate of its clients, and urlseen has \
     presented none; set redis.tls_cert and redis.tls_key to the files of a certificate that the \
     server trusts, or set tls-auth-clients no (or optional) on the server";
-
-#[test]
-fn a_server_that_requires_client_certificates_is_not_tried_again() {
-    for settings in
-        ["tls-auth-clients yes tls-protocols TLSv1.3", "tls-auth-clients yes tls-protocols TLSv1.2"]
-    {
-        let server = TlsServer::with("20991231235959Z", settings);
-        assert_eq!(server.answer(), format!("Never: {WANTED}"), "{settings}");
-        let daemon = urlseen(["run", "--set"])
-            .arg(format!("redis.url={}", server.url("localhost")))
-            .env("SSL_CERT_FILE", server.folder().join("ours.pem"))
-            .output();
-        assert_eq!(daemon.code(), Some(3), "{settings}: {}", daemon.stderr);
-        assert!(daemon.stderr.contains(WANTED), "{settings}: {}", daemon.stderr);
-        server.server.run::<()>("CONFIG SET tls-auth-clients optional");
-        assert_eq!(server.answer(), "PONG", "{settings}");
-    }
-}
 
 #[test]
 fn a_plain_client_at_a_tls_port_and_the_reverse_are_reported() {

@@ -1,10 +1,31 @@
 //! Copies of the storage folder while the daemon writes to it, as docs/guides/backup.md describes.
 
+use std::fs;
+use std::path::Path;
+
 use super::{Crawl, SINK, stop, urls};
 use crate::util::binary::{Run, urlseen};
 
-/// Number of items that pass while the folder is copied.
-const ITEMS: usize = 20_000;
+/// Number of items, and of copies while they pass.
+const ITEMS: usize = 8000;
+const COPIES: usize = 6;
+
+/// Copies the folder as the guide says: again, if the copy is not whole. Returns the number of
+/// items that were committed before the copy.
+fn copy(crawl: &Crawl, to: &Path) -> usize {
+    loop {
+        let before = crawl.len(SINK);
+        let copied = Run::of("cp", ["-r"]).arg(crawl.storage_dir()).arg(to).output();
+        let shown = urlseen(["storage", "show", "--storage"]).arg(to).output();
+        // A copy may end with half a record.
+        let is_cut = shown.text().contains("a record was never written to its end");
+        if copied.code() == Some(0) && !is_cut {
+            assert_eq!(shown.code(), Some(0), "{shown:?}");
+            return before;
+        }
+        fs::remove_dir_all(to).unwrap();
+    }
+}
 
 #[test]
 fn each_copy_of_a_running_daemon_has_every_commit_before_it() {
@@ -13,38 +34,26 @@ fn each_copy_of_a_running_daemon_has_every_commit_before_it() {
         ["source.batch=20", "storage.snapshot_bytes=4096", "storage.horizon_bytes=1048576"];
     let crawl = settings.iter().fold(Crawl::new(), |crawl, setting| crawl.set(setting));
     let daemon = crawl.start();
-    crawl.push(&urls(0, ITEMS));
-    let (folder, mut copies) = (tempfile::tempdir().unwrap(), Vec::new());
-    while crawl.len(SINK) < ITEMS {
-        let (before, to) = (crawl.len(SINK), folder.path().join(copies.len().to_string()));
-        let copied = Run::of("cp", ["-r"]).arg(crawl.storage_dir()).arg(&to).output();
-        if copied.code() == Some(0) {
-            copies.push((to, before));
-        } else {
-            // Otherwise `cp` would make the next copy inside this one.
-            std::fs::remove_dir_all(&to).unwrap();
-        }
-    }
-    stop(daemon);
-    // A copy may end with half a record. The guide says to copy again then.
-    copies.retain(|(copy, _)| {
-        let shown = urlseen(["storage", "show", "--storage"]).arg(copy).output();
-        let is_cut = shown.text().contains("a record was never written to its end");
-        assert_eq!(shown.code(), Some(i32::from(is_cut)), "{shown:?}");
-        !is_cut
-    });
-    assert!(copies.len() > 5, "{} copies", copies.len());
     let committed = urls(0, ITEMS);
-    for (copy, before) in &copies {
+    crawl.push(&committed);
+    let (folder, mut copies) = (tempfile::tempdir().unwrap(), Vec::new());
+    for number in 0..COPIES {
+        crawl.wait_for_sink(ITEMS / COPIES * number + 1);
+        let to = folder.path().join(number.to_string());
+        copies.push((copy(&crawl, &to), to));
+    }
+    crawl.wait_for_sink(ITEMS);
+    stop(daemon);
+    for (before, copy) in &copies {
         let check = urlseen(["check", "-", "--storage"]).arg(copy);
         let checked = check.stdin(committed[..*before].join("\n")).output();
         assert_eq!(checked.code(), Some(0), "of {before} committed URLs, some are missing");
     }
 
     // A restored copy emits only the URLs that it lacks.
-    let (copy, before) = &copies[copies.len() / 2];
-    std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
-    std::fs::rename(copy, crawl.storage_dir()).unwrap();
+    let (before, copy) = &copies[COPIES / 2];
+    fs::remove_dir_all(crawl.storage_dir()).unwrap();
+    fs::rename(copy, crawl.storage_dir()).unwrap();
     assert_eq!(crawl.run(&["--drain"]).output().code(), Some(3));
     assert_eq!(crawl.command("storage adopt", &[]).output().code(), Some(0));
     crawl.push(&committed);

@@ -56,13 +56,9 @@ impl Consumer {
     }
 }
 
-/// Makes two crawls: one with a list as sink, and one with a sorted set. A consumer without a
-/// heartbeat for a second counts as stopped.
+/// Makes two crawls: one with a list as sink, and one with a sorted set.
 fn crawls() -> [(Crawl, &'static str); 2] {
-    ["list", "zset"].map(|kind| {
-        let crawl = Crawl::new().set("held.timeout=1s").set(&format!("sink.kind={kind}"));
-        (crawl, kind)
-    })
+    ["list", "zset"].map(|kind| (Crawl::new().set(&format!("sink.kind={kind}")), kind))
 }
 
 /// Producers and consumers find the settings of the crawl in one record.
@@ -157,39 +153,38 @@ fn a_count_includes_the_held_requests_of_all_consumers() {
 }
 
 /// The daemon requeues requests of a stopped consumer, but not of a slow one. A request that three
-/// consumers did not finish goes to the rejects.
+/// consumers did not finish goes to the rejects. The tests of the library do this with a list.
 #[test]
 fn requests_of_stopped_consumers_are_requeued_and_finally_rejected() {
-    for (crawl, kind) in crawls() {
-        let mut daemon = crawl.start();
-        crawl.push(&urls(0, 2));
-        crawl.wait_for_sink(2);
-        let mut slow = Consumer::new(&crawl, "slow#1", kind);
-        assert!(slow.pop_as("1").unwrap().ends_with("/0"));
-        for count in 0..3 {
-            let name = ["a#1", "b#2", "c#3"][count];
-            let mut stopped = Consumer::new(&crawl, name, kind);
-            let popped = stopped.pop_as("1").unwrap();
-            assert_eq!(popped, format!("0 {count} http://example.com/1"));
-            wait_until(SOON, "the stopped consumer to be gone", || {
-                slow.beat();
-                !stopped.connection.hexists::<_, _, bool>(CONSUMERS, name).unwrap()
-            });
-            assert_eq!(crawl.len(SINK), usize::from(count < 2), "{count}");
-        }
-        let rejects = crawl.rejects();
-        assert_eq!(rejects.len(), 1);
-        assert_eq!(rejects[0]["item"], "http://example.com/1");
-        let reason = rejects[0]["reason"].as_str().unwrap();
-        assert!(reason.starts_with("delivered 3 times and never finished"), "{reason}");
-        for consumer in ["a#1", "b#2", "c#3"] {
-            assert!(reason.contains(consumer), "{reason}");
-        }
-        assert!(daemon.is_running());
-        assert_eq!(slow.finish("1", &[]), 1);
-        assert_eq!(crawl.connection().exists::<_, u64>(REQUEUES).unwrap(), 0);
-        stop(daemon);
+    let (kind, crawl) = ("zset", Crawl::new().set("held.timeout=1s").set("sink.kind=zset"));
+    let mut daemon = crawl.start();
+    crawl.push(&urls(0, 2));
+    crawl.wait_for_sink(2);
+    let mut slow = Consumer::new(&crawl, "slow#1", kind);
+    assert!(slow.pop_as("1").unwrap().ends_with("/0"));
+    for count in 0..3 {
+        let name = ["a#1", "b#2", "c#3"][count];
+        let mut stopped = Consumer::new(&crawl, name, kind);
+        let popped = stopped.pop_as("1").unwrap();
+        assert_eq!(popped, format!("0 {count} http://example.com/1"));
+        wait_until(SOON, "the stopped consumer to be gone", || {
+            slow.beat();
+            !stopped.connection.hexists::<_, _, bool>(CONSUMERS, name).unwrap()
+        });
+        assert_eq!(crawl.len(SINK), usize::from(count < 2), "{count}");
     }
+    let rejects = crawl.rejects();
+    assert_eq!(rejects.len(), 1);
+    assert_eq!(rejects[0]["item"], "http://example.com/1");
+    let reason = rejects[0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("delivered 3 times and never finished"), "{reason}");
+    for consumer in ["a#1", "b#2", "c#3"] {
+        assert!(reason.contains(consumer), "{reason}");
+    }
+    assert!(daemon.is_running());
+    assert_eq!(slow.finish("1", &[]), 1);
+    assert_eq!(crawl.connection().exists::<_, u64>(REQUEUES).unwrap(), 0);
+    stop(daemon);
 }
 
 #[test]

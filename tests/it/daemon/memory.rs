@@ -15,10 +15,10 @@ use crate::util::wait::{SOON, wait_until};
 const SPARE: u64 = 64 << 20;
 
 /// Memory that the daemon can take before its filter has to leave the rest free.
-const ROOM: u64 = 16 << 20;
+const ROOM: u64 = 8 << 20;
 
 /// Number of fingerprints. They take more than [`ROOM`].
-const ITEMS: usize = 2_500_000;
+const ITEMS: usize = 1_300_000;
 
 /// Longest time for work on all items. Debug builds on a busy machine need minutes.
 const LONG: Duration = Duration::from_mins(20);

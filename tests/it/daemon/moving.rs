@@ -134,7 +134,7 @@ fn an_import_into_redis_is_refused_with_the_way_through_a_folder() {
 #[test]
 fn a_set_is_printed_in_both_forms_and_imported_again() {
     let crawl = native().set("filter.place=redis").set("filter.kind=scrapy-redis");
-    crawl.push(&urls(0, 25_000));
+    crawl.push(&urls(0, 5000));
     crawl.drain();
     let () = crawl.connection().sadd("demo:filter", "none").unwrap();
     let printed = |format: &str| {
@@ -144,17 +144,17 @@ fn a_set_is_printed_in_both_forms_and_imported_again() {
         assert!(
             output
                 .stderr
-                .contains("25,000 fingerprints of demo:filter; 1 members are not fingerprints")
+                .contains("5,000 fingerprints of demo:filter; 1 members are not fingerprints")
         );
         output.stdout
     };
     let (hex, seen) = (printed("hex"), printed("requests-seen"));
-    assert_eq!((hex.len(), seen.len()), (25_000 * 41, 25_000 * 22));
+    assert_eq!((hex.len(), seen.len()), (5000 * 41, 5000 * 22));
     for file in [hex, seen] {
         let other = native();
         let output = other.command("import", &["--json"]).stdin(file).output();
         assert_eq!(output.code(), Some(0), "{output:?}");
-        other.push(&urls(0, 25_001));
+        other.push(&urls(0, 5001));
         assert_eq!(drained(&other, &[]), 1);
     }
     let none = crawl.command("export", &["--redis-set", "demo:unseen"]).output();

@@ -3,7 +3,6 @@
 
 use redis::Commands;
 use rustix::process::Signal;
-use serde_json::Value;
 use urlseen_core::filter::redisbloom::Filter;
 
 use super::{Crawl, PROCESSING, READY, SINK, SOURCE, stop};
@@ -76,8 +75,7 @@ fn a_killed_daemon_recovers_exactly_the_committed_fingerprints() {
     assert_answers(&crawl, &model, &others);
     let daemon = crawl.start();
     assert_answers(&crawl, &model, &others);
-    let output = crawl.command("status", &["--json"]).output();
-    let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let status = crawl.status();
     let filter = &status["filter"];
     assert_eq!(
         (&filter["keys"], &filter["capacity"]),

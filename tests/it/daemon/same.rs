@@ -103,9 +103,7 @@ fn partitions_of_a_crawl_must_have_the_same_rules() {
 
 #[test]
 fn a_filter_goes_on_with_other_rules_and_what_it_has_seen() {
-    for [kind, later] in
-        [["native", "native"], ["native", "two-choice"], ["two-choice"; 2], ["exact"; 2]]
-    {
+    for [kind, later] in [["native", "native"], ["native", "two-choice"], ["exact", "exact"]] {
         let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=1e-6");
         let [kind, later] = [kind, later].map(|it| format!("--set=filter.kind={it}"));
         let run = |kind: &str, rules: &str| {

@@ -4,9 +4,8 @@ use redis::Commands;
 use rustix::process::Signal;
 
 use super::items::{Random, seeds};
-use super::{
-    Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, Summary, stop, stop_process, urls,
-};
+use super::{Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, stop, stop_process, urls};
+use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
 /// Every kind of filter in Redis, with settings for a small size.
@@ -23,8 +22,25 @@ pub(super) const LAYOUTS: [&[&str]; 8] = [
 
 /// Makes a crawl whose filter is in Redis.
 pub(super) fn crawl(kind: &[&str]) -> Crawl {
-    let crawl = Crawl::new().set("filter.place=redis");
-    kind.iter().fold(crawl, |crawl, setting| crawl.set(setting))
+    on(RedisServer::start(), kind)
+}
+
+fn on(server: RedisServer, settings: &[&str]) -> Crawl {
+    let crawl = Crawl::on(server).set("filter.place=redis");
+    settings.iter().fold(crawl, |crawl, setting| crawl.set(setting))
+}
+
+/// Calls `test` with an empty crawl of each kind, which has a setting in addition. All crawls are
+/// on the same server, one after the other.
+fn with_each(kinds: &[&[&str]], setting: &str, test: impl Fn(&Crawl, &[&str])) {
+    let mut server = RedisServer::start();
+    for kind in kinds {
+        server.cli(&["flushall"]);
+        server.cli(&["config", "resetstat"]);
+        let crawl = on(server, kind).set(setting);
+        test(&crawl, kind);
+        server = crawl.server;
+    }
 }
 
 /// Makes items of several forms with many duplicates. Returns them with the expected outcome: the
@@ -55,12 +71,13 @@ fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
 
 #[test]
 fn every_kind_passes_unseen_items_once_and_in_order() {
-    for kind in LAYOUTS {
-        // With a cache of only one key, the daemon asks Redis about nearly every item.
-        for recent in ["filter.recent=1", "filter.recent=100_000"] {
-            let crawl = crawl(kind).set(recent);
+    // With a cache of only one key, the daemon asks Redis about nearly every item.
+    for (kinds, recent) in
+        [(&LAYOUTS[..], "filter.recent=1"), (&LAYOUTS[..1], "filter.recent=100_000")]
+    {
+        with_each(kinds, recent, |crawl, kind| {
             let seed = seeds(&[11])[0];
-            let (items, onward, rejected) = mixed(seed, 3000);
+            let (items, onward, rejected) = mixed(seed, 1500);
             crawl.push(&items);
             let summary = crawl.drain();
             let sink: Vec<_> =
@@ -75,43 +92,21 @@ fn every_kind_passes_unseen_items_once_and_in_order() {
             let truth = onward.len() - unfiltered;
             assert!(keys.abs_diff(truth) <= truth / 10, "{kind:?}: {keys} for {truth}");
             assert!(!crawl.storage_dir().exists(), "a storage folder was made");
-        }
-    }
-}
-
-#[test]
-fn seen_items_cause_reads_and_no_writes() {
-    for kind in LAYOUTS {
-        let crawl = crawl(kind).set("filter.recent=1");
-        crawl.push(&urls(0, 500));
-        assert_eq!(crawl.drain().count("unseen"), 500);
-        crawl.server.cli(&["config", "resetstat"]);
-        crawl.push(&urls(0, 500));
-        assert_eq!(crawl.drain().count("seen"), 500);
-        let calls = crawl.server.cli(&["info", "commandstats"]);
-        assert!(calls.contains("cmdstat_hset"), "no commit: {calls}");
-        for write in ["setrange", "bitfield:", "setbit", "sadd", "rpush:calls=2"] {
-            assert!(!calls.contains(&format!("cmdstat_{write}")), "{kind:?}: {calls}");
-        }
+        });
     }
 }
 
 #[test]
 fn two_crawls_share_one_filter_and_pass_each_link_once() {
-    for kind in LAYOUTS {
-        let one = crawl(kind).set("filter.key=common").set("source.batch=37");
-        let other = |arguments: &[&str]| {
-            let settings =
-                ["crawl.name=other", "source.key=other:discovered", "sink.key=other:out"];
-            let run =
-                settings.iter().fold(one.run(&["--json"]), |run, it| run.arg("--set").arg(it));
-            arguments.iter().fold(run, crate::util::binary::Run::arg)
-        };
+    let kinds = [0, 1, 5, 7].map(|kind| LAYOUTS[kind]);
+    with_each(&kinds, "filter.key=common", |one, kind| {
+        let settings = ["crawl.name=other", "source.key=other:discovered", "sink.key=other:out"];
+        let other = settings.iter().fold(one.run(&["--json"]), |run, it| run.arg("--set").arg(it));
         let first = one.start();
-        let mut second = other(&[]).start();
+        let mut second = other.start();
         second.wait_for_line(READY, SOON);
         let mut connection = one.connection();
-        for from in (0..3000).step_by(300) {
+        for from in (0..1500).step_by(300) {
             let links = urls(from, 600);
             let () = connection.rpush(SOURCE, &links).unwrap();
             let () = connection.rpush("other:discovered", &links).unwrap();
@@ -125,56 +120,52 @@ fn two_crawls_share_one_filter_and_pass_each_link_once() {
         stop(second);
         let mut passed = [one.list(SINK), one.list("other:out")].concat();
         passed.sort();
-        let mut expected: Vec<_> = urls(0, 3300).into_iter().map(String::into_bytes).collect();
+        let mut expected: Vec<_> = urls(0, 1800).into_iter().map(String::into_bytes).collect();
         expected.sort();
         assert_eq!(passed, expected, "{kind:?}");
-    }
+    });
 }
 
 #[test]
 fn another_process_takes_over_from_one_that_was_stopped() {
-    for kind in [LAYOUTS[0], LAYOUTS[1], LAYOUTS[5]] {
-        let crawl = crawl(kind).set("source.batch=50");
-        crawl.push(&urls(0, 20_000));
-        let first = crawl.start();
-        crawl.wait_for_sink(100);
-        stop_process(&first);
-        let mut second = crawl.run(&["--standby", "--json"]).start();
-        second.wait_for_line("standing by", SOON);
-        // The lease ends at once, as if its time had passed.
-        let () = crawl.connection().pexpire(LEASE, 1).unwrap();
-        second.wait_for_line(READY, SOON);
-        first.signal(Signal::CONT);
-        let output = first.output(SOON);
-        assert_eq!(output.code(), Some(3), "{output:?}");
-        assert!(output.stderr.contains("already run by"), "{output:?}");
-        crawl.push(&urls(0, 20_100));
-        crawl.wait_until_idle();
-        stop(second);
-        let expected: Vec<_> = urls(0, 20_100).into_iter().map(String::into_bytes).collect();
-        assert_eq!(crawl.list(SINK), expected, "{kind:?}");
-    }
+    let crawl = crawl(LAYOUTS[0]).set("source.batch=50");
+    crawl.push(&urls(0, 10_000));
+    let first = crawl.start();
+    crawl.wait_for_sink(100);
+    stop_process(&first);
+    let mut second = crawl.run(&["--standby", "--json"]).start();
+    second.wait_for_line("standing by", SOON);
+    // The lease ends at once, as if its time had passed.
+    let () = crawl.connection().pexpire(LEASE, 1).unwrap();
+    second.wait_for_line(READY, SOON);
+    first.signal(Signal::CONT);
+    let output = first.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("already run by"), "{output:?}");
+    crawl.push(&urls(0, 10_100));
+    crawl.wait_until_idle();
+    stop(second);
+    let expected: Vec<_> = urls(0, 10_100).into_iter().map(String::into_bytes).collect();
+    assert_eq!(crawl.list(SINK), expected);
 }
 
 #[test]
 fn a_crawl_continues_after_a_kill_without_a_folder() {
-    for kind in [LAYOUTS[0], LAYOUTS[3], LAYOUTS[5]] {
-        let crawl = crawl(kind).set("source.batch=50");
-        crawl.push(&urls(0, 10_000));
-        crawl.push(&urls(0, 10_000));
-        for passed in [100, 3000, 7000] {
-            let mut daemon = crawl.start();
-            crawl.wait_for_sink(passed);
-            daemon.signal(Signal::KILL);
-            daemon.wait(SOON);
-            let () = crawl.connection().del(LEASE).unwrap();
-        }
-        crawl.drain();
-        let expected: Vec<_> = urls(0, 10_000).into_iter().map(String::into_bytes).collect();
-        assert_eq!(crawl.list(SINK), expected, "{kind:?}");
-        let unseen: usize = crawl.connection().hget(STATE, "unseen").unwrap();
-        assert_eq!(unseen, 10_000);
+    let crawl = crawl(LAYOUTS[0]).set("source.batch=50");
+    crawl.push(&urls(0, 5000));
+    crawl.push(&urls(0, 5000));
+    for passed in [100, 3000] {
+        let mut daemon = crawl.start();
+        crawl.wait_for_sink(passed);
+        daemon.signal(Signal::KILL);
+        daemon.wait(SOON);
+        let () = crawl.connection().del(LEASE).unwrap();
     }
+    crawl.drain();
+    let expected: Vec<_> = urls(0, 5000).into_iter().map(String::into_bytes).collect();
+    assert_eq!(crawl.list(SINK), expected);
+    let unseen: usize = crawl.connection().hget(STATE, "unseen").unwrap();
+    assert_eq!(unseen, 5000);
 }
 
 #[test]
@@ -191,20 +182,21 @@ fn the_work_of_a_commit_is_bounded() {
     assert_eq!(crawl.connection().strlen::<_, u64>("demo:filter_0").unwrap(), 1 << 29);
 }
 
+/// The daemon checks a few of the filter's keys five times a second. The filters of these kinds
+/// have one key or three.
 #[test]
 fn a_daemon_notices_a_filter_that_another_program_emptied() {
-    for kind in LAYOUTS {
-        let crawl = crawl(kind);
+    let kinds = [1, 4, 5].map(|kind| LAYOUTS[kind]);
+    with_each(&kinds, "filter.recent=100_000", |crawl, _| {
         crawl.push(&urls(0, 300));
         let mut daemon = crawl.start();
         crawl.wait_for_sink(300);
         let keys: Vec<String> = crawl.connection().keys("demo:filter*").unwrap();
-        // The daemon checks some of the filter's keys five times a second. Before the test deletes
-        // the keys, the daemon must have seen data in all of them.
+        // Before the test deletes the keys, the daemon must have seen data in all of them.
         let looks = || -> usize {
             let calls = crawl.server.cli(&["info", "commandstats"]);
             let of = |name: &str| calls.split_once(name)?.1.split_once(',')?.0.parse().ok();
-            let names = ["bitcount", "scard", "get"].map(|name| format!("cmdstat_{name}:calls="));
+            let names = ["bitcount", "scard"].map(|name| format!("cmdstat_{name}:calls="));
             names.iter().find_map(|name| of(name)).unwrap_or(0)
         };
         let so_far = looks();
@@ -214,34 +206,21 @@ fn a_daemon_notices_a_filter_that_another_program_emptied() {
         crawl.push(&urls(0, 300));
         crawl.wait_for_sink(600);
         stop(daemon);
-    }
-}
-
-#[test]
-fn a_daemon_sends_no_further_questions_to_a_silent_server() {
-    let crawl = crawl(LAYOUTS[0]);
-    let daemon = crawl.start();
-    // This is longer than the time between renewals of the lease.
-    crawl.server.cli(&["client", "pause", "6000", "all"]);
-    crawl.push(&urls(0, 100));
-    crawl.wait_for_sink(100);
-    stop(daemon);
+    });
 }
 
 #[test]
 fn the_cache_drops_fingerprints_that_redis_lost() {
-    for kind in [LAYOUTS[0], LAYOUTS[5]] {
-        let mut crawl = crawl(kind);
-        let mut daemon = crawl.start();
-        crawl.push(&urls(0, 100));
-        crawl.wait_for_sink(100);
-        // This server keeps no data after a kill.
-        crawl.server.restart();
-        daemon.wait_for_line("knows nothing of the crawl any more", SOON);
-        crawl.push(&urls(0, 100));
-        crawl.wait_for_sink(100);
-        stop(daemon);
-    }
+    let mut crawl = crawl(LAYOUTS[0]);
+    let mut daemon = crawl.start();
+    crawl.push(&urls(0, 100));
+    crawl.wait_for_sink(100);
+    // This server keeps no data after a kill.
+    crawl.server.restart();
+    daemon.wait_for_line("knows nothing of the crawl any more", SOON);
+    crawl.push(&urls(0, 100));
+    crawl.wait_for_sink(100);
+    stop(daemon);
 }
 
 /// Returns the number of changes that Redis has made.
@@ -252,67 +231,71 @@ fn changes(crawl: &Crawl) -> String {
 }
 
 #[test]
-fn check_and_status_read_a_filter_in_redis_and_change_nothing() {
-    for kind in LAYOUTS {
-        let crawl = crawl(kind);
+fn every_kind_is_read_without_a_write_and_is_emptied_and_deleted() {
+    with_each(&LAYOUTS, "filter.recent=1", |crawl, kind| {
         crawl.push(&urls(0, 50));
-        crawl.drain();
-        let changes = changes(&crawl);
-        let output = crawl.command("check", &["http://example.com/49"]).output();
-        assert_eq!(output.code(), Some(0), "{output:?}");
-        assert!(output.text().starts_with("seen\t"), "{output:?}");
-        let output = crawl.command("check", &["http://example.com/49", "http://n.org/"]).output();
-        assert_eq!(output.code(), Some(1), "{output:?}");
-        assert!(output.text().lines().nth(1).unwrap().starts_with("unseen\t"), "{output:?}");
-        let status = crawl.command("status", &[]).output();
-        let is_set = kind[0].ends_with("=scrapy-redis");
-        let size = if is_set { "exact; " } else { " % of 100" };
-        for words in ["demo", "no daemon", "batch ", size, "at demo:filter"] {
-            assert!(status.text().contains(words), "no {words:?} in {status:?}");
+        assert_eq!(crawl.drain().count("unseen"), 50);
+        crawl.server.cli(&["config", "resetstat"]);
+        crawl.push(&urls(0, 50));
+        assert_eq!(crawl.drain().count("seen"), 50);
+        let calls = crawl.server.cli(&["info", "commandstats"]);
+        assert!(calls.contains("cmdstat_hset"), "no commit: {calls}");
+        for write in ["setrange", "bitfield:", "setbit", "sadd", "rpush:calls=2"] {
+            assert!(!calls.contains(&format!("cmdstat_{write}")), "{kind:?}: {calls}");
         }
-        let filter = status.text().lines().find(|line| line.starts_with("filter ")).unwrap();
-        let number =
-            filter.strip_prefix("filter").unwrap().split("   fingerprints").next().unwrap();
-        assert_eq!(number.trim().starts_with("about "), !is_set, "{filter}");
-        assert_eq!(number.trim() == "50", is_set, "{filter}");
-        let status = crawl.command("storage show", &["--json"]).output();
-        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-        assert_eq!(status["filter"]["kind"], kind[0].split_once('=').unwrap().1);
-        assert_eq!(status["lists"]["sink"], 50);
-        let lost = status["filter"]["lost_urls"].as_f64().unwrap();
-        assert_eq!(lost > 0.0, !is_set, "{status}");
-        assert!(status["head"]["seq"].as_u64() > Some(0), "{status}");
-        assert_eq!(self::changes(&crawl), changes, "check or status changed something");
-    }
-}
-
-#[test]
-fn a_filter_is_emptied_deleted_and_taken_over() {
-    for kind in LAYOUTS {
-        let crawl = crawl(kind);
-        let unseen = |summary: Summary| summary.count("unseen");
-        crawl.push(&urls(0, 100));
-        assert_eq!(unseen(crawl.drain()), 100);
+        check_commands_that_read(crawl, kind);
         // Without `--yes`, the command is refused.
         let asked = crawl.command("storage drop", &[]).output();
         assert_ne!(asked.code(), Some(0), "{asked:?}");
-        assert!(crawl.command("storage reset", &["--yes"]).output().code() == Some(0));
-        crawl.push(&urls(0, 100));
-        assert_eq!(unseen(crawl.drain()), 100);
+        assert_eq!(crawl.command("storage reset", &["--yes"]).output().code(), Some(0));
+        crawl.push(&urls(0, 50));
+        assert_eq!(crawl.drain().count("unseen"), 50);
         let dropped = crawl.command("storage drop", &["--yes"]).output();
         assert_eq!(dropped.code(), Some(0), "{dropped:?}");
         let left: Vec<String> = crawl.connection().keys("*").unwrap();
         assert_eq!(left, [SINK]);
-        crawl.push(&urls(0, 100));
-        assert_eq!(unseen(crawl.drain()), 100);
-        // The crawl belongs to its own filter. Only `adopt` gives it another one.
-        let other = crawl.set("filter.key=other");
-        let refused = other.run(&["--drain"]).output();
-        assert_eq!(refused.code(), Some(3), "{refused:?}");
-        assert!(refused.stderr.contains("urlseen storage adopt"), "{refused:?}");
-        let adopted = other.command("storage adopt", &[]).output();
-        assert_eq!(adopted.code(), Some(0), "{adopted:?}");
-        other.push(&urls(0, 100));
-        assert_eq!(unseen(other.drain()), 100);
+    });
+}
+
+/// Runs commands that read the filter, which has 50 fingerprints, and change nothing.
+fn check_commands_that_read(crawl: &Crawl, kind: &[&str]) {
+    let changes = changes(crawl);
+    let output = crawl.command("check", &["http://example.com/49", "http://n.org/"]).output();
+    assert_eq!(output.code(), Some(1), "{output:?}");
+    let verdicts = output.text().lines().map(|line| line.split('\t').next().unwrap());
+    assert_eq!(verdicts.collect::<Vec<_>>(), ["seen", "unseen"], "{output:?}");
+    let status = crawl.command("status", &[]).output();
+    let is_set = kind[0].ends_with("=scrapy-redis");
+    let size = if is_set { "exact; " } else { " % of 100" };
+    for words in ["demo", "no daemon", "batch ", size, "at demo:filter"] {
+        assert!(status.text().contains(words), "no {words:?} in {status:?}");
     }
+    let filter = status.text().lines().find(|line| line.starts_with("filter ")).unwrap();
+    let number = filter.strip_prefix("filter").unwrap().split("   fingerprints").next().unwrap();
+    assert_eq!(number.trim().starts_with("about "), !is_set, "{filter}");
+    assert_eq!(number.trim() == "50", is_set, "{filter}");
+    let status = crawl.command("storage show", &["--json"]).output();
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!(status["filter"]["kind"], kind[0].split_once('=').unwrap().1);
+    assert_eq!(status["lists"]["sink"], 50);
+    let lost = status["filter"]["lost_urls"].as_f64().unwrap();
+    assert_eq!(lost > 0.0, !is_set, "{status}");
+    assert!(status["head"]["seq"].as_u64() > Some(0), "{status}");
+    assert_eq!(self::changes(crawl), changes, "a command changed something");
+}
+
+/// The crawl belongs to its own filter. Only `adopt` gives it another one.
+#[test]
+fn another_filter_is_refused_until_it_is_adopted() {
+    let crawl = crawl(LAYOUTS[0]);
+    crawl.push(&urls(0, 100));
+    assert_eq!(crawl.drain().count("unseen"), 100);
+    let other = crawl.set("filter.key=other");
+    let refused = other.run(&["--drain"]).output();
+    assert_eq!(refused.code(), Some(3), "{refused:?}");
+    assert!(refused.stderr.contains("urlseen storage adopt"), "{refused:?}");
+    let adopted = other.command("storage adopt", &[]).output();
+    assert_eq!(adopted.code(), Some(0), "{adopted:?}");
+    other.push(&urls(0, 100));
+    assert_eq!(other.drain().count("unseen"), 100);
 }

@@ -147,20 +147,6 @@ fn a_busy_daemon_finishes_what_it_committed_and_counts_it() {
 }
 
 #[test]
-fn an_idle_daemon_ends_when_asked() {
-    for signal in [Signal::TERM, Signal::INT] {
-        let crawl = Crawl::new();
-        let daemon = crawl.start();
-        crawl.push(&urls(0, 1));
-        crawl.wait_for_sink(1);
-        daemon.signal(signal);
-        let output = daemon.output(SOON);
-        assert_eq!(output.code(), Some(0), "{output:?}");
-        assert_eq!(crawl.server.cli(&["exists", LEASE]), "0");
-    }
-}
-
-#[test]
 fn a_second_signal_ends_the_daemon_at_once() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let crawl = Crawl::new();
@@ -190,18 +176,4 @@ fn a_daemon_that_ends_without_redis_says_where_the_items_are() {
     let last = output.stderr.lines().last().unwrap();
     assert!(last.contains("stopped while Redis was away"), "{output:?}");
     assert!(last.contains("the lease ends by itself within 15 s"), "{output:?}");
-}
-
-#[test]
-fn a_crawl_continues_after_a_killed_daemon() {
-    let (crawl, mut daemon) = backpressure("left");
-    daemon.signal(Signal::KILL);
-    daemon.wait(SOON);
-    assert_eq!((crawl.len(SINK), crawl.len(PROCESSING), crawl.len(SOURCE)), (5, 95, 0));
-    let () = crawl.connection().del(LEASE).unwrap();
-    let crawl = crawl.set("sink.max_len=0");
-    crawl.push(&urls(100, 10));
-    assert_eq!(crawl.drain().count("items"), 105);
-    assert_eq!(crawl.list(SINK), bytes(urls(0, 110)));
-    wait_until(SOON, "nothing claimed", || crawl.len(PROCESSING) == 0);
 }

@@ -17,8 +17,9 @@ fn set(run: Run, settings: &[&str]) -> Run {
 
 #[test]
 fn a_daemon_and_a_program_share_a_filter_in_redis() {
+    let server = RedisServer::start();
     for (spec, settings) in kinds() {
-        let server = RedisServer::start();
+        server.cli(&["flushall"]);
         let url = format!("redis.url={}", server.url());
         let settings = [settings, &[url.as_str(), "filter.place=redis"]].concat();
         let filter = RedisFilter::open(&server.url(), "demo:filter", &spec).unwrap();

@@ -1,23 +1,24 @@
-//! Proxy that shows each command of its clients to the test before the server gets it.
+//! Proxy that shows each command of its clients to the test before the server gets it. The command
+//! waits for the test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::util::redis::RedisServer;
 
-type Hook = Arc<Mutex<dyn FnMut(&[Vec<u8>]) + Send>>;
+type Hook = Arc<dyn Fn(&[Vec<u8>]) + Send + Sync>;
 
 /// Starts the proxy for a server, and returns its URL. It calls `hook` with the words of each
 /// command. It runs until the end of the test.
-pub(super) fn listen(
+pub(crate) fn listen(
     server: &RedisServer,
-    hook: impl FnMut(&[Vec<u8>]) + Send + 'static,
+    hook: impl Fn(&[Vec<u8>]) + Send + Sync + 'static,
 ) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}/", listener.local_addr().unwrap());
-    let (socket, hook): (_, Hook) = (server.socket(), Arc::new(Mutex::new(hook)));
+    let (socket, hook): (_, Hook) = (server.socket(), Arc::new(hook));
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let Ok(server) = UnixStream::connect(&socket) else { continue };
@@ -37,7 +38,7 @@ fn pass(client: TcpStream, mut server: UnixStream, hook: &Hook) -> Option<()> {
     loop {
         let count = number(&mut client, b'*')?;
         let words: Vec<Vec<u8>> = (0..count).map(|_| word(&mut client)).collect::<Option<_>>()?;
-        hook.lock().unwrap()(&words);
+        hook(&words);
         let mut packed = format!("*{count}\r\n").into_bytes();
         for word in &words {
             packed.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());

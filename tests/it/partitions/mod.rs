@@ -1,7 +1,6 @@
 //! Crawls with several partitions, on one server or in a Redis Cluster.
 
 mod commands;
-mod holding;
 mod limits;
 mod refusals;
 mod route;

@@ -98,9 +98,7 @@ fn clients_get_answers_without_redis_and_after_a_rollback() {
     let () = redis::cmd("SAVE").query(&mut redis).unwrap();
     crawl.push(&all[100..200]);
     // Without the answer to the commit, the daemon would assume that the commit never happened.
-    wait_until(SOON, "the answer to the commit", || {
-        crawl.command("status", &[]).output().text().contains("unseen                 200 ")
-    });
+    wait_until(SOON, "the answer to the commit", || crawl.status()["counts"]["unseen"] == 200);
     crawl.server.kill();
     running.daemon.wait_for_line("Trying again in", SOON);
     let added: u64 = running.connection().sadd("demo", &all).unwrap();

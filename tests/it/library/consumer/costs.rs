@@ -11,6 +11,9 @@ use crate::library::listening::listen;
 use crate::partitions::Crawl;
 use crate::util::redis::RedisServer;
 
+/// Time-out with which a consumer sends no heartbeat during a test.
+const PATIENT: &str = "held.timeout=1h";
+
 /// Commands that a consumer has sent.
 #[derive(Clone, Default)]
 struct Sent(Arc<Mutex<Vec<String>>>);
@@ -34,7 +37,7 @@ impl Sent {
 
 #[test]
 fn each_call_in_a_crawl_with_one_partition_costs_one_command() {
-    let crawl = daemon::Crawl::new();
+    let crawl = daemon::Crawl::new().set(PATIENT);
     let daemon = crawl.start();
     crawl.push(&[page(0), page(1), page(2)]);
     crawl.wait_for_sink(3);
@@ -63,7 +66,7 @@ fn each_call_in_a_crawl_with_one_partition_costs_one_command() {
 #[test]
 fn a_call_in_a_crawl_with_several_partitions_asks_only_those_that_it_needs() {
     let crawl = Crawl::new();
-    let daemon = crawl.start(&[], &[0, 1, 2, 3]);
+    let daemon = crawl.start(&[PATIENT], &[0, 1, 2, 3]);
     crawl.push(&of_partition(1, 3));
     crawl.wait_for_sinks(3);
     stop(daemon);
