@@ -1,127 +1,84 @@
-//! Measures the time to compute the canonical form and the fingerprint of a URL. For comparison, it
-//! measures the time in which the `url` crate only parses the URL. It also measures the time to
-//! read an item of each form. One thread with warm buffers does all work.
+//! Measures the time to compute the fingerprint of a URL, and the time that rules add to it.
 //!
-//! `--rounds N` sets the number of rounds, 25 by default. `--rules` measures only the time that
-//! rules add.
+//! ```text
+//! fingerprint fingerprint FILE    fingerprints and canonical forms of the URLs in a file
+//! fingerprint rules FILE          readings of the URLs as items, with rules
+//! ```
+//!
+//! One thread with warm buffers does all work. Prints lines of JSON: `{"case", "value"}`, with
+//! nanoseconds for a URL.
 
 use std::hint::black_box;
 use std::time::Instant;
 
+use serde_json::json;
 use url::Url;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
 use urlseen_engine::config::{Config, ItemForm, Sources};
 use urlseen_engine::item::{Options, Reader};
 
-#[path = "links/mod.rs"]
-mod links;
-#[path = "rounds/mod.rs"]
-mod rounds;
-
-use rounds::Rounds;
-
-/// Number of times that a case goes through all its texts in a round. The fastest pass counts,
-/// because other work of the machine only adds time.
+/// Number of times that a case goes through all URLs. The fastest pass counts, because other work
+/// of the machine only adds time.
 const PASSES: usize = 20;
 
-/// Returns the nanoseconds that `work` takes for a text.
-fn per_text<T: AsRef<[u8]>>(texts: &[T], mut work: impl FnMut(&T)) -> f64 {
-    let pass = |()| {
+fn main() {
+    // `--bench` comes from cargo.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let [what, file] = &words[..] else { panic!("fingerprint fingerprint|rules FILE") };
+    let file = std::fs::read_to_string(file).expect("a file of URLs");
+    let links: Vec<&str> = file.lines().collect();
+    match what.as_str() {
+        "fingerprint" => fingerprints(&links),
+        "rules" => rules(&links),
+        _ => panic!("{what}: fingerprint or rules is expected"),
+    }
+}
+
+/// Measures `work` for each URL, and prints the result.
+fn measure(case: &str, links: &[&str], mut work: impl FnMut(&str)) {
+    let mut pass = || {
         let begun = Instant::now();
-        for text in texts {
-            work(black_box(text));
+        for link in links {
+            work(black_box(link));
         }
-        begun.elapsed().as_secs_f64() * 1e9 / texts.len() as f64
+        begun.elapsed().as_secs_f64() * 1e9 / links.len() as f64
     };
-    std::iter::repeat_n((), PASSES).map(pass).fold(f64::INFINITY, f64::min)
+    let fastest = (0..PASSES).map(|_| pass()).fold(f64::INFINITY, f64::min);
+    println!("{}", json!({ "case": case, "value": fastest }));
 }
 
-/// Measures the canonical forms and fingerprints of `links`.
-fn urls(group: &str, links: &[String], rounds: usize) {
-    let mut cases = Rounds::new(group, "ns/link");
-    for algorithm in Algorithm::all() {
-        let mut fingerprinter = Fingerprinter::new(*algorithm);
-        cases.case(format!("fingerprint, {algorithm}"), move || {
-            per_text(links, |link| {
-                let _ = black_box(fingerprinter.fingerprint(&Request::get(link)));
-            })
-        });
-    }
+fn fingerprints(links: &[&str]) {
     let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
-    cases.case("canonical URL", move || {
-        per_text(links, |link| {
-            let _ = black_box(fingerprinter.canonical(&Request::get(link)));
-        })
+    measure("urlseen, fingerprint", links, |link| {
+        let _ = black_box(fingerprinter.fingerprint(&Request::get(link)));
     });
-    cases.case("url crate, parsing only", move || {
-        per_text(links, |link| {
-            let _ = black_box(Url::parse(link));
-        })
+    measure("urlseen, canonical URL", links, |link| {
+        let _ = black_box(fingerprinter.canonical(&Request::get(link)));
     });
-    cases.run(rounds);
+    measure("the crate url, parsing only", links, |link| {
+        let _ = black_box(Url::parse(link));
+    });
 }
 
-/// Measures the time to read an item, for each form of items. The items are made from the links, or
-/// from their fingerprints.
-fn items(links: &[String], rounds: usize) {
-    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
-    let fingerprints: Vec<(String, &String)> = links
-        .iter()
-        .filter_map(|link| Some((fingerprinter.fingerprint(&Request::get(link)).ok()?, link)))
-        .map(|(fingerprint, link)| (fingerprint.to_string(), link))
-        .collect();
-    let tab: Vec<_> = fingerprints.iter().map(|(hex, link)| format!("{hex}\t{link}")).collect();
-    let ready: Vec<_> = fingerprints.into_iter().map(|(hex, _)| hex).collect();
-    let json: Vec<_> = links
-        .iter()
-        .map(|link| serde_json::json!({"url": link, "meta": {"depth": 3}}).to_string())
-        .collect();
-
-    let pickles: Vec<_> = links.iter().map(|link| links::pickled(link)).collect();
-    let pickles = &pickles;
-    let mut cases = Rounds::new("items", "ns/item");
-    for (name, items) in [("url", links), ("json", &json), ("fingerprint", &ready), ("tab", &tab)] {
-        let form = match name {
-            "url" => ItemForm::Url,
-            "json" => ItemForm::Json,
-            "fingerprint" => ItemForm::Fingerprint,
-            _ => ItemForm::Tab,
-        };
-        for (form, how) in [(form, ""), (ItemForm::Auto, ", form detected")] {
-            let mut reader = Reader::new(Options::new(form.into(), Algorithm::Scrapy));
-            cases.case(format!("read {name} item{how}"), move || {
-                per_text(items, |item| {
-                    let _ = black_box(reader.read(item.as_bytes()));
-                })
-            });
-        }
-    }
-    let mut reader = Reader::new(Options::new(ItemForm::Pickle.into(), Algorithm::Scrapy));
-    cases.case("read pickle item", move || {
-        per_text(pickles, |item| {
-            let _ = black_box(reader.read(item));
-        })
-    });
-    cases.run(rounds);
-}
-
-/// Measures the time that rules add to the reading of a URL: ten rules of each kind whose hosts are
-/// none of the links, the list of tracking parameters, and ten rules for all links.
-fn rules(links: &[String], rounds: usize) {
+/// Measures readings with ten rules of each kind whose hosts are none of the links, with the list
+/// of tracking parameters, and with ten rules for all links.
+fn rules(links: &[&str]) {
     let rules = |kind: &str, host: &str, rest: &str| -> String {
         let rule = |number| format!("[[{kind}]]\nhost = '{host}{number}'\n{rest}\n");
         (0..10).map(rule).collect()
     };
     let fold = "fold = ['www', 'trailing-slash', 'index']\ndrop_params = ['sid', 'ref_*']";
     let other = r"^(www\.)?other\.example";
-    let mut cases = Rounds::new("rules", "ns/item");
-    for (name, file) in [
-        ("no rule", String::new()),
-        ("10 rules [[same]] of other hosts", rules("same", other, fold)),
-        ("10 rules [[drop]] of other hosts", rules("drop", other, "")),
-        ("list of tracking parameters", "fingerprint.drop_tracking = '2026-11'".to_owned()),
-        ("10 rules [[same]] of all hosts", rules("same", "[a-z]|", fold)),
+    for (case, file) in [
+        ("urlseen, no rule", String::new()),
+        ("urlseen, 10 rules [[same]] of other hosts", rules("same", other, fold)),
+        ("urlseen, 10 rules [[drop]] of other hosts", rules("drop", other, "")),
+        ("urlseen, 10 rules [[same]] of all hosts", rules("same", "[a-z]|", fold)),
+        (
+            "urlseen, list of tracking parameters",
+            "fingerprint.drop_tracking = '2026-11'".to_owned(),
+        ),
     ] {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let path = folder.path().join("config.toml");
@@ -130,23 +87,8 @@ fn rules(links: &[String], rounds: usize) {
         let config = Config::load(sources).expect("the rules are valid");
         let options = Options::new(ItemForm::Url.into(), config.fingerprint_spec());
         let mut reader = Reader::new(Options { drop: config.drop, ..options });
-        cases.case(format!("read url item, {name}"), move || {
-            per_text(links, |link| {
-                let _ = black_box(reader.read(link.as_bytes()));
-            })
+        measure(case, links, |link| {
+            let _ = black_box(reader.read(link.as_bytes()));
         });
     }
-    cases.run(rounds);
-}
-
-fn main() {
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--rounds").skip(1);
-    let rounds = arguments.next().map_or(25, |number| number.parse().expect("a number of rounds"));
-    let real = links::real();
-    if std::env::args().any(|argument| argument == "--rules") {
-        return rules(&real, rounds);
-    }
-    urls("real links", &real, rounds);
-    urls("busy links", &links::busy(), rounds);
-    items(&real, rounds);
 }

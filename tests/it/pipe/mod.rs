@@ -1,6 +1,5 @@
 //! `urlseen filter`: it reads lines and prints the unseen ones.
 
-mod agreement;
 mod crawl;
 mod fill;
 mod forms;

@@ -1,7 +1,6 @@
 //! Costs of an item, measured on one machine. All figures that `urlseen plan` uses are in this
-//! file. `scripts/bench` measures the figures again. Each measured figure is the median of a row in
-//! `docs/benchmarks.md`. The comment on a figure ends with the section and the row on that page,
-//! for example "(pipe: urlseen, peak)".
+//! file. Each measured figure is the median of several rounds. The comment on a figure ends with the
+//! measurement and the case, for example "(pipe: urlseen, peak)".
 
 /// Cost of an item in nanoseconds, by the share of items that are unseen.
 #[derive(Debug, Clone, Copy)]

@@ -102,8 +102,7 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// Returns the Lua functions of the kind, which a script calls.
     fn lua(&self) -> String;
 
-    /// Returns the time that Redis takes for an unseen item on a slow machine, in nanoseconds
-    /// (docs/benchmarks.md).
+    /// Returns the time that Redis takes for an unseen item on a slow machine, in nanoseconds.
     fn cost(&self) -> usize;
 
     /// Returns the question about these fingerprints for the Lua functions. `None` stands for an

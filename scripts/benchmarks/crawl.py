@@ -1,0 +1,115 @@
+"""Section `crawl`: crawls of a small generated site, with each way to find repeated links."""
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from . import tools
+from .server import cpu_seconds, free_port, redis_server, running
+
+SCRAPY_REDIS = {
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+    "SCHEDULER_PERSIST": True,
+}
+PASS_THROUGH = {
+    **SCRAPY_REDIS,
+    "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
+    "SCHEDULER_QUEUE_CLASS": "urlseen_scrapy.PriorityQueue",
+}
+ASK = {**SCRAPY_REDIS, "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter"}
+WAYS = {"scrapy-redis": SCRAPY_REDIS, "urlseen, pass through": PASS_THROUGH, "urlseen, ask": ASK}
+SPIDERS = (1, 3)
+SITE = tools.ROOT / "scripts/crawling/generated.py"
+SPIDER = Path(__file__).with_name("spider.py")
+# Maximum number of seconds for a crawl.
+PATIENCE = 300
+
+
+def run(sizes, figures):
+    figures.facts |= {"pages": sizes.pages, "links on a page": sizes.links}
+    port = free_port()
+    site = [sys.executable, SITE, port, sizes.pages, sizes.links]
+    with running(site, lambda: listens(port)):
+        for spiders in SPIDERS:
+            group = f"{spiders} spider{'s' * (spiders > 1)}"
+            for way, settings in tools.in_turn(WAYS, sizes.rounds):
+                url = f"http://127.0.0.1:{port}/p/0?id=0&from=site"
+                for unit, value in crawl(settings, spiders, url, sizes.pages).items():
+                    figures.add(group, way, unit, value)
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+        return True
+    except OSError:
+        return False
+
+
+def crawl(settings, spiders, url, pages):
+    """Crawls the site once, with an empty Redis and an empty filter. Returns a value a unit."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tools.folder())
+        port, listen, daemons = free_port(), free_port(), []
+        server = stack.enter_context(redis_server("--port", port))
+        redis = f"redis://127.0.0.1:{port}/0"
+        settings = {**settings, "REDIS_URL": redis, "URLSEEN_URL": f"redis://127.0.0.1:{listen}"}
+        urlseen = [tools.URLSEEN, "run", f"--set=redis.url={redis}"]
+        urlseen += [f"--set=storage.dir={folder}/storage"]
+        if "NoDupeFilter" in settings["DUPEFILTER_CLASS"]:
+            has_lease = lambda: server.client.keys("urlseen:*lease")
+            daemons.append(running([*urlseen, "--set=sink.kind=zset"], has_lease))
+        elif "urlseen" in settings["DUPEFILTER_CLASS"]:
+            urlseen += ["--set=source.kind=none", f"--set=serve.listen=127.0.0.1:{listen}"]
+            daemons.append(running(urlseen, lambda: listens(listen)))
+        daemons = [stack.enter_context(daemon) for daemon in daemons]
+        asked = lambda: server.client.info("stats")["total_commands_processed"]
+        programs = [server.process.pid, *(daemon.pid for daemon in daemons)]
+        commands, used = asked(), [cpu_seconds(pid) for pid in programs]
+        spent, begun = children_seconds(), time.monotonic()
+        stats = run_spiders(folder, spiders, settings, url)
+        wall, spent = time.monotonic() - begun, children_seconds() - spent
+        used = [cpu_seconds(pid) - before for pid, before in zip(programs, used)]
+        commands = asked() - commands
+    found = sum(it["pages"] for it in stats)
+    if found != pages:
+        raise RuntimeError(f"{found} of {pages} pages were fetched: {settings}")
+    units = ("wall seconds", "spider CPU s", "Redis CPU s", "Redis commands/link", "urlseen CPU s")
+    links = sum(it["links"] for it in stats)
+    # Without a daemon, the last unit is left out.
+    return dict(zip(units, (wall, spent, used[0], commands / links, *used[1:])))
+
+
+def run_spiders(folder, count, settings, url):
+    """Runs spiders that share a crawl. Returns the stats of each."""
+    written = folder / "settings.json"
+    written.write_text(json.dumps(settings))
+    paths = [folder / f"stats-{number}.json" for number in range(count)]
+    packages = str(tools.ROOT / "integrations/scrapy/src")
+    environment = {**os.environ, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1"}
+    spiders = [
+        subprocess.Popen([sys.executable, SPIDER, written, url, path], env=environment)
+        for path in paths
+    ]
+    try:
+        statuses = [spider.wait(PATIENCE) for spider in spiders]
+    finally:
+        for spider in spiders:
+            spider.kill()
+            spider.wait()
+    if any(statuses):
+        raise RuntimeError(f"spiders ended with {statuses}, see above")
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def children_seconds():
+    """Returns the processor seconds of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,1 +1,0 @@
-"""Peers: other filters for unseen URLs, measured with the same items and the same server."""

@@ -1,1 +1,0 @@
-"""Makes docs/benchmarks.md and its plots, from data.json alone."""

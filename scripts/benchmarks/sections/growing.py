@@ -1,8 +1,0 @@
-"""Time of a batch while a filter grows, by benches/filter."""
-
-from ..programs import build_bench, collect
-
-
-def run(settings):
-    sizes = [] if settings.short else ["--large"]
-    return {"lines": collect([build_bench("filter"), "--bench", "--growing", *sizes])}
