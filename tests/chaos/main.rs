@@ -16,6 +16,7 @@ mod proxy;
 mod round;
 mod scenario;
 mod server;
+mod spiders;
 mod storage;
 mod strike;
 mod tally;
@@ -102,11 +103,23 @@ struct Args {
     /// Keep the folders of rounds with an error
     #[arg(long)]
     keep: bool,
+    #[command(flatten)]
+    spiders: spiders::Options,
 }
 
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
     disk::enter_namespace()?;
+    if let Some(code) = args.spiders.run(&spiders::Campaign {
+        program: args.program.canonicalize().context("the program to test")?,
+        seed: if args.short { SHORT_SEED } else { args.seed.unwrap_or_else(|| fastrand::u64(..)) },
+        rounds: args.rounds,
+        time: Duration::from_mins(args.minutes),
+        is_short: args.short,
+        keep: args.keep,
+    })? {
+        return Ok(code);
+    }
     let is_free = args.scenario.is_some() || !args.faults.is_empty();
     let mut needs = match (args.short, is_free) {
         (true, _) => SHORT,
