@@ -1,8 +1,7 @@
-"""Real clusters and Sentinels for the tests."""
+"""Real clusters for the tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from redis import Redis
@@ -43,7 +42,7 @@ class ClusterServers:
             node.client.cluster("ADDSLOTSRANGE", 5462 * number, min(5462 * number + 5461, 16383))
         if replicas:
             self.replicas = [self._start(folder / f"replica-{number}") for number in range(3)]
-        until(self._is_complete, "a complete cluster")
+        self.wait()
         for replica, node in zip(self.replicas, self.nodes):
             replica.client.execute_command("CLUSTER REPLICATE", _id(node))
         for number in range(len(self.replicas)):
@@ -70,6 +69,10 @@ class ClusterServers:
             self._started[0].client.execute_command(*meet)
         self._started.append(node)
         return node
+
+    def wait(self) -> None:
+        """Waits until all nodes know that all of them are there."""
+        until(self._is_complete, "a complete cluster")
 
     def _is_complete(self) -> bool:
         infos = [node.client.execute_command("CLUSTER INFO") for node in self._started]
@@ -122,65 +125,6 @@ class ClusterServers:
     def close(self) -> None:
         for node in self._started:
             node.close()
-
-
-class SentinelServers:
-    """Primary with a replica, and three Sentinels that know each other."""
-
-    def __init__(self, folder: Path) -> None:
-        self.servers = []
-        for number in range(2):
-            (folder / f"server-{number}").mkdir()
-            options = ["--repl-diskless-sync-delay", "0"]
-            if number:
-                options += ["--replicaof", "127.0.0.1", str(self.servers[0].port)]
-            self.servers.append(RedisServer(folder / f"server-{number}", *options))
-        primary, replica = self.servers
-        self.client = primary.client
-        until(lambda: primary.client.info("replication").get("connected_slaves"), "the replica")
-        until(
-            lambda: replica.client.info("replication")["master_link_status"] == "up", "replication"
-        )
-        ports = [free_port() for _ in range(3)]
-        self.sentinels = [
-            _Sentinel(folder, number, ports, primary.port, replica.port) for number in range(3)
-        ]
-        nodes = ",".join(f"127.0.0.1:{port}" for port in [free_port(), *ports])
-        self.url = f"redis+sentinel://{nodes}/mymaster"
-
-    def fail_over(self, meanwhile: Callable[[], object]) -> None:
-        """Kills the primary after the replica has all its writes. Waits for the new primary."""
-        primary, replica = self.servers
-        assert primary.client.execute_command("WAIT", 1, 10_000) == 1
-        primary.stop(9)
-        meanwhile()
-        self.client = replica.client
-        until(lambda: self.client.role()[0] in (b"master", "master"), "the new primary")
-
-    def close(self) -> None:
-        for server in [*self.sentinels, *self.servers]:
-            server.close()
-
-
-class _Sentinel(RedisServer):
-    def __init__(
-        self, folder: Path, number: int, ports: list[int], primary: int, replica: int
-    ) -> None:
-        config = folder / f"sentinel-{number}.conf"
-        others = "".join(
-            f"sentinel known-sentinel mymaster 127.0.0.1 {port} {str(other) * 40}\n"
-            for other, port in enumerate(ports)
-            if other != number
-        )
-        config.write_text(
-            f"sentinel myid {str(number) * 40}\n"
-            f"sentinel monitor mymaster 127.0.0.1 {primary} 2\n"
-            "sentinel down-after-milliseconds mymaster 300\n"
-            "sentinel failover-timeout mymaster 10000\n"
-            f"sentinel known-replica mymaster 127.0.0.1 {replica}\n"
-            f"{others}"
-        )
-        super().__init__(folder, str(config), "--sentinel", port=ports[number])
 
 
 def _set_slot(node: RedisServer, state: str, other: str) -> None:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Coroutine, Iterator
+import multiprocessing
+import os
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,19 @@ from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.reactor import install_reactor
 from scrapy.utils.test import get_crawler
 
+from clusters import ClusterServers
+from crawl import run_crawl
 from pages import Site
-from servers import Asked, Daemon, Proxy, RedisServer
+from servers import END_S, Asked, Daemon, Proxy, RedisServer
 
 # Scrapy 2.13 cannot make a crawler without a reactor.
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
-HERE = Path(__file__).parent
+# Each crawl is a fork of a process that has imported all of Scrapy, which takes half of a crawl's
+# processor time.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["crawl"])
+
 REACTORS = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
     "twisted": {"TWISTED_REACTOR": None},
@@ -41,6 +48,21 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     server = RedisServer(folder)
     yield server
     server.close()
+
+
+@pytest.fixture(scope="session")
+def cluster_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterServers]:
+    servers = ClusterServers(tmp_path_factory.mktemp("cluster"))
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
+def cluster(cluster_servers: ClusterServers) -> Iterator[ClusterServers]:
+    """Returns an empty cluster of three primaries, which several tests use."""
+    cluster_servers.wait()
+    yield cluster_servers
+    cluster_servers.clear()
 
 
 @pytest.fixture
@@ -70,13 +92,18 @@ def run_urlseen(tmp_path: Path, redis_server: RedisServer) -> Iterator[Callable[
         daemon.close()
 
 
-@pytest.fixture(params=REACTORS)
+def quick(names: Iterable[str], *few: str) -> list[Any]:
+    """Marks all parameters of a test but a few as thorough."""
+    return [pytest.param(it, marks=() if it in few else pytest.mark.thorough) for it in names]
+
+
+@pytest.fixture(params=quick(REACTORS, "asyncio"))
 def reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Returns the setting of a project that selects a reactor."""
     return REACTORS[request.param]
 
 
-@pytest.fixture(params=WAYS_TO_RUN)
+@pytest.fixture(params=quick(WAYS_TO_RUN, "asyncio"))
 def any_reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Returns the setting of a project that selects a reactor, or that turns the reactor off."""
     return WAYS_TO_RUN[request.param]
@@ -137,15 +164,23 @@ class FakeEngine:
 class Crawl:
     """Crawl that runs in its own process."""
 
-    process: subprocess.Popen[str]
+    process: ForkServerProcess
     stats_file: Path
     log_file: Path
 
     def wait(self) -> dict[str, Any]:
         """Waits until the crawl has ended, and returns its stats."""
-        self.process.wait(timeout=100)
+        self.end()
         assert self.stats_file.exists(), self.log
         return json.loads(self.stats_file.read_text())
+
+    def end(self) -> None:
+        """Waits until the process has ended."""
+        self.process.join(END_S)
+        assert self.process.exitcode is not None, self.log
+
+    def signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
 
     @property
     def log(self) -> str:
@@ -159,20 +194,17 @@ def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
     def start(spider: str, settings: dict[str, Any], **arguments: str) -> Crawl:
         number = len(crawls)
         stats, log = tmp_path / f"stats-{number}.json", tmp_path / f"crawl-{number}.log"
-        written = tmp_path / f"settings-{number}.json"
-        written.write_text(json.dumps(settings))
-        words = [f"{name}={value}" for name, value in arguments.items()]
-        with log.open("w") as out:
-            command = [sys.executable, HERE / "crawl.py", spider]
-            process = subprocess.Popen([*command, written, stats, *words], stderr=out, stdout=out)
+        log.touch()
+        crawl = (spider, settings, stats, log, os.getcwd(), arguments)
+        process = FORKS.Process(target=run_crawl, args=crawl, daemon=True)
+        process.start()
         crawls.append(Crawl(process, stats, log))
         return crawls[-1]
 
     yield start
     for crawl in crawls:
-        if crawl.process.poll() is None:
-            crawl.process.kill()
-            crawl.process.wait()
+        crawl.process.kill()
+        crawl.process.join()
 
 
 @pytest.fixture

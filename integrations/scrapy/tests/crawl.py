@@ -1,20 +1,23 @@
-"""Runs a spider in a process of its own: crawl.py SPIDER SETTINGS.json STATS.json [ARGUMENT=VALUE…]
+"""Runs a spider in a process of its own.
 
 The spiders are those of an ordinary project. They have no code for urlseen.
 """
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import json
-import sys
+import os
 import time
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from scrapy import Request, Spider, crawler, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import IgnoreRequest
+from scrapy.settings import default_settings
+from scrapy.utils.misc import load_object
+from scrapy_redis.scheduler import Scheduler  # noqa: F401
 from scrapy_redis.spiders import RedisSpider
 
 
@@ -78,28 +81,6 @@ class IgnoreSome:
             raise IgnoreRequest("for the test")
 
 
-class Wide(Links):
-    """Spider whose first page has more links than fit into one push. Most links are repeated."""
-
-    def parse(self, response, **kwargs):
-        links = response.css("a::attr(href)").getall()
-        for n in range(1 if "/p/" in response.url else 100):
-            for link in links:
-                yield response.follow(f"{link}#{n}")
-
-
-class Unfiltered(Links):
-    """Spider that yields a further request with `dont_filter` from each page."""
-
-    def parse(self, response, **kwargs):
-        yield from super().parse(response)
-        path = response.url.partition("?")[0].replace("/p/", "/more/")
-        yield Request(path, self.stay, dont_filter=True)
-
-    def stay(self, response):
-        pass
-
-
 class Slow(Links):
     """Spider whose first callback computes for a long time."""
 
@@ -107,21 +88,6 @@ class Slow(Links):
         yield {"url": response.url}
         time.sleep(4)
         self.crawler.stats.inc_value("slept")
-
-
-class Again(Links):
-    """Spider that fetches its first page again and again. Its links have the meta of their page."""
-
-    async def start(self):
-        while True:
-            yield Request(self.start_urls[0], dont_filter=True)
-            await asyncio.sleep(0.25)
-
-    def parse(self, response, **kwargs):
-        found = {"Found": response.headers["Time"]}
-        for link in response.css("a"):
-            meta = json.loads(link.attrib["data-meta"])
-            yield response.follow(link, headers=found, meta=meta)
 
 
 class RedisLinks(RedisSpider):
@@ -155,16 +121,34 @@ def set_clock_forward(seconds: float) -> None:
     time.time = lambda: clock() + seconds
 
 
-def main() -> None:
-    name, settings, stats, *arguments = sys.argv[1:]
+def run_crawl(
+    name: str,
+    settings: dict[str, Any],
+    stats: Path,
+    log: Path,
+    folder: str,
+    arguments: dict[str, str],
+) -> None:
+    """Runs a spider in this process, which does nothing else. Writes its log and its stats."""
+    with log.open("w") as out:
+        for stream in (1, 2):
+            os.dup2(out.fileno(), stream)
+    os.chdir(folder)
+    _crawl(name, settings, stats, arguments)
+    # Twisted logs an error that nobody handled when its object is gone.
+    gc.collect()
+
+
+def _crawl(name: str, settings: dict[str, Any], stats: Path, arguments: dict[str, str]) -> None:
     all_settings = {
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "INFO",
         "LOG_FORMAT": "%(levelname)s %(name)s: %(message)s",
-        **json.loads(Path(settings).read_text()),
+        **settings,
     }
     set_clock_forward(all_settings.pop("TEST_CLOCK_S", 0))
-    heartbeat = all_settings.pop("TEST_HEARTBEAT_S", 5)
+    # Scrapy's default is 5 s: an idle spider looks for new requests after this time.
+    heartbeat = all_settings.pop("TEST_HEARTBEAT_S", 0.1)
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = heartbeat
     has_reactor = all_settings.get("TWISTED_REACTOR_ENABLED", True)
     kind = "CrawlerProcess" if has_reactor else "AsyncCrawlerProcess"
@@ -172,12 +156,20 @@ def main() -> None:
     running = process.create_crawler(globals()[name])
 
     def write() -> None:
-        Path(stats).write_text(json.dumps(running.stats.get_stats(), default=str))
+        stats.write_text(json.dumps(running.stats.get_stats(), default=str))
 
     running.signals.connect(write, signals.engine_stopped)
-    process.crawl(running, **dict(argument.split("=", 1) for argument in arguments))
+    process.crawl(running, **arguments)
     process.start()
 
 
-if __name__ == "__main__":
-    main()
+def load_all() -> None:
+    """Imports what Scrapy imports at the start of a crawl."""
+    for value in vars(default_settings).values():
+        paths = [*value, *value.values()] if isinstance(value, dict) else [value]
+        for path in paths:
+            if isinstance(path, str) and path.startswith("scrapy."):
+                load_object(path)
+
+
+load_all()

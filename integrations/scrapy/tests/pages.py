@@ -9,7 +9,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 #: Number of pages besides the first one. At least one page links to each of these pages.
-PAGES = 200
+PAGES = 100
 
 
 class _Server(ThreadingHTTPServer):

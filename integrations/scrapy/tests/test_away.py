@@ -13,6 +13,7 @@ import pytest
 from scrapy import Request
 
 from conftest import make_crawler
+from pages import PAGES
 from servers import RedisServer, free_port, until
 from urlseen_scrapy import DupeFilter, forget
 
@@ -290,12 +291,12 @@ def test_a_whole_crawl_ends_when_urlseen_goes_away(
     assert crawl.wait()["finish_reason"] == "urlseen_away", crawl.log
     assert "The crawl ends" in crawl.log
     fetched = len(site.page_hits())
-    assert fetched < 200
+    assert fetched < PAGES
     # The queue in JOBDIR has kept the requests that were found meanwhile.
     redis_server.start()
     settings["DOWNLOAD_DELAY"] = 0
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
-    assert len(site.page_hits()) == 200
+    assert len(site.page_hits()) == PAGES
 
 
 def test_a_crawl_that_waits_can_be_stopped(redis_server, site, start_crawl, reactor):
@@ -309,5 +310,5 @@ def test_a_crawl_that_waits_can_be_stopped(redis_server, site, start_crawl, reac
     until(lambda: len(site.page_hits()) > 5, "some pages")
     redis_server.stop()
     until(lambda: "Waiting for urlseen" in crawl.log, "the wait")
-    crawl.process.send_signal(signal.SIGINT)
+    crawl.signal(signal.SIGINT)
     assert crawl.wait()["finish_reason"] == "shutdown", crawl.log

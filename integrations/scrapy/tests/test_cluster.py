@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 import redis
 
-from clusters import DAEMON_KEYS, SPIDER_KEYS, ClusterServers
+from clusters import DAEMON_KEYS, SPIDER_KEYS
 from conftest import make_crawler
 from queues import held, moved, to
 from servers import Daemon, until, write_record
-from test_queue import EVERY_PAGE_ONCE
 from urlseen_scrapy import PriorityQueue, Redis, SendDiscovered, forget
 from urlseen_scrapy.scripts import POP
 from urlseen_scrapy.wire import Away, Refused, Wire
 
-pytestmark = pytest.mark.faults
-
 CLIENT = {"REDIS_PARAMS": {"redis_cls": "urlseen_scrapy.Redis"}}
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    servers = ClusterServers(tmp_path_factory.mktemp("cluster"))
-    yield servers
-    servers.close()
-
-
-@pytest.fixture
-def cluster(servers):
-    yield servers
-    servers.clear()
 
 
 @pytest.fixture
@@ -39,27 +21,6 @@ def daemon(tmp_path, cluster):
     daemon = Daemon.of_settings(tmp_path, cluster, {"sink.kind": "zset", **DAEMON_KEYS})
     yield daemon
     daemon.close()
-
-
-def test_a_crawl_continues_while_its_slot_is_moved(cluster, daemon, site, start_crawl):
-    settings = {**moved(cluster.url, "PriorityQueue"), **SPIDER_KEYS, **CLIENT}
-    crawl = start_crawl("Unfiltered", settings, url=site.url)
-    until(lambda: len(site.page_hits()) > 30, "some pages")
-    cluster.begin_move()
-    for _ in range(3):
-        time.sleep(0.1)
-        cluster.move_keys(1)
-    hits = sum(site.page_hits().values())
-    time.sleep(0.3)
-    cluster.end_move()
-    assert hits < len(EVERY_PAGE_ONCE), "the crawl was too fast for this test"
-    stats = crawl.wait()
-    assert site.page_hits() == EVERY_PAGE_ONCE, crawl.log
-    more = {path: n for path, n in site.hits.items() if path.startswith("/more/")}
-    assert len(more) == len(EVERY_PAGE_ONCE) and set(more.values()) == {1}
-    assert stats["finish_reason"] == "finished" and "ERROR" not in crawl.log
-    assert "Redis is away" in crawl.log and "Redis is back" in crawl.log
-    assert not held(cluster)
 
 
 def queue_of(cluster):

@@ -27,7 +27,7 @@ def moved(url: str) -> dict[str, Any]:
         "REDIS_URL": url,
         "REDIS_START_URLS_KEY": "%(name)s:unseen",
         "SPIDER_MIDDLEWARES": {"urlseen_scrapy.SendDiscovered": 50},
-        "MAX_IDLE_TIME_BEFORE_CLOSE": 2,
+        "MAX_IDLE_TIME_BEFORE_CLOSE": 1,
     }
 
 

@@ -7,6 +7,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from conftest import make_crawler
+from pages import PAGES
 from queues import moved
 from servers import until
 from urlseen_scrapy import DupeFilter, ForgetFailed, forget
@@ -24,12 +25,12 @@ def test_failed_pages_are_fetched_by_the_next_crawl(redis_server, site, start_cr
     # urlseen forgets the failed page, and the page that was redirected to it.
     assert first.get("urlseen/forgotten", 0) == 2
     assert (site.hits["/moved"], site.hits["/broken"]) == (1, 2)
-    assert sum(site.page_hits().values()) == 200
+    assert sum(site.page_hits().values()) == PAGES
     site.is_broken = False
     second = start_crawl("Links", settings, url=site.url).wait()
     assert second.get("urlseen/forgotten", 0) == 0
     assert (site.hits["/moved"], site.hits["/broken"]) == (2, 3)
-    assert sum(site.page_hits().values()) == 200
+    assert sum(site.page_hits().values()) == PAGES
 
 
 def test_with_a_queue_forgetting_needs_no_served_protocol(
@@ -41,7 +42,6 @@ def test_with_a_queue_forgetting_needs_no_served_protocol(
         **moved(redis_server.url, "FifoQueue"),
         "DOWNLOADER_MIDDLEWARES": {"urlseen_scrapy.ForgetFailed": 50},
         "RETRY_ENABLED": False,
-        "TEST_HEARTBEAT_S": 0.5,
     }
     site.is_broken = True
     first = start_crawl("Links", settings, url=site.url)

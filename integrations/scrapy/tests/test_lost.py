@@ -6,12 +6,10 @@ import pytest
 import redis
 
 from queues import held, held_numbers, make_queue, partition_of, pushed, put, to, waiting
-from servers import until
+from servers import RedisServer, until
 from test_held import next_of
 from urlseen_scrapy import FifoQueue, scripts
 from urlseen_scrapy.wire import Away, Wire
-
-pytestmark = pytest.mark.faults
 
 SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.Script)]
 #: Bytes by which the proxy recognizes each command.
@@ -112,3 +110,60 @@ def test_h3_links_that_a_callback_passes_to_the_engine_are_pushed_before_the_pag
     assert len(held(redis_server)) == 1, "the page must wait for the lost push"
     until(lambda: lossy.deliveries.flush() and not held(redis_server), "both")
     assert pushed(redis_server) == ["loose"]
+
+
+@pytest.fixture
+def replica(redis_server, tmp_path):
+    folder = tmp_path / "replica"
+    folder.mkdir()
+    # Redis must not have to write a file before it can be stopped.
+    primary = ["--appendonly", "no", "--replicaof", "127.0.0.1", str(redis_server.port)]
+    server = RedisServer(folder, *primary)
+    until(lambda: server.client.info("replication")["master_link_status"] == "up", "the replica")
+    yield server
+    server.close()
+
+
+def test_h1_an_acknowledgement_that_a_failover_lost_is_repeated(redis_server, proxy, replica):
+    put(redis_server, "a", "b")
+    queue = make_queue(FifoQueue, redis_server, through=proxy)
+    engine = queue.spider.crawler.engine
+    page = next_of(queue)
+    assert redis_server.client.wait(1, 10000) == 1
+    # The replica lags from here on.
+    replica.client.replicaof("NO", "ONE")
+    engine.page(page, to("1"), to("u", dont_filter=True))
+    for request in engine.scraper.output:
+        queue.push(request)
+    engine.finish(page)
+    other = next_of(queue)
+    assert (pushed(redis_server), held_numbers(redis_server)) == (["1", "u"], [2])
+    proxy.lead_to(replica.port)
+    # In the replica, the page is held again, and the other request waits again.
+    until(lambda: len(queue) and waiting(replica) == ["a", "b"], "the page to be given back")
+    assert not held(replica)
+    engine.page(other, to("other", dont_filter=True))
+    queue.push(engine.scraper.output[0])
+    engine.finish(other)
+    assert pushed(replica) == [], "the page is fetched again, and then pushes its links"
+    again = next_of(queue)
+    assert again.url == page.url
+    engine.page(again, to("1"), to("u", dont_filter=True))
+    for request in engine.scraper.output:
+        queue.push(request)
+    engine.finish(again)
+    assert pushed(replica) == ["1", "u"]
+    queue.deliveries.close()
+
+
+def test_a_spider_waits_for_the_promotion_of_a_replica(redis_server, proxy, replica):
+    put(redis_server, "a")
+    queue = make_queue(FifoQueue, redis_server, through=proxy)
+    page = next_of(queue)
+    redis_server.client.wait(1, 10000)
+    proxy.lead_to(replica.port)
+    queue.spider.crawler.engine.finish(page)
+    assert queue.pop() is None
+    replica.client.replicaof("NO", "ONE")
+    until(lambda: queue.deliveries.flush() and not held(replica), "the acknowledgement")
+    queue.deliveries.close()

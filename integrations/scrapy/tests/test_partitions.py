@@ -7,17 +7,13 @@ from collections import Counter
 
 import pytest
 
-from clusters import ClusterServers
-from queues import held, held_numbers, make_queue, moved, to
-from servers import Daemon, until
+from queues import held, held_numbers, make_queue, to
+from servers import until
 from test_held import next_of
-from test_killed import EVERY_PAGE, SETTINGS, fetched_twice, paths
 from urlseen_scrapy import FifoQueue
 from urlseen_scrapy.consumer import Consumer
 from urlseen_scrapy.partition import FULL
 from urlseen_scrapy.wire import Away
-
-pytestmark = pytest.mark.faults
 
 COUNT = 4
 
@@ -210,38 +206,3 @@ def test_another_table_ends_the_crawl(redis_server, make):
     assert queue.pop()
     with pytest.raises(ValueError, match="had 4 partitions at the start of this spider, and has 1"):
         until(partitions.reconcile, "a heartbeat")
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    folder = tmp_path / "cluster"
-    folder.mkdir()
-    servers = ClusterServers(folder)
-    yield servers
-    servers.close()
-
-
-def test_killed_spiders_over_a_cluster_lose_nothing(cluster, tmp_path, site, start_crawl):
-    # On a loaded machine, six servers, three spiders and a daemon may let a live spider wait for
-    # more than two seconds. It would count as stopped, and its pages would be fetched twice.
-    settings = {"partitions.count": 16, "held.timeout": "8s"}
-    daemon = Daemon.of_settings(tmp_path, cluster, settings)
-    client = {"REDIS_PARAMS": {"redis_cls": "urlseen_scrapy.Redis"}}
-    spider = moved(cluster.url, "FifoQueue") | SETTINGS | client
-    crawls = [start_crawl("Unfiltered", spider, url=site.url) for _ in range(3)]
-    kept: set[str] = set()
-    for fetched in (40, 100):
-        until(lambda fetched=fetched: len(site.page_hits()) > fetched, "some pages")
-        crawls.pop(0).process.kill()
-        daemon.kill()
-        for node in cluster.nodes:
-            kept |= paths(held(node))
-        daemon.start()
-        crawls.append(start_crawl("Unfiltered", spider, url=site.url))
-    for crawl in crawls:
-        assert crawl.wait()["finish_reason"] == "finished", crawl.log
-    assert set(site.page_hits()) == EVERY_PAGE
-    assert fetched_twice(site) <= kept, "only what a killed spider held is fetched again"
-    assert not any(held(node) for node in cluster.nodes)
-    assert all(node.client.dbsize() for node in cluster.nodes), "a node had no partition"
-    daemon.stop()

@@ -99,7 +99,7 @@ def test_a_running_crawl_can_be_moved(
 ):
     if "JOBDIR" not in project:
         project = {**project, "REDIS_URL": redis_server.url}
-    half = {**project, "CLOSESPIDER_PAGECOUNT": 60}
+    half = {**project, "CLOSESPIDER_PAGECOUNT": 30}
     assert start_crawl("Links", half, url=site.url).wait()["finish_reason"] != "finished"
     before = len(site.page_hits())
     assert 0 < before < PAGES
@@ -120,7 +120,7 @@ def test_a_running_crawl_can_be_moved(
 @pytest.mark.parametrize("then", ["undo", "move"])
 def test_a_trial_can_be_undone_or_become_a_move(redis_server, site, start_crawl, follow, then):
     project = {**SCRAPY_REDIS, "REDIS_URL": redis_server.url}
-    part = {"CLOSESPIDER_PAGECOUNT": 40}
+    part = {"CLOSESPIDER_PAGECOUNT": 20}
     start_crawl("Links", {**project, **part}, url=site.url).wait()
     before = len(site.page_hits())
     daemon, settings = follow("README.md", "Try it on a live crawl")

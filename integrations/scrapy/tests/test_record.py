@@ -180,13 +180,14 @@ def test_a_restarted_daemon_with_another_config_ends_the_crawl(redis_server, mon
 def test_h10_a_held_request_is_not_passed_to_other_processes(redis_server, start_crawl, settings):
     write_record(redis_server.client, emit="start-url")
     crawl = start_crawl("RedisLinks", {**redis_spider(redis_server.url), **settings})
-    assert crawl.process.wait(timeout=100) == 0
+    crawl.end()
+    assert crawl.process.exitcode == 0
     assert f"ValueError: {next(iter(settings))}" in crawl.log
 
 
 def test_wrong_settings_end_a_crawl_with_the_reason(redis_server, start_crawl, site):
     write_record(redis_server.client, algorithm="scrapy-redis")
     crawl = start_crawl("Links", moved(redis_server.url, "FifoQueue"), url=site.url)
-    crawl.process.wait(timeout=100)
+    crawl.end()
     assert "REQUEST_FINGERPRINTER_CLASS is" in crawl.log
     assert not site.hits

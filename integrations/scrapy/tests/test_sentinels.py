@@ -4,46 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from clusters import SentinelServers
 from conftest import make_crawler
-from queues import held, moved
-from servers import Daemon, RedisServer, free_port, until
+from queues import moved
+from servers import RedisServer, free_port
 from test_cluster import CLIENT
-from test_queue import EVERY_PAGE_ONCE
 from urlseen_scrapy import NoDupeFilter, Redis, nodes
 from urlseen_scrapy.wire import Away, Refused, Wire
-
-pytestmark = pytest.mark.faults
-
-
-@pytest.fixture
-def servers(tmp_path):
-    servers = SentinelServers(tmp_path)
-    yield servers
-    servers.close()
-
-
-@pytest.fixture
-def daemon(tmp_path, servers):
-    daemon = Daemon.of_settings(tmp_path, servers, {"sink.kind": "zset"})
-    yield daemon
-    daemon.close()
-
-
-def test_a_crawl_continues_after_a_failover(servers, daemon, site, start_crawl):
-    settings = {**moved(servers.url, "PriorityQueue"), **CLIENT, "CONCURRENT_REQUESTS": 8}
-    crawl = start_crawl("Links", settings, url=site.url)
-    until(lambda: len(site.page_hits()) > 30, "some pages")
-    site.is_open.clear()
-    # The spider waits for these pages, and urlseen for their links.
-    lists = ("demo:discovered", "urlseen:{demo:discovered}:processing")
-    until(lambda: len(held(servers)) == 8 and not servers.client.exists(*lists), "a pause")
-    servers.fail_over(meanwhile=site.is_open.set)
-    stats = crawl.wait()
-    assert site.page_hits() == EVERY_PAGE_ONCE, crawl.log
-    assert stats["finish_reason"] == "finished" and "ERROR" not in crawl.log
-    assert "Redis is away" in crawl.log and "Redis is back" in crawl.log
-    assert not held(servers)
 
 
 @pytest.fixture

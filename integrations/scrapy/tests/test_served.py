@@ -54,7 +54,7 @@ def test_a_key_that_is_not_served_is_refused_by_name(seen_server, start_crawl, s
         "URLSEEN_KEY": "other:dupefilter",
     }
     crawl = start_crawl("Links", settings, url=site.url)
-    crawl.process.wait(timeout=60)
+    crawl.end()
     assert "refuses questions about the key other:dupefilter" in crawl.log
     assert not site.hits
 
@@ -62,7 +62,7 @@ def test_a_key_that_is_not_served_is_refused_by_name(seen_server, start_crawl, s
 def test_no_page_is_lost_when_urlseen_is_killed(seen_server, site, start_crawl):
     settings = {"DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter", "URLSEEN_URL": seen_server.url}
     crawl = start_crawl("Links", settings, url=site.url)
-    for fetched in (10, 60, 110):
+    for fetched in (10, 40, 70):
         until(lambda fetched=fetched: len(site.page_hits()) >= fetched, f"{fetched} pages")
         seen_server.daemon.kill()
         seen_server.daemon.start()
