@@ -26,7 +26,7 @@ PASS_THROUGH = {
 ASK = {**SCRAPY_REDIS, "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter"}
 WAYS = {"scrapy-redis": SCRAPY_REDIS, "urlseen, pass through": PASS_THROUGH, "urlseen, ask": ASK}
 SPIDERS = (1, 3)
-SITE = tools.ROOT / "scripts/crawling/generated.py"
+SITE = Path(__file__).with_name("generated.py")
 SPIDER = Path(__file__).with_name("spider.py")
 # Maximum number of seconds for a crawl.
 PATIENCE = 300

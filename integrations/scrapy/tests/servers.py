@@ -223,8 +223,6 @@ class Proxy:
         self.url = f"redis://127.0.0.1:{self.port}"
         #: The proxy loses only questions that contain these bytes, or the answers to them.
         self.about = b"SADD"
-        #: Number of such questions that pass before the proxy loses one.
-        self.to_pass = 0
         #: Number of such questions or answers that the proxy will lose.
         self.to_lose = 0
         #: `True` if the proxy loses questions, `False` if it loses only their answers.
@@ -300,9 +298,6 @@ class Proxy:
 
     def _is_lost(self, question: bytes) -> bool:
         if not self.to_lose or self.about not in question:
-            return False
-        if self.to_pass:
-            self.to_pass -= 1
             return False
         self.to_lose -= 1
         return True

@@ -297,18 +297,3 @@ def test_a_whole_crawl_ends_when_urlseen_goes_away(
     settings["DOWNLOAD_DELAY"] = 0
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
     assert len(site.page_hits()) == PAGES
-
-
-def test_a_crawl_that_waits_can_be_stopped(redis_server, site, start_crawl, reactor):
-    settings = {
-        **reactor,
-        "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter",
-        "URLSEEN_URL": redis_server.url,
-        "DOWNLOAD_DELAY": 0.05,
-    }
-    crawl = start_crawl("Links", settings, url=site.url)
-    until(lambda: len(site.page_hits()) > 5, "some pages")
-    redis_server.stop()
-    until(lambda: "Waiting for urlseen" in crawl.log, "the wait")
-    crawl.signal(signal.SIGINT)
-    assert crawl.wait()["finish_reason"] == "shutdown", crawl.log

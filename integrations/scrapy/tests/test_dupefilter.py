@@ -95,21 +95,6 @@ def test_a_crawl_of_scrapy_redis_moves_with_new_settings(
             assert stats["scheduler/enqueued/redis"] == plain["scheduler/enqueued/redis"]
 
 
-def test_a_jobdir_keeps_new_requests(seen_server, site, start_crawl, tmp_path):
-    settings = {
-        **DUPEFILTER,
-        "URLSEEN_URL": seen_server.url,
-        "JOBDIR": str(tmp_path / "job"),
-        "CLOSESPIDER_PAGECOUNT": 20,
-        "CONCURRENT_REQUESTS": 1,
-    }
-    assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] != "finished"
-    assert 0 < len(site.page_hits()) < PAGES
-    settings.update(CLOSESPIDER_PAGECOUNT=0, CONCURRENT_REQUESTS=16)
-    assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
-    assert site.page_hits() == EVERY_PAGE_ONCE
-
-
 def test_the_question_has_the_fingerprint_of_the_spider(seen_server):
     crawler = make_crawler({"URLSEEN_URL": seen_server.url})
     dupefilter = DupeFilter.from_crawler(crawler)

@@ -8,8 +8,6 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from conftest import make_crawler
 from pages import PAGES
-from queues import moved
-from servers import until
 from urlseen_scrapy import DupeFilter, ForgetFailed, forget
 
 
@@ -31,26 +29,6 @@ def test_failed_pages_are_fetched_by_the_next_crawl(redis_server, site, start_cr
     assert second.get("urlseen/forgotten", 0) == 0
     assert (site.hits["/moved"], site.hits["/broken"]) == (2, 3)
     assert sum(site.page_hits().values()) == PAGES
-
-
-def test_with_a_queue_forgetting_needs_no_served_protocol(
-    redis_server, run_urlseen, site, start_crawl
-):
-    # This daemon does not serve clients.
-    run_urlseen({})
-    settings = {
-        **moved(redis_server.url, "FifoQueue"),
-        "DOWNLOADER_MIDDLEWARES": {"urlseen_scrapy.ForgetFailed": 50},
-        "RETRY_ENABLED": False,
-    }
-    site.is_broken = True
-    first = start_crawl("Links", settings, url=site.url)
-    assert first.wait().get("urlseen/forgotten", 0) == 2, first.log
-    until(lambda: not redis_server.client.exists("demo:forget"), "urlseen to forget")
-    site.is_broken = False
-    start_crawl("Links", settings, url=site.url).wait()
-    assert (site.hits["/moved"], site.hits["/broken"]) == (2, 2)
-    assert max(site.page_hits().values()) == 1
 
 
 def test_the_middleware_can_be_switched_off():

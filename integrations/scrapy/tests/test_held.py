@@ -23,7 +23,7 @@ import pytest
 
 from queues import held, held_numbers, make_queue, partition_of, pushed, put, to, waiting
 from servers import until, write_record
-from urlseen_scrapy import FifoQueue, PriorityQueue
+from urlseen_scrapy import FifoQueue
 from urlseen_scrapy.engine import RELIED_ON, check_engine
 from urlseen_scrapy.reject import write_reject
 
@@ -45,14 +45,6 @@ def queue(redis_server):
     queue = make_queue(FifoQueue, redis_server)
     yield queue
     queue.deliveries.close()
-
-
-def test_h1_a_pop_that_redis_reads_late_overwrites_nothing(redis_server, queue):
-    put(redis_server, "a", "b")
-    next_of(queue)
-    late = partition_of(queue).consumer.pop
-    assert late(1).endswith(b'/a"}')
-    assert (waiting(redis_server), held_numbers(redis_server)) == (["b"], [1])
 
 
 def test_h1_an_unknown_delivery_is_requeued_after_a_heartbeat(redis_server):
@@ -182,47 +174,6 @@ def stopped_consumer(server, cls=FifoQueue):
     return name, request
 
 
-@pytest.mark.parametrize("cls", [FifoQueue, PriorityQueue])
-def test_h5_a_page_that_kills_its_consumers_goes_to_the_rejects(redis_server, cls):
-    write_record(redis_server.client, held_timeout_ms=300, sink_kind=cls.kind)
-    items = [json.dumps({"url": f"https://example.com/{name}"}) for name in ("a", "b", "c")]
-    if cls is FifoQueue:
-        redis_server.client.rpush("demo:unseen", *items)
-    else:
-        redis_server.client.zadd("demo:unseen", {item: n for n, item in enumerate(items)})
-    idle = make_queue(cls, redis_server, {"URLSEEN_CONSUMER": "idle"}, record=False)
-
-    def order():
-        client = redis_server.client
-        found = (
-            client.lrange("demo:unseen", 0, -1)
-            if cls is FifoQueue
-            else client.zrange("demo:unseen", 0, -1)
-        )
-        return [json.loads(item)["url"][-1] for item in found]
-
-    victims = []
-    for expected in (["a", "b", "c"], ["b", "c", "a"], ["b", "c"]):
-        if expected == ["b", "c"]:
-            # Meanwhile, other spiders fetch the other requests.
-            others = [next_of(idle), next_of(idle)]
-            name, request = stopped_consumer(redis_server, cls)
-            for other in others:
-                idle.spider.crawler.engine.finish(other)
-        else:
-            name, request = stopped_consumer(redis_server, cls)
-        assert request.url.endswith("/a")
-        victims.append(name)
-        until(lambda name=name: len(idle) >= 0 and name not in names(redis_server), "the requeue")
-        assert order() == (expected if expected != ["b", "c"] else [])
-    (reject,) = map(json.loads, redis_server.client.lrange("demo:rejected", 0, -1))
-    assert "delivered 3 times" in reject["reason"] and victims[2] in reject["reason"]
-    assert victims[0] in reject["reason"] and victims[1] in reject["reason"]
-    assert json.loads(reject["item"]) == {"url": "https://example.com/a"}
-    assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
-    idle.deliveries.close()
-
-
 def test_h6_unchanged_heartbeats_do_not_count_while_redis_is_away(redis_server, proxy, monkeypatch):
     clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
     monkeypatch.setattr("urlseen_scrapy.reclaim.time", clock)
@@ -254,17 +205,6 @@ def test_h6_unchanged_heartbeats_do_not_count_while_redis_is_away(redis_server, 
     clock.now += 2
     len(looks)
     assert (held(redis_server), waiting(redis_server)) == ([], ["a"])
-
-
-def test_h6_a_consumer_with_a_new_heartbeat_keeps_its_requests(redis_server):
-    write_record(redis_server.client, held_timeout_ms=300)
-    put(redis_server, "a")
-    name, _ = stopped_consumer(redis_server)
-    other = make_queue(FifoQueue, redis_server, record=False)
-    beat = redis_server.client.hget(CONSUMERS, name).decode()
-    redis_server.client.hincrby(CONSUMERS, name, 1)
-    assert partition_of(other).consumer.reclaim(name, beat) == (0, 0)
-    assert len(held(redis_server)) == 1
 
 
 def test_h7_equal_requests_and_equal_names_are_separate(redis_server):
@@ -324,16 +264,6 @@ def test_the_number_of_held_requests_is_bounded(redis_server, caplog):
     queue.deliveries.left(pages[0])
     assert next_of(queue).url.endswith("/c")
     queue.deliveries.close()
-
-
-def test_an_oversize_reject_has_the_same_form_as_urlseens(redis_server, queue):
-    item = b"\xff" + b"x" * (1 << 20)
-    redis_server.client.rpush("demo:unseen", item)
-    assert queue.pop() is None
-    reject, kept = redis_server.client.lrange("urlseen:{demo:discovered}:oversize", 0, -1)
-    fields = json.loads(reject)
-    assert kept == item and set(fields) == {"reason", "time", "bytes", "sha1", "begins_base64"}
-    assert not held(redis_server) and not redis_server.client.exists("demo:rejected")
 
 
 def test_the_beginning_of_a_reject_cuts_no_character():

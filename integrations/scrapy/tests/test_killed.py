@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from scrapy import Request
-from scrapy.utils.request import fingerprint
 
 from conftest import WAYS_TO_RUN, quick
 from pages import PAGES
 from queues import held, make_queue, moved, partition_of
-from servers import Proxy, until, write_record
+from servers import until, write_record
 from test_discovered import moved as redis_spider
-from test_dupefilter import DUPEFILTER, scrapy_redis
 from test_held import CONSUMERS, names
 from test_lost import COMMANDS
 from urlseen_scrapy import FifoQueue
@@ -56,27 +53,6 @@ def test_h6_a_consumer_that_is_slow_and_has_another_clock_loses_nothing(
     assert site.hits["/"] == 1
     assert not redis_server.client.exists("urlseen:{demo:discovered}:requeues")
     idle.deliveries.close()
-
-
-@pytest.mark.thorough
-def test_h9_asking_loses_the_link_between_answer_and_queue(
-    seen_server, redis_server, site, start_crawl
-):
-    """This loss is documented in docs/guides/asking.md. Only a forgotten link is fetched again."""
-    proxy = Proxy(seen_server.port)
-    settings = scrapy_redis(redis_server.url) | DUPEFILTER | {"SCHEDULER_PERSIST": True}
-    first = start_crawl("Links", settings | {"URLSEEN_URL": proxy.url}, url=site.url)
-    proxy.lose(b"SADD", "answer", first.process.kill)
-    first.end()
-    proxy.close()
-    lost = "/p/0"
-    for expected in (EVERY_PAGE - {lost}, {lost}):
-        site.hits.clear()
-        crawl = start_crawl("Links", settings | {"URLSEEN_URL": seen_server.url}, url=site.url)
-        assert crawl.wait()["finish_reason"] == "finished", crawl.log
-        assert set(site.page_hits()) == expected
-        link = Request(site.url.rstrip("/") + lost + "?x=1&y=2")
-        assert seen_server.client.srem("demo:dupefilter", fingerprint(link).hex()) == 1
 
 
 @pytest.mark.thorough

@@ -18,10 +18,6 @@ COMMANDS = {
     "finish": scripts.FINISH._hash.encode(),
     # The command itself, in Redis's protocol. Scripts also have the word RPUSH as an argument.
     "push": b"\r\nRPUSH\r\n$15\r\ndemo:discovered",
-    "reject": scripts.REJECT._hash.encode(),
-    "requeue": scripts.REQUEUE._hash.encode(),
-    "beat": scripts.BEAT._hash.encode(),
-    "count": scripts.COUNT._hash.encode(),
 }
 
 

@@ -39,19 +39,6 @@ def test_a_crawl_passes_through_urlseen(redis_server, run_urlseen, site, start_c
         assert "ERROR" not in crawl.log
 
 
-def test_nothing_is_lost_when_urlseen_is_killed(redis_server, run_urlseen, site, start_crawl):
-    daemon = run_urlseen({"sink.kind": "zset"})
-    settings = moved(redis_server.url, "PriorityQueue")
-    crawl = start_crawl("AsyncLinks", settings, url=site.url)
-    for fetched in (10, 40, 70):
-        while len(site.page_hits()) < fetched:
-            assert crawl.process.is_alive(), crawl.log
-        daemon.kill()
-        daemon.start()
-    assert crawl.wait()["finish_reason"] == "finished"
-    assert site.page_hits() == EVERY_PAGE_ONCE
-
-
 @pytest.mark.parametrize("cls", [PriorityQueue, FifoQueue])
 def test_a_popped_request_is_the_same_as_the_pushed_one(redis_server, cls):
     queue = make_queue(cls, redis_server)
@@ -192,16 +179,6 @@ def test_items_that_urlseen_could_not_read_are_refused(redis_server):
     queue = FifoQueue(redis_server.client, crawler.spider, "demo:requests", Text())
     with pytest.raises(ValueError, match="SCHEDULER_SERIALIZER"):
         queue.push(Request("https://example.com/"))
-
-
-def test_a_wrong_setting_ends_a_crawl_with_a_reason(redis_server, start_crawl, site):
-    settings = moved(redis_server.url, "FifoQueue")
-    settings["DUPEFILTER_CLASS"] = "urlseen_scrapy.DupeFilter"
-    settings["URLSEEN_URL"] = redis_server.url
-    crawl = start_crawl("Links", settings, url=site.url)
-    crawl.end()
-    assert "urlseen tests requests after this queue" in crawl.log
-    assert not site.hits
 
 
 def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):
