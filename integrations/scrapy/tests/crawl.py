@@ -168,7 +168,8 @@ def load_all() -> None:
     for value in vars(default_settings).values():
         paths = [*value, *value.values()] if isinstance(value, dict) else [value]
         for path in paths:
-            if isinstance(path, str) and path.startswith("scrapy."):
+            # In Scrapy 2.13, the handler of FTP installs a reactor.
+            if isinstance(path, str) and path.startswith("scrapy.") and ".ftp." not in path:
                 load_object(path)
 
 
