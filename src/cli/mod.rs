@@ -181,9 +181,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn refuse(error: &clap::Error) -> ! {
     let unknown = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
     let unknown = unknown.into_iter().find_map(|kind| error.get(kind));
-    if let Some(ContextValue::String(name)) = unknown
-        && let Some(message) = removed(name)
-    {
+    let message = unknown.and_then(|name| {
+        let ContextValue::String(name) = name else { return None };
+        let given = std::env::args().map(|before| removed(&format!("{before} {name}")));
+        given.flatten().next().or_else(|| removed(name))
+    });
+    if let Some(message) = message {
         let _ = writeln!(stderr(), "error: {message}");
     } else if error.use_stderr() {
         // The message repeats arguments. They may be items, with control characters.

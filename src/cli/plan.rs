@@ -1,23 +1,16 @@
-//! `urlseen plan`: computes the memory of a filter, and the machines and programs that a crawl
-//! needs.
+//! `urlseen plan`: computes the memory and the error rates of a filter.
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]
 mod tests;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
-
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde::Serialize;
 
 use urlseen_analysis::{
-    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, PlanError, PlannedCrawl, Plot,
-    Share, Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped,
+    Amount, Bytes, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
 };
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
-use urlseen_core::fingerprint::PartitionCount;
+use urlseen_core::filter::{Capacity, ErrorRate};
 
 use super::Outcome;
 use super::start::usage;
@@ -31,11 +24,9 @@ const ERROR_RATE: f64 = 1e-6;
 /// For each kind, the command prints the bits, the hashes, the memory, the error rate beyond the
 /// capacity, and the number of URLs that the whole crawl loses. A URL is lost if it is unseen and
 /// the filter reports it as seen. With --lost, the command chooses the error rates. With --fits, it
-/// prints the capacity or the error rate that a given memory permits. With --rate, it prints the
-/// numbers of machines, partitions, Redis primaries, processes and routers that a crawl needs,
-/// their load, and the resource with the least reserve. It also prints the largest crawls that 1,
-/// 4, 16 and 64 machines carry. With --expire-after and --unseen-per-day, it prints the memory of
-/// a filter of the kind two-choice or exact whose fingerprints expire.
+/// prints the capacity or the error rate that a given memory permits. With --expire-after and
+/// --unseen-per-day, it prints the memory of a filter of the kind two-choice whose fingerprints
+/// expire.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,49 +42,19 @@ pub(super) struct Plan {
     error_rate: Option<ErrorRate>,
     /// Largest expected number of URLs that the whole crawl loses, such as 0.1. The command chooses
     /// the error rate of each kind
-    #[arg(long, value_name = "URLS", conflicts_with_all = ["error_rate", "fits", "plot"])]
+    #[arg(long, value_name = "URLS", conflicts_with_all = ["error_rate", "fits"])]
     lost: Option<Amount>,
     /// Memory for the filter, such as 8GiB, 512MiB or 2GB. With --capacity, the command prints the
     /// error rate for that number of URLs. Otherwise it prints the number of URLs that fit at
     /// --error-rate
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["rate", "plot"])]
+    #[arg(long, value_name = "SIZE")]
     fits: Option<Bytes>,
-    /// Number of discovered items a second, seen and unseen, such as 100k
-    #[arg(long, value_name = "ITEMS")]
-    rate: Option<Amount>,
-    /// Form of an item. `url` is a URL. `tab` is a fingerprint, a tab and a payload
-    #[arg(long, requires = "rate", default_value = "url", value_parser = parse_item())]
-    item: TrafficItem,
-    /// Mean size of an item, in bytes
-    #[arg(long, requires = "rate", value_name = "N", default_value = "100")]
-    item_bytes: Amount,
-    /// Share of unseen items among all items, from 0 to 1
-    #[arg(long, requires = "rate", value_name = "SHARE", default_value = "0.1")]
-    unseen: Share,
-    /// Number of partitions, a power of two up to 256. Default: the smallest that suffices
-    #[arg(long, requires = "rate", value_name = "N")]
-    partitions: Option<PartitionCount>,
-    /// Share of items that producers push to a list for `urlseen route`, from 0 to 1
-    #[arg(long, requires = "rate", value_name = "SHARE", default_value = "0")]
-    routed: Share,
-    /// Number of unseen items that wait for crawlers
-    #[arg(long, requires = "rate", value_name = "N", default_value = "10M")]
-    waiting: Amount,
-    /// Number of cores of a machine
-    #[arg(long, requires = "rate", value_name = "N", default_value = "32")]
-    cores: Amount,
-    /// Memory of a machine, in GiB
-    #[arg(long, requires = "rate", value_name = "GIB", default_value = "256")]
-    memory: Amount,
-    /// Network bandwidth of a machine in each direction, in Gbit/s
-    #[arg(long, requires = "rate", value_name = "GBIT", default_value = "10")]
-    network: Amount,
     /// Time after which fingerprints expire (`filter.expire_after`), such as 30d. With
     /// --unseen-per-day, the command prints the memory of such a filter, which stays the same
     /// after the first generations
     #[arg(
         long, value_name = "TIME", requires = "unseen_per_day",
-        conflicts_with_all = ["capacity", "lost", "fits", "rate", "plot"],
+        conflicts_with_all = ["capacity", "lost", "fits"],
     )]
     expire_after: Option<ExpireAfter>,
     /// Number of unseen URLs a day, with those that pass again, such as 5M
@@ -102,23 +63,6 @@ pub(super) struct Plan {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// Write an SVG file that shows the error rate of each kind at 10 % to 300 % of its capacity
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
-}
-
-fn parse_item() -> impl TypedValueParser<Value = TrafficItem> {
-    PossibleValuesParser::new(["url", "tab"])
-        .map(|word| if word == "tab" { TrafficItem::Tab } else { TrafficItem::Url })
-}
-
-/// Results of the command, as `--json` prints them.
-#[derive(Debug, Serialize)]
-struct Whole {
-    #[serde(flatten)]
-    figures: Figures,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    needs: Option<Needs>,
 }
 
 pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
@@ -126,9 +70,6 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
         let words = "--fits, --capacity and --error-rate leave nothing to compute: leave out \
                      --capacity or --error-rate";
         return Err(usage(words));
-    }
-    if let Some(path) = &plan.plot {
-        Plot::write(&[error_rate_plot(plan.capacity(), plan.error_rate())], path)?;
     }
     print(plan, &mut io::stdout().lock())?;
     Ok(Outcome::Done)
@@ -162,10 +103,8 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
         error => error.into(),
     })?;
     let error_rate = figures.error_rate();
-    let needs = plan.needs(ErrorRate::new(error_rate)?)?;
-    let whole = Whole { figures, needs };
     if plan.json {
-        serde_json::to_writer_pretty(&mut *out, &whole)?;
+        serde_json::to_writer_pretty(&mut *out, &figures)?;
         return Ok(writeln!(out)?);
     }
     let keys = grouped(capacity.get());
@@ -178,11 +117,7 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
             most.get()
         )?,
     }
-    match &whole.needs {
-        Some(needs) => needs.print(out)?,
-        None => whole.figures.print(out)?,
-    }
-    Ok(())
+    Ok(figures.print(out)?)
 }
 
 impl Plan {
@@ -206,29 +141,5 @@ impl Plan {
             Some(capacity) => FitQuestion::ErrorRate(capacity),
             None => FitQuestion::Capacity(self.error_rate()),
         }
-    }
-
-    /// Computes the machines and programs of the crawl, if --rate is given. Its filters have this
-    /// error rate.
-    fn needs(&self, error_rate: ErrorRate) -> Result<Option<Needs>, SpecError> {
-        let Some(rate) = self.rate else { return Ok(None) };
-        let traffic = Traffic {
-            rate,
-            item: self.item,
-            item_bytes: self.item_bytes,
-            unseen: self.unseen,
-            routed: self.routed,
-            waiting: self.waiting,
-        };
-        let machine =
-            Machine { cores: self.cores, memory_gib: self.memory, network_gbit: self.network };
-        let crawl = PlannedCrawl {
-            capacity: self.capacity(),
-            error_rate,
-            traffic,
-            machine,
-            partitions: self.partitions,
-        };
-        Needs::of(&crawl).map(Some)
     }
 }

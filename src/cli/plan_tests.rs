@@ -65,51 +65,6 @@ fn the_smallest_and_the_largest_sizes_are_planned() {
     assert!(chosen.contains("32.0 KiB"), "{chosen}");
     assert!(printed(&["--capacity", "1e12", "--error-rate", "1e-12"]).contains("TiB"));
 }
-const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
-
-/// Compares each command on the page docs/design/scale.md with the output below it.
-#[test]
-fn the_page_on_scale_shows_the_current_output() {
-    let page = include_str!("../../docs/design/scale.md");
-    let blocks: Vec<_> = page.split("\n    $ urlseen plan ").skip(1).collect();
-    assert!(blocks.len() >= 3, "the page has commands for 1, 10 and 100 billion URLs");
-    for block in blocks {
-        let mut lines = block.lines();
-        let command = lines.next().unwrap();
-        let shown = lines.map_while(|line| match line.strip_prefix("    ") {
-            None => line.is_empty().then_some(""),
-            line => line,
-        });
-        let shown = shown.collect::<Vec<_>>().join("\n");
-        let printed = printed(&command.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(shown.trim_end(), printed.trim_end(), "write this output to the page");
-        assert_eq!(printed.matches("<- first limit").count(), 1);
-    }
-}
-
-#[test]
-fn json_has_the_needs_if_a_rate_is_given() {
-    let json = |arguments: &[&str]| {
-        let text = printed(&[&FILTER[..], arguments, &["--json"]].concat());
-        serde_json::from_str::<serde_json::Value>(&text).unwrap()
-    };
-    assert!(json(&[]).get("needs").is_none());
-    let needs = json(&["--rate", "1M"])["needs"].take();
-    assert_eq!(needs["full_after_seconds"], 100_000.0);
-    let firsts = needs["resources"].as_array().unwrap().iter().filter(|row| row["first"] == true);
-    assert_eq!(firsts.count(), 1);
-    assert_eq!((&needs["machines"], &needs["partitions"]), (&1.into(), &1.into()));
-    let needs = json(&["--rate", "1M", "--partitions", "16", "--routed", "0.5"])["needs"].take();
-    assert_eq!((&needs["partitions"], &needs["routers"]), (&16.into(), &1.into()));
-}
-
-#[test]
-fn too_few_partitions_are_named_with_the_number_that_suffices() {
-    let few = printed(&[&FILTER[..], &["--rate", "4M", "--partitions", "1"]].concat());
-    assert!(few.contains("\n--partitions 1 does not suffice, but 4 does\n"), "{few}");
-    let many = printed(&[&FILTER[..], &["--rate", "10G"]].concat());
-    assert!(many.contains("\na crawl of 256 partitions does not suffice: use several"), "{many}");
-}
 
 #[test]
 fn a_filter_whose_fingerprints_expire_has_the_same_numbers_in_its_table_and_in_json() {
@@ -128,33 +83,12 @@ fn a_filter_whose_fingerprints_expire_has_the_same_numbers_in_its_table_and_in_j
     for number in ["    180,000,000\n", "     30,000,000\n", "    210,000,000\n", "4.2 GiB\n"] {
         assert!(table.contains(number), "{table}");
     }
-    for other in ["--rate=1M", "--capacity=1M", "--fits=1GiB", "--lost=1", "--plot=a.svg"] {
+    for other in ["--capacity=1M", "--fits=1GiB", "--lost=1"] {
         let words = [&["plan"], &expiring[..], &[other]].concat();
         assert!(Command::try_parse_from(words).is_err(), "{other}");
     }
     assert!(Command::try_parse_from(["plan", "--expire-after", "30d"]).is_err());
     assert!(Command::try_parse_from(["plan", "--unseen-per-day", "5M"]).is_err());
-}
-
-#[test]
-fn invalid_options_are_refused() {
-    for (name, value) in [
-        ("--rate", "0"),
-        ("--rate", "many"),
-        ("--unseen", "1.5"),
-        ("--item", "json"),
-        ("--cores", "-1"),
-        ("--partitions", "3"),
-        ("--partitions", "512"),
-        ("--routed", "2"),
-    ] {
-        let rate: &[&str] = if name == "--rate" { &[] } else { &["--rate", "1k"] };
-        let option = format!("{name}={value}");
-        let words = [&["plan"], rate, &[&option]].concat();
-        let refused = Command::try_parse_from(words).unwrap_err();
-        assert!(refused.to_string().contains(name), "{refused}");
-    }
-    assert!(Command::try_parse_from(["plan", "--cores", "8"]).is_err(), "cores of what?");
 }
 
 /// Returns the output of `--json`.
@@ -224,13 +158,6 @@ fn lost_urls_set_the_error_rate_of_each_kind() {
 }
 
 #[test]
-fn lost_urls_also_size_a_crawl_with_a_rate() {
-    let arguments = ["--capacity", "10G", "--rate", "1M"];
-    let bytes = |lost| json(&[&arguments[..], &["--lost", lost]].concat())["needs"].clone();
-    assert!(bytes("1")["folder_bytes"].as_f64() > bytes("1000")["folder_bytes"].as_f64());
-}
-
-#[test]
 fn a_number_of_lost_urls_that_no_filter_keeps_is_refused() {
     let command = ["plan", "--capacity", "1e12", "--lost", "1e-3"];
     let command = Command::try_parse_from(command).unwrap();
@@ -240,7 +167,7 @@ fn a_number_of_lost_urls_that_no_filter_keeps_is_refused() {
         "{refused}"
     );
     assert!(refused.contains("Give a larger --lost"), "{refused}");
-    for other in [["--error-rate", "1e-6"], ["--fits", "1GiB"], ["--plot", "file.svg"]] {
+    for other in [["--error-rate", "1e-6"], ["--fits", "1GiB"]] {
         let words = [&["plan", "--lost", "1"][..], &other].concat();
         let refused = Command::try_parse_from(words).unwrap_err();
         assert_eq!(refused.kind(), clap::error::ErrorKind::ArgumentConflict, "{other:?}");
@@ -374,26 +301,4 @@ fn the_missing_number_is_computed_for_a_given_memory() {
     assert!(table.contains("\nimooc                    does not fit\n"), "{table}");
     let row = table.lines().find(|line| line.starts_with("scrapy-redis-bloomfilter")).unwrap();
     assert_eq!(row.split_whitespace().nth(4), Some("22"), "a string of 2^22 bits: {row}");
-}
-
-#[test]
-fn the_plot_has_a_line_for_each_kind() {
-    let (capacity, rate) = ("1M".parse().unwrap(), "1e-4".parse().unwrap());
-    let plot = error_rate_plot(capacity, rate);
-    let names: Vec<_> = plot.series.iter().map(|series| series.name.as_str()).collect();
-    let native = ["native, 1 block", "native, 2 blocks", "native, 4 blocks", "native, 8 blocks"];
-    assert_eq!(names[..4], native);
-    assert_eq!(names[4..], Kind::all().map(Kind::short).collect::<Vec<_>>()[1..]);
-    for series in &plot.series {
-        let (first, last) = (series.points[0], series.points[series.points.len() - 1]);
-        assert_eq!((first.0, last.0), (10.0, 300.0));
-        let rates: Vec<f64> = series.points.iter().map(|&(_, rate)| rate).collect();
-        assert!(rates.is_sorted() || series.name == "redisbloom", "{}", series.name);
-    }
-    let svg = Plot::svg(&[plot]).unwrap();
-    // The plot has no lines for the two exact sets.
-    let (drawn, whole) = (svg.matches(" points=\"").count(), svg.matches("not drawn").count());
-    assert_eq!(whole, 2, "{drawn}: {svg}");
-    // A string of this kind has 2^32 bits, even for few keys.
-    assert!(svg.contains("imooc: too small to draw"), "{svg}");
 }

@@ -16,9 +16,8 @@ pub use explain::{
     Computed, Explained, LimitShown, Pair, RequestShown, Spelling, StepShown, explain, pair,
 };
 pub use plan::{
-    Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, Machine, Needs, PlanError,
-    PlannedCrawl, Share, Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped, lost_text,
-    size,
+    Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
+    lost_text, size,
 };
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{

@@ -22,7 +22,7 @@ const RECENT_BYTES: u64 = 8;
 fn memory(lane: &LaneReport, config: &Config) -> (u64, Option<[u64; 2]>) {
     // The number is positive, and below 2^53.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let without_filter = DAEMON_BYTES as u64;
+    let without_filter = DAEMON_BYTES;
     // The configured place counts only for a kind that can be in both places.
     let is_shared = lane.kind.is_in(FilterPlace::Redis)
         && (config.filter.place == FilterPlace::Redis || !lane.kind.is_in(FilterPlace::Local));

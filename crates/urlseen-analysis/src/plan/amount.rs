@@ -1,6 +1,5 @@
 //! Numbers that a user gives to `urlseen plan`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -67,35 +66,6 @@ impl FromStr for Bytes {
             Some(bytes) if (1.0..=2.0_f64.powi(60)).contains(&bytes) => Ok(Self(whole(bytes))),
             _ => Err("not an amount of memory such as 8GiB, 512MiB or 2.5GB".to_owned()),
         }
-    }
-}
-
-/// Share of a whole, 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Share(f64);
-
-impl Share {
-    /// Returns the share as a number from 0 to 1.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl FromStr for Share {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim().parse::<f64>() {
-            Ok(number) if (0.0..=1.0).contains(&number) => Ok(Self(number)),
-            _ => Err("not a number from 0 to 1, such as 0.1".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Share {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The percentage is rounded, because a float cannot represent 0.07 exactly.
-        write!(formatter, "{} %", (self.0 * 1e8).round() / 1e6)
     }
 }
 

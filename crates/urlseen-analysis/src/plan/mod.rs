@@ -1,36 +1,25 @@
-//! Sizing: the memory that a filter takes for a capacity and an error rate, and the machines, Redis
-//! servers and network that a crawl needs.
+//! Sizing: the memory that a filter takes for a capacity and an error rate.
 
 mod amount;
-mod carried;
-mod costs;
-mod crawl;
-mod curve;
 mod figures;
 mod fits;
-mod layout;
-mod needs;
-mod resource;
-mod spread;
 mod steady;
-mod table;
 mod target;
 mod text;
-mod workload;
 
 use urlseen_core::filter::{Kind, Parameters, SpecError};
 use urlseen_engine::config::Config;
 
-pub use amount::{Amount, Bytes, Share};
-pub use costs::DAEMON_BYTES;
-pub use crawl::{Machine, PlannedCrawl, Traffic, TrafficItem};
-pub use curve::error_rate_plot;
+pub use amount::{Amount, Bytes};
 pub use figures::Figures;
 pub use fits::{FitQuestion, Fits};
-pub use needs::Needs;
 pub use steady::Steady;
 pub use target::{PlanError, Target};
 pub use text::{grouped, lost_text, size};
+
+/// Maximum memory of a daemon in addition to its filter, in bytes. It is the bound of its buffers,
+/// not a measurement.
+pub const DAEMON_BYTES: u64 = 67_108_864;
 
 /// Returns the parameters of a filter of this kind, which keeps its error rate up to the capacity.
 /// All parameters that are not arguments have default values. The default is that of the project

@@ -7,14 +7,14 @@ const REMOVED: &[(&str, &str)] = &[
         "stop the daemon, empty the filter with urlseen storage reset, and start the daemon again",
     ),
     ("config schema", "urlseen config check"),
+    ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
+    ("plan --plot", "the tables of urlseen plan, or its --json"),
 ];
 
-/// Returns the message about a command, an option, a key or a section that was removed. A command
-/// may be given without the names before its last one.
+/// Returns the message about a command, an option, a key or a section that was removed.
 pub fn removed(name: &str) -> Option<String> {
-    let is_named = |full: &str| full == name || full.rsplit(' ').next() == Some(name);
-    let (full, instead) = REMOVED.iter().find(|(full, _)| is_named(full))?;
-    Some(format!("{full} was removed in 0.3.0; instead: {instead}"))
+    let (_, instead) = REMOVED.iter().find(|(full, _)| *full == name)?;
+    Some(format!("{name} was removed in 0.3.0; instead: {instead}"))
 }
 
 #[cfg(test)]
@@ -23,10 +23,8 @@ mod tests {
 
     #[test]
     fn a_removed_name_has_its_replacement() {
-        for name in ["rotate", "storage rotate"] {
-            let message = removed(name).unwrap();
-            assert!(message.starts_with("storage rotate was removed in 0.3.0; instead: stop"));
-        }
-        assert_eq!(removed("reset"), None);
+        let message = removed("storage rotate").unwrap();
+        assert!(message.starts_with("storage rotate was removed in 0.3.0; instead: stop"));
+        assert_eq!(removed("storage reset"), None);
     }
 }
