@@ -1,6 +1,5 @@
 //! The library: filters in Redis, consumers, dependencies, and the public API.
 
-mod api;
 mod beside;
 mod consumer;
 mod cutting;
