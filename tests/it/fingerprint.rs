@@ -105,7 +105,7 @@ fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line
 }
 
 /// Uses the same requests each time, unless `FUZZ_SEED` is set. For longer runs, use
-/// `scripts/fuzz-fingerprints`.
+/// `scripts/fuzz fingerprints`.
 #[test]
 fn random_requests_have_the_same_fingerprints_as_in_python() {
     let python = Path::new(ROOT).join(".venv/bin/python");
@@ -115,7 +115,7 @@ fn random_requests_have_the_same_fingerprints_as_in_python() {
     );
     let seed = env::var("FUZZ_SEED").unwrap_or_else(|_| "1".to_owned());
     let output = Command::new(python)
-        .arg(Path::new(ROOT).join("scripts/fuzz-fingerprints"))
+        .arg(Path::new(ROOT).join("scripts/data/compare-fingerprints"))
         .args(["--seed", &seed, "--count", "50000", "--program", URLSEEN])
         .output()
         .unwrap();

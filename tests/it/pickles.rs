@@ -18,7 +18,7 @@ struct Header {
     vectors: usize,
 }
 
-/// Pickle with its contents according to Python: see `scripts/vectors-pickles`.
+/// Pickle with its contents according to Python: see `scripts/vectors pickles`.
 #[derive(Deserialize)]
 pub(crate) struct Vector {
     pub(crate) pickle: String,

@@ -16,7 +16,7 @@ use crate::util::binary::{Run, urlseen};
 use crate::util::redis::RedisServer;
 use crate::util::sources::{pages, root};
 
-/// Contents of a crawl of a release, as `scripts/release-folders` recorded them.
+/// Contents of a crawl of a release, as `scripts/vectors releases` recorded them.
 #[derive(Deserialize)]
 struct Expected {
     snapshots: usize,

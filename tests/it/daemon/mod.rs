@@ -17,7 +17,6 @@ mod limits;
 mod looking;
 mod measured;
 mod memory;
-mod model;
 mod moving;
 mod outages;
 mod oversize;

@@ -1,4 +1,4 @@
-//! Filters in Redis that a daemon shares with programs of other projects. `scripts/kind-oracle` has
+//! Filters in Redis that a daemon shares with programs of other projects. `scripts/data/kinds` has
 //! a second implementation of their formats, without code of urlseen.
 
 use std::process::Command;
@@ -26,7 +26,7 @@ fn peer(kind: &str, capacity: u32) -> Crawl {
 /// Adds keys with the script, or tests them. Returns the number of keys that were new, or that are
 /// present.
 fn oracle(crawl: &Crawl, kind: &str, capacity: &str, verb: &str, keys: &[String]) -> usize {
-    let output = Command::new(root().join("scripts/kind-oracle"))
+    let output = Command::new(root().join("scripts/data/kinds"))
         .args([kind, "--socket"])
         .arg(crawl.server.socket())
         .args(["demo:filter", capacity, "1e-9", verb])

@@ -36,7 +36,7 @@ pub(super) struct RuleKey {
 pub(super) enum ValueForm {
     /// A regular expression for a part of a URL.
     Pattern,
-    /// A text.
+    /// Any text in quotes.
     Text,
     /// A whole number in the range of `max`.
     Number,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Compares layers and bits with the output of `scripts/kind-oracle`, which computes them
+/// Compares layers and bits with the output of `scripts/data/kinds`, which computes them
 /// independently.
 #[test]
 fn bits_are_those_of_the_oracle() {

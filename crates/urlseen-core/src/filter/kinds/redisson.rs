@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// Compares size, record and bits with the output of `scripts/kind-oracle`, which computes them
+    /// Compares size, record and bits with the output of `scripts/data/kinds`, which computes them
     /// independently.
     #[test]
     fn bits_are_those_of_the_oracle() {

@@ -11,7 +11,7 @@ use super::imooc::SEEDS;
 use super::*;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError};
 
-/// Filter in the file that `scripts/vectors-layouts` writes.
+/// Filter in the file that `scripts/vectors layouts` writes.
 #[derive(Deserialize)]
 struct Vector {
     layout: String,
@@ -74,7 +74,7 @@ fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<BitPosition>, P
 /// Compares the bits with recorded bits. The packages set the recorded bits in a Redis server, or
 /// Python computed them from the packages' formulas. If a package raises an exception for a value,
 /// the layout refuses the value. `LAYOUT_VECTORS` can name another file that
-/// `scripts/vectors-layouts` wrote.
+/// `scripts/vectors layouts` wrote.
 #[test]
 fn bits_are_those_of_the_other_projects() {
     let file = std::env::var("LAYOUT_VECTORS").unwrap_or_else(|_| {

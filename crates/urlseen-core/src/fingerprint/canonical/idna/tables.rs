@@ -1,4 +1,4 @@
-//! Nameprep's tables. Written by `scripts/nameprep-tables` from those of Python
+//! Nameprep's tables. Written by `scripts/vectors nameprep` from those of Python
 //! 3.11.7 (Unicode 3.2.0, 14.0.0); change that script instead.
 
 #![allow(clippy::unreadable_literal, reason = "generated table")]
