@@ -39,7 +39,7 @@ pub(crate) use crate::pipeline::FATES;
 pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use crate::pipeline::{
     Archive, Asked, ByReason, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, Head,
-    HeldStatus, Lists, MeasuredStatus, RuleCount, Sampled, Status, Storage, Times,
+    HeldStatus, Lists, RuleCount, Sampled, Status, Storage, Times,
 };
 use serde::Serialize;
 

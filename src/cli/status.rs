@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::admin::printable::{json_text, say, stdout};
 use crate::admin::{
     AdminClient, Archive, Asked, ByRule, ClientError, ClientsStatus, Counts, FilterStatus,
-    GenerationsStatus, HeldStatus, Lists, MeasuredStatus, Status, Storage,
+    GenerationsStatus, HeldStatus, Lists, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
@@ -261,9 +261,6 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
         rows.number("", about_rate(rate), "of the error rate: the frozen native filter")?;
     }
     lost(rows, lost_urls)?;
-    if let Some(measured) = filter.measured {
-        self::measured(rows, &measured)?;
-    }
     if let Some((limit, seconds)) = limit.zip(full_seconds) {
         let words =
             format!("until it holds {}, at the speed of the last minutes", HumanCount(limit));
@@ -328,22 +325,6 @@ pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result
         }
         None => Ok(()),
     }
-}
-
-/// Prints the measured error rate.
-fn measured(rows: &mut Rows<impl Write>, measured: &MeasuredStatus) -> io::Result<()> {
-    let MeasuredStatus { asked, wrong, error_rate, error_rate_max } = *measured;
-    let words = match error_rate_max {
-        None => format!("error rate at least {error_rate:.1e}; more may be lost"),
-        Some(most) if wrong > 0 => {
-            format!("error rate {error_rate:.1e}, at most {most:.1e} (95 %)")
-        }
-        Some(most) => {
-            format!("the sample cannot see the error rate, which is at most {most:.1e} (95 %)")
-        }
-    };
-    let words = format!("of {} sampled URLs lost: {words}", HumanCount(asked));
-    rows.number("", HumanCount(wrong), words)
 }
 
 fn storage(rows: &mut Rows<impl Write>, storage: &Storage, now: SystemTime) -> io::Result<()> {

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::lost::LostUrls;
-use super::measured::MeasuredStatus;
 use urlseen_core::filter::Fill;
 use urlseen_core::filter::generation::{Generations, LIVE};
 use urlseen_engine::engine::Gauges;
@@ -31,10 +30,6 @@ pub struct FilterStatus {
     /// seen. `None` if the parameters of the filter are not known, as for an imported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_urls: Option<f64>,
-    /// Measured error rate of the whole crawl. `None` if there is no sample, or if the filter has
-    /// fingerprints from before its sample.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured: Option<MeasuredStatus>,
     /// Seconds until the filter holds `limit` fingerprints, if it grows as in the last one to two
     /// minutes. `None` if it does not grow, or holds more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +93,6 @@ impl FilterStatus {
             error_rate,
             frozen_error_rate: None,
             lost_urls,
-            measured: None,
             full_seconds: None,
             generations: None,
             bytes,
@@ -113,8 +107,7 @@ impl FilterStatus {
         let (fill, error_rate) = (gauges.fill(), gauges.error_rate());
         let generations = gauges.generations().map(GenerationsStatus::from);
         let status = Self::new(fill, error_rate, gauges.tombstones(), lost);
-        let measured = gauges.measured().map(MeasuredStatus::from);
-        Self { frozen_error_rate, measured, generations, ..status }
+        Self { frozen_error_rate, generations, ..status }
     }
 
     /// Sets the number of fingerprints up to which the filter keeps its error rate.
@@ -141,7 +134,6 @@ impl FilterStatus {
                 mean(one, its)
             }),
             lost_urls: self.lost_urls.zip(other.lost_urls).map(|(one, other)| one + other),
-            measured: self.measured.zip(other.measured).map(|(one, other)| one.and(&other)),
             full_seconds: None,
             generations: match (self.generations, other.generations) {
                 (Some(own), Some(its)) => Some(own.and(&its)),
@@ -167,7 +159,6 @@ mod tests {
             error_rate: 0.5,
             frozen_error_rate: None,
             lost_urls,
-            measured: None,
             full_seconds: None,
             generations: None,
             bytes: 64,

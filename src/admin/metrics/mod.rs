@@ -9,8 +9,7 @@ use std::time::SystemTime;
 
 use super::{
     Asked, ByRule, ClientsStatus, Counts, FATES, FilterStatus, GenerationsStatus, HeldStatus,
-    Lists, MeasuredStatus, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses,
-    Storage,
+    Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses, Storage,
 };
 use family::{Families, Label, Value};
 pub(super) use format::Format;
@@ -210,18 +209,6 @@ impl Metrics {
         if let Some(urls) = lost_urls {
             let help = "Expected number of unseen URLs that the filter has reported as seen so far";
             self.real("filter_lost_urls", help, urls);
-        }
-        if let Some(measured) = filter.measured {
-            let MeasuredStatus { asked, wrong, error_rate, error_rate_max } = measured;
-            self.gauge("filter_sampled_urls", "URLs in the sample of the filter", asked);
-            let help = "URLs in the sample that the filter lost";
-            self.gauge("filter_sampled_lost_urls", help, wrong);
-            let help = "Share of the sampled URLs that the filter lost";
-            self.real("filter_measured_error_ratio", help, error_rate);
-            if let Some(most) = error_rate_max {
-                let help = "Upper bound of the measured error ratio, with a confidence of 95 %";
-                self.real("filter_measured_error_ratio_max", help, most);
-            }
         }
         if let Some(generations) = filter.generations {
             let GenerationsStatus { number, next_seconds, keys, expired, swept } = generations;

@@ -145,14 +145,12 @@ export function drawCommits({ counts, head, storage, lease_seconds: lease }, his
 export function drawFilter({ filter, shards = [] }) {
   show("filter", Boolean(filter));
   if (!filter) return;
-  const { frozen_error_rate: frozen, measured: sample } = filter;
+  const { frozen_error_rate: frozen } = filter;
   const lines = [
     ["Fingerprints", format.count(filter.keys)],
     ["Capacity", format.count(filter.capacity)],
     ["Keeps its error rate up to", filter.limit == null ? "no limit" : format.count(filter.limit)],
     ["Error rate now", format.probability(filter.error_rate)],
-    ["Error rate so far, measured", sample && measured(sample)],
-    ["Sampled URLs, lost", sample && [sample.wrong, sample.asked].map(format.count).join(" of ")],
     ["Part of the frozen filter", frozen && format.probability(frozen)],
     ["Lost URLs, by expectation", format.expected(filter.lost_urls)],
     ["Forgotten, pass again", filter.forgotten > 0 && format.count(filter.forgotten)],
@@ -161,12 +159,6 @@ export function drawFilter({ filter, shards = [] }) {
   rows("filter-rows", lines.map(([words, value]) => [words, number(value)]));
   drawBalance(shards);
   drawGenerations(filter.generations);
-}
-
-function measured({ wrong, error_rate: rate, error_rate_max: most }) {
-  if (most == null) return `at least ${format.probability(rate)}`;
-  const bound = `at most ${format.probability(most)}`;
-  return wrong > 0 ? `${format.probability(rate)}, ${bound}` : bound;
 }
 
 function drawBalance(shards) {

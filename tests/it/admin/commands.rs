@@ -42,7 +42,6 @@ held                      32   requests held at the last count; consumers: 2
 filter                    31   fingerprints, 25.0 % of 124; error rate now about 1.0e-6; 4.00 KiB
                 about 2.5e-7   of the error rate: the frozen native filter
                   about 0.50   URLs lost so far, by expectation
-                           2   of 8,000 sampled URLs lost: error rate 2.5e-4, at most 7.5e-4 (95 %)
                     about 1h   until it holds 248, at the speed of the last minutes
                           61   is the generation; the next one begins in 1m 30s
                                fingerprints by age: 25, 0, 3, 0, 0, 1; expired: 2; swept: 9

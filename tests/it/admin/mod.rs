@@ -22,8 +22,8 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use urlseen_cli::admin::{
     AdminServer, Archive, Asked, ByRule, CheckError, Checked, ClientsStatus, Counts, FilterStatus,
-    GenerationsStatus, Head, HeldStatus, Limits, ListeningSocket, Lists, MeasuredStatus, Phase,
-    RouteStatus, RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
+    GenerationsStatus, Head, HeldStatus, Limits, ListeningSocket, Lists, Phase, RouteStatus,
+    RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 use urlseen_engine::item::RejectReason;
@@ -147,12 +147,6 @@ fn filter_status() -> FilterStatus {
         error_rate: 1e-6,
         frozen_error_rate: Some(2.5e-7),
         lost_urls: Some(0.5),
-        measured: Some(MeasuredStatus {
-            asked: 8000,
-            wrong: 2,
-            error_rate: 2.5e-4,
-            error_rate_max: Some(7.5e-4),
-        }),
         full_seconds: Some(3600.5),
         generations: Some(GenerationsStatus {
             number: 61,

@@ -15,7 +15,6 @@ mod kept;
 mod lease;
 mod limits;
 mod looking;
-mod measured;
 mod memory;
 mod moving;
 mod outages;

@@ -9,7 +9,6 @@
 //! archive     empty file: if it exists, pruned files of the log go to the archive
 //! archive-*   fingerprints of pruned files of the log
 //! imports     checkpoints of imports
-//! sample      sample of the filter's answers
 //! clock       what the clocks showed when a run began generations
 //! ages        for each snapshot, a moment at which it already existed
 //! ```
@@ -37,12 +36,11 @@ use super::rebase::Rebase;
 use super::recovery::{self, Recovered};
 use super::requests::Requests;
 use super::restore::Restore;
-use super::sample;
 use super::scan::Target;
 use super::snapshot;
 use super::timing::{self, Timing};
 use crate::filter::choice::Fsync;
-use crate::filter::{Blob, Seed, ShardId, ShardSample};
+use crate::filter::{Blob, Seed, ShardId};
 use crate::fingerprint::FingerprintSpec;
 use crate::storage::head::{Head, Position};
 
@@ -257,16 +255,6 @@ impl Folder {
     /// Records what the clocks show, for the next run. It is on the disk when the method returns.
     pub fn record_timing(&mut self, timing: &Timing) -> io::Result<()> {
         timing::write(&self.dir, timing)
-    }
-
-    /// Returns the samples of all shards, if the last run of this filter ended at this position.
-    pub(super) fn samples(&self, at: Position) -> Vec<ShardSample> {
-        sample::read(&self.dir, self.begun().header.filter(), at)
-    }
-
-    /// Records the samples of all shards at the end of a run.
-    pub(super) fn record_samples(&self, at: Position, samples: Vec<ShardSample>) -> io::Result<()> {
-        sample::record(&self.dir, self.begun().header.filter(), at, samples)
     }
 
     /// Deletes the checkpoints of imports, because the filter may lack keys that the imports added.

@@ -2,7 +2,7 @@
 
 use super::head::Position;
 use super::restore::Restore;
-use crate::filter::{Blob, ShardId, ShardSample};
+use crate::filter::{Blob, ShardId};
 use crate::limit::Counted;
 
 /// An in-memory filter whose content a storage folder keeps. Clones share one filter: the thread of
@@ -11,9 +11,6 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// Copies a shard as it is now, possibly into the memory of `buffer`. Returns `None` if the
     /// filter does not exist any more.
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied>;
-
-    /// Copies the sample of a shard. `None` if the answers on its keys were not watched.
-    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample>;
 
     /// Copies the counts of limits as they are now, with the position of the last record whose
     /// changes they have.
@@ -41,6 +38,4 @@ pub struct Copied {
     pub at: Position,
     /// The shard's tombstones: the 128-bit key hash of each forgotten fingerprint.
     pub tombstones: Vec<u128>,
-    /// The shard's sample; `None` if the answers on its keys were not watched.
-    pub sample: Option<ShardSample>,
 }

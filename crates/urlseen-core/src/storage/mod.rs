@@ -68,7 +68,6 @@ mod record;
 mod recovery;
 mod requests;
 mod restore;
-mod sample;
 mod scan;
 mod segment;
 mod shards;

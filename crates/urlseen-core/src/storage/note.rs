@@ -1,4 +1,4 @@
-//! Notes: the small files `ages`, `clock`, `imports`, `lease`, `raised` and `sample`, beside
+//! Notes: the small files `ages`, `clock`, `imports`, `lease` and `raised`, beside
 //! log and snapshots.
 //!
 //! A note has a line of JSON, and a line with the CRC-32C of the first line in hex. Reading a

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
+use crate::filter::ShardId;
 use crate::filter::generation::Generation;
-use crate::filter::{ShardId, ShardSample};
 use crate::fingerprint::Fingerprint;
 use crate::limit::Counted;
 use crate::storage::head::Position;
@@ -36,9 +36,6 @@ pub trait Restore {
     /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
     /// hash of the fingerprint. Tombstones come after all shards.
     fn load_tombstone(&mut self, shard: ShardId, id: u128);
-    /// Loads the sample of a shard of a snapshot: the first answers on some of its keys. Samples
-    /// come after all shards. A filter whose answers are not watched ignores them.
-    fn load_sample(&mut self, _shard: ShardId, _sample: ShardSample) {}
     /// Adds those fingerprints of the record at `at` in the log that are stored under a
     /// generation. It is [`Generation::FOREVER`] if the fingerprints do not expire.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, at: Position);

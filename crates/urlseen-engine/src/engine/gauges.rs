@@ -4,25 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use urlseen_core::filter::generation::Generations;
-use urlseen_core::filter::{Fill, Gauge, Measured, SHARDS, Sampled};
+use urlseen_core::filter::{Fill, Gauge, SHARDS};
 
 /// Gauges that the owners update after every commit. The counts lag by at most one batch.
 #[derive(Debug)]
 pub struct Gauges {
     owners: Vec<Arc<dyn Gauge>>,
-    /// Samples of the owners; empty if no sample is kept.
-    samples: Vec<Arc<Sampled>>,
     pub(super) tombstones: Arc<AtomicUsize>,
 }
 
 impl Gauges {
-    /// Joins the gauges of all owners, their samples, and the count of tombstones.
-    pub(super) fn new(
-        owners: Vec<Arc<dyn Gauge>>,
-        samples: Vec<Arc<Sampled>>,
-        tombstones: Arc<AtomicUsize>,
-    ) -> Self {
-        Self { owners, samples, tombstones }
+    /// Joins the gauges of all owners, and the count of tombstones.
+    pub(super) fn new(owners: Vec<Arc<dyn Gauge>>, tombstones: Arc<AtomicUsize>) -> Self {
+        Self { owners, tombstones }
     }
 
     /// Counts the fingerprints that were forgotten and have not passed again.
@@ -44,13 +38,6 @@ impl Gauges {
     /// seen. The call takes up to a millisecond.
     pub fn error_rate(&self) -> f64 {
         self.owners.iter().map(|owner| owner.error_rate()).sum()
-    }
-
-    /// Counts the wrong answers of the filter on the keys of its sample. `None` if there is no
-    /// sample, or if the filter has keys from before its sample.
-    pub fn measured(&self) -> Option<Measured> {
-        let samples = self.samples.iter().map(|owner| owner.measured());
-        samples.reduce(|all, owner| Some(all? + owner?)).flatten()
     }
 
     /// Returns the part of [`Gauges::error_rate`] that a frozen filter causes.

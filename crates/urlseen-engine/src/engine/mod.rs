@@ -59,7 +59,7 @@ pub use steps::Steps;
 pub use threads::Threads;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{ErrorSample, ForgettingFilter, Full};
+use urlseen_core::filter::{ForgettingFilter, Full};
 use urlseen_core::storage::{Clocks, Histogram, Logged, Position};
 use worker::Worker;
 pub use works::{Event, Works, WorksError};
@@ -136,12 +136,11 @@ impl Engine {
         parts: &Parts,
         queue: impl Fn() -> (Sender<Job>, Receiver<Job>),
     ) -> Result<Self, StartError> {
-        let Parts { hasher, build, expire_after, sampled, shared, items, threads } = parts;
+        let Parts { hasher, build, expire_after, shared, items, threads } = parts;
         let filters = (0..threads.owners).map(|number| build(number, threads.owners));
         let filters: Vec<_> = filters.collect::<Result<_, _>>()?;
         let gauges = filters.iter().map(|filter| filter.gauge()).collect();
         let tombstones = Arc::new(AtomicUsize::new(0));
-        let mut samples = Vec::new();
         let (tell, done) = mpsc::unbounded_channel();
         let (alive, ended) = bounded(0);
         let mailbox = |_| {
@@ -151,12 +150,10 @@ impl Engine {
         };
         let (owners, inboxes): (Vec<_>, Vec<_>) = (0..threads.owners).map(mailbox).unzip();
         for (number, (filter, inbox)) in filters.into_iter().zip(inboxes).enumerate() {
-            let sample = sampled.as_ref().map(ErrorSample::new);
-            samples.extend(sample.as_ref().map(ErrorSample::gauge));
             let owner = Owner {
                 number,
                 hasher: *hasher,
-                filter: ForgettingFilter::new(filter, Arc::clone(&tombstones), sample),
+                filter: ForgettingFilter::new(filter, Arc::clone(&tombstones)),
                 shared: shared.clone(),
                 reader: Reader::new(*items),
                 owners: owners.clone(),
@@ -173,7 +170,7 @@ impl Engine {
             handle: Handle {
                 hasher: *hasher,
                 owners,
-                gauges: Arc::new(Gauges::new(gauges, samples, tombstones)),
+                gauges: Arc::new(Gauges::new(gauges, tombstones)),
                 counts: Arc::default(),
                 raised: Arc::default(),
                 #[cfg(feature = "simulation")]

@@ -184,8 +184,7 @@ impl Owner {
     /// Copies a shard for the snapshot.
     fn copy(&mut self, shard: ShardId, buffer: Vec<u8>, reply: &Sender<Copied>) {
         let (blob, tombstones) = self.filter.save(shard, buffer);
-        let sample = self.filter.sample(shard);
-        let _ = reply.send(Copied { blob, at: self.at, tombstones, sample });
+        let _ = reply.send(Copied { blob, at: self.at, tombstones });
     }
 
     /// Reads a part of a batch, and passes its key hashes to the owners of their shards.

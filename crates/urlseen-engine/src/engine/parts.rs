@@ -21,8 +21,6 @@ pub struct Parts {
     pub(super) build: Arc<Build>,
     /// Time after which fingerprints of the filter pass again, if they expire.
     pub(super) expire_after: Option<ExpireAfter>,
-    /// Parameters of the filter, if a sample of its answers is kept.
-    pub(super) sampled: Option<Parameters>,
     /// Keys of the filter in Redis; `None` for a filter in memory.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) items: Options,
@@ -33,9 +31,8 @@ impl Parts {
     /// Describes a filter in memory. The parameters must have a seed, if their kind has one.
     pub fn local(parameters: Parameters, items: Options, threads: Threads) -> Self {
         let (hasher, expire_after) = (parameters.hasher(), parameters.expire_after());
-        let sampled = Some(parameters.clone());
         let build = Arc::new(move |owner, owners| parameters.build(owner, owners));
-        Self { hasher, build, expire_after, sampled, shared: None, items, threads }
+        Self { hasher, build, expire_after, shared: None, items, threads }
     }
 
     /// Describes a filter in Redis. Redis judges the keys. The owners only cache at most `recent`
@@ -48,14 +45,6 @@ impl Parts {
         threads: Threads,
     ) -> Self {
         let build = Arc::new(move |_, owners| Ok(Box::new(Recent::new(recent / owners)) as _));
-        Self {
-            hasher,
-            build,
-            expire_after: None,
-            sampled: None,
-            shared: Some(shared),
-            items,
-            threads,
-        }
+        Self { hasher, build, expire_after: None, shared: Some(shared), items, threads }
     }
 }

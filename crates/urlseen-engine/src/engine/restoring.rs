@@ -7,7 +7,7 @@ use crossbeam_channel::bounded;
 use super::owner::Job;
 use super::{Engine, EngineError, Handle};
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{ForgettingFilter, ShardId, ShardSample};
+use urlseen_core::filter::{ForgettingFilter, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
@@ -102,10 +102,6 @@ impl Restore for Handle {
         self.with_filter_of(shard, load).unwrap_or(Ok(()))
     }
 
-    fn load_sample(&mut self, shard: ShardId, sample: ShardSample) {
-        self.with_filter_of(shard, |filter| filter.load_sample(shard, sample));
-    }
-
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
         self.forgive(shard, id);
     }
@@ -141,10 +137,6 @@ impl LiveFilter for Handle {
         let owner = &self.owners[shard.owner(self.owners.len())];
         owner.tell(Job::Copy { shard, buffer, reply })?;
         self.wait(&copied)
-    }
-
-    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample> {
-        self.with_filter_of(shard, |filter| filter.sample(shard))?
     }
 
     fn copy_counts(&self) -> (Vec<Counted>, Position) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::shared::{Chosen, SharedFilter, no_room};
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::{ErrorSample, FilterSpec, Parameters, Seed};
+use urlseen_core::filter::{FilterSpec, Parameters, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
     Change, FilterStorage, Folder, Head, Journal, Position, StoragePolicy, StorageSpec, Target,
@@ -62,9 +62,7 @@ impl Kept {
             None => spec.filter.parameters.seeded(Seed::random),
         };
         let is_new = folder.header().is_none();
-        // A daemon that continues with the folder needs the sample.
-        let sample = ErrorSample::new(&parameters);
-        let filter = SharedFilter::new(parameters.clone(), Some(sample))?;
+        let filter = SharedFilter::new(parameters.clone())?;
         let mut storage = FilterStorage::new(filter.clone(), folder, policy);
         let recovered = if is_new {
             let filter = FilterSpec { parameters, ..spec.filter };

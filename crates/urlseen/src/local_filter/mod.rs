@@ -60,7 +60,7 @@ impl LocalFilter {
     /// filter.
     pub fn new(spec: &FilterSpec) -> Result<Self, Error> {
         Ok(Self {
-            filter: SharedFilter::new(spec.read()?.parameters.seeded(Seed::random), None)?,
+            filter: SharedFilter::new(spec.read()?.parameters.seeded(Seed::random))?,
             #[cfg(feature = "storage")]
             kept: None,
         })

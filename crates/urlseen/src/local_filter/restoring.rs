@@ -3,9 +3,9 @@
 use std::io::{self, Read};
 
 use super::shared::SharedFilter;
+use urlseen_core::filter::ShardId;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{ShardId, ShardSample};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
@@ -24,10 +24,6 @@ impl Restore for SharedFilter {
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
         self.lock().filter.forget(KeyHash::named(shard, id));
-    }
-
-    fn load_sample(&mut self, shard: ShardId, sample: ShardSample) {
-        self.lock().filter.load_sample(shard, sample);
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
@@ -59,11 +55,7 @@ impl LiveFilter for SharedFilter {
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let state = self.lock();
         let (blob, tombstones) = state.filter.save(shard, buffer);
-        Some(Copied { blob, at: state.at, tombstones, sample: state.filter.sample(shard) })
-    }
-
-    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample> {
-        self.lock().filter.sample(shard)
+        Some(Copied { blob, at: state.at, tombstones })
     }
 
     fn copy_counts(&self) -> (Vec<Counted>, Position) {

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
-    BuildError, ErrorSample, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, ShardId,
-    Verdict,
+    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, ShardId, Verdict,
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
@@ -45,8 +44,8 @@ pub(super) struct Chosen {
 }
 
 impl SharedFilter {
-    /// Builds an empty filter. If there is a sample, it keeps answers of the filter.
-    pub(super) fn new(parameters: Parameters, sample: Option<ErrorSample>) -> Result<Self, Error> {
+    /// Builds an empty filter.
+    pub(super) fn new(parameters: Parameters) -> Result<Self, Error> {
         let unbuildable = |error: BuildError| match error {
             BuildError::InRedis(_) => Error::new(ErrorKind::Spec, error),
             _ => Error::new(ErrorKind::Memory, error),
@@ -54,7 +53,7 @@ impl SharedFilter {
         parameters.check_memory().map_err(unbuildable)?;
         let filter = parameters.build(0, 1).map_err(unbuildable)?;
         let state = State {
-            filter: ForgettingFilter::new(filter, Arc::default(), sample),
+            filter: ForgettingFilter::new(filter, Arc::default()),
             #[cfg(feature = "storage")]
             at: Position::START,
             #[cfg(feature = "storage")]

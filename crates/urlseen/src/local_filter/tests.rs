@@ -46,7 +46,7 @@ fn an_imported_filter_has_the_bits_of_its_layers() {
     let mut dump = Vec::new();
     redisbloom::dump::write(&imported, &mut dump).unwrap();
     let filter = LocalFilter {
-        filter: SharedFilter::new(Parameters::imported(), None).unwrap(),
+        filter: SharedFilter::new(Parameters::imported()).unwrap(),
         #[cfg(feature = "storage")]
         kept: None,
     };

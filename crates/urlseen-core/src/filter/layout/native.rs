@@ -151,13 +151,6 @@ impl KeyHash {
         u128::from(h1) << u64::BITS | u128::from(h2)
     }
 
-    /// Returns a hash of both words, which differs also between keys with the same id. All of its
-    /// bits depend on the key.
-    pub(in crate::filter) fn word(self) -> u64 {
-        // The multiplier of Fibonacci hashing: 2^64 divided by the golden ratio.
-        (self.h1 ^ self.h2.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-
     /// Returns the generator of the hash, ready to produce its n-th word.
     #[inline(always)]
     fn words(self, n: usize) -> Words {

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Blob, FilterKind, Full, Hashed, Removal};
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{ErrorSample, ShardId, ShardSample, Verdict};
+use crate::filter::{ShardId, Verdict};
 
-/// The shards of an in-memory filter that belong to one owner, with their tombstones and a sample
-/// of the answers. A tombstone is a forgotten key of a filter whose kind cannot remove keys. A key
-/// with a tombstone is unseen until it is inserted again.
+/// The shards of an in-memory filter that belong to one owner, with their tombstones. A
+/// tombstone is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is
+/// unseen until it is inserted again.
 #[derive(Debug)]
 pub struct ForgettingFilter {
     filter: Box<dyn FilterKind>,
@@ -20,19 +20,12 @@ pub struct ForgettingFilter {
     tombstones: HashMap<u128, ShardId, Hashed>,
     /// Number of tombstones of all owners.
     count: Arc<AtomicUsize>,
-    /// Sample of the answers, if they are watched.
-    sample: Option<ErrorSample>,
 }
 
 impl ForgettingFilter {
-    /// Wraps an empty filter. All owners of a filter share the `count` of tombstones. If there is
-    /// a sample, it keeps answers of the filter.
-    pub fn new(
-        filter: Box<dyn FilterKind>,
-        count: Arc<AtomicUsize>,
-        sample: Option<ErrorSample>,
-    ) -> Self {
-        Self { filter, tombstones: HashMap::default(), count, sample }
+    /// Wraps an empty filter. All owners of a filter share the `count` of tombstones.
+    pub fn new(filter: Box<dyn FilterKind>, count: Arc<AtomicUsize>) -> Self {
+        Self { filter, tombstones: HashMap::default(), count }
     }
 
     /// Returns the filter without the tombstones.
@@ -50,9 +43,6 @@ impl ForgettingFilter {
                     *verdict = Verdict::Unseen;
                 }
             }
-        }
-        if let Some(sample) = &mut self.sample {
-            sample.answered(key_hashes, &verdicts[from..]);
         }
     }
 
@@ -95,9 +85,6 @@ impl ForgettingFilter {
             let removed = key_hashes.iter().filter_map(|it| self.tombstones.remove(&it.id()));
             self.count.fetch_sub(removed.count(), Ordering::Relaxed);
         }
-        if let Some(sample) = &mut self.sample {
-            sample.inserted(key_hashes);
-        }
         Ok(())
     }
 
@@ -126,20 +113,7 @@ impl ForgettingFilter {
         (self.filter.save(shard, buffer), tombstones.map(|(&id, _)| id).collect())
     }
 
-    /// Copies the sample of a shard. `None` if the answers on its keys were not watched.
-    pub fn sample(&self, shard: ShardId) -> Option<ShardSample> {
-        self.sample.as_ref()?.copy(shard)
-    }
-
-    /// Loads the sample of a shard, after the shard itself.
-    pub fn load_sample(&mut self, shard: ShardId, loaded: ShardSample) {
-        if let Some(sample) = &mut self.sample {
-            sample.load(shard, Some(loaded));
-        }
-    }
-
-    /// Loads a shard: see [`FilterKind::load`]. All tombstones stay. The answers on the keys of the
-    /// shard count as not watched, unless its sample is loaded, too.
+    /// Loads a shard: see [`FilterKind::load`]. All tombstones stay.
     ///
     /// # Errors
     /// The same errors as [`FilterKind::load`].
@@ -150,11 +124,6 @@ impl ForgettingFilter {
         len: u64,
         from: &mut dyn Read,
     ) -> io::Result<()> {
-        if len > 0
-            && let Some(sample) = &mut self.sample
-        {
-            sample.load(shard, None);
-        }
         self.filter.load(shard, keys, len, from)
     }
 
@@ -162,9 +131,6 @@ impl ForgettingFilter {
     pub fn clear(&mut self) {
         self.drop_tombstones();
         self.filter.clear();
-        if let Some(sample) = &mut self.sample {
-            sample.clear();
-        }
     }
 
     fn drop_tombstones(&mut self) {

@@ -35,11 +35,6 @@ impl KeyHasher {
         Self { rule, ..Self::new(Seed::new(0), PartitionCount::ONE) }
     }
 
-    /// Returns the number of partitions of the crawl, if the rule depends on it; else one.
-    pub(in crate::filter) fn partitions(&self) -> PartitionCount {
-        self.partitions
-    }
-
     /// Returns a hasher for a filter that tells keys apart by these bits alone.
     pub(in crate::filter) fn with_bits(self, bits: KeyBits) -> Self {
         Self { kept: Some(bits.0), ..self }

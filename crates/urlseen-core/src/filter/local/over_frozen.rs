@@ -303,7 +303,7 @@ mod tests {
     /// Rule G4: a tombstone hides a forgotten key from the frozen filter.
     #[test]
     fn a_forgotten_key_of_the_frozen_filter_passes_once_more() {
-        let mut filter = ForgettingFilter::new(converted(), Arc::default(), None);
+        let mut filter = ForgettingFilter::new(converted(), Arc::default());
         let ask = |filter: &mut ForgettingFilter, key| {
             let mut verdicts = Vec::new();
             filter.test(&[key], &mut verdicts);

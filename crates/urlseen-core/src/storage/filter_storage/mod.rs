@@ -15,14 +15,13 @@ use super::descriptors::{self, Waits};
 use super::error::RecoveryError;
 use super::folder::Folder;
 use super::head::{Head, Position};
-use super::header::{Header, StorageSpec};
+use super::header::StorageSpec;
 use super::journal::Journal;
 use super::live::LiveFilter;
 use super::prune::Retention;
 use super::recovery::Recovered;
 use super::scan::Target;
 use super::snapshot_writer::Finished;
-use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
@@ -136,9 +135,6 @@ impl<F: LiveFilter> FilterStorage<F> {
             self.folder.keep_archive(archive)?;
         }
         let recovered = self.folder.recover(target, &mut self.filter)?;
-        for (shard, sample) in self.shards().zip(self.folder.samples(recovered.position)) {
-            self.filter.load_sample(shard, sample);
-        }
         self.open(recovered.position)?;
         // A snapshot should soon cover the part of the log that was replayed.
         self.snapshot_at = self.snapshot_at.saturating_sub(recovered.fingerprints * LOGGED);
@@ -158,7 +154,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         for shard in rebase.sections.shards() {
             let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
             rebase.write(shard, &*copied.blob)?;
-            rebase.sections.beside(shard, &copied);
+            rebase.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
         }
         let (counts, _) = self.filter.copy_counts();
@@ -228,19 +224,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
         let head = head.unwrap_or(journal.position().head);
         self.logged += journal.bytes();
-        let at = journal.close(head)?;
-        let samples: Option<Vec<_>> =
-            self.shards().map(|shard| self.filter.copy_sample(shard)).collect();
-        // A filter that is not measured has no samples. All keys are safe already: without the
-        // file, the measured error rate becomes a lower bound.
-        let _ = samples.map(|samples| self.folder.record_samples(at, samples));
-        Ok(())
-    }
-
-    /// Iterates over the shards of the filter.
-    fn shards(&self) -> impl Iterator<Item = ShardId> + use<F> {
-        let count = self.folder.header().map_or(0, Header::shards);
-        ShardId::all().take(count)
+        journal.close(head).map(drop)
     }
 
     /// Closes the log without a cut or a sync.

@@ -120,7 +120,7 @@ impl<F: LiveFilter> Work<F> {
                 return Ok(None);
             }
             written?;
-            self.writer.sections.beside(shard, &copied);
+            self.writer.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
             if pause().is_err() {
                 return Ok(None);

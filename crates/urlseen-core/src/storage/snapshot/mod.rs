@@ -24,14 +24,6 @@
 //! 45      n  for each group its hash (16 bytes) and its count (8 bytes)
 //! 45+n    4  CRC-32C of the body
 //!
-//! then, if the answers of the filter are watched, a section with the samples of all shards that
-//! are not empty
-//!  0     45  as above, with shard 1 and the number of sampled keys in place of the keys
-//! 45      n  for each shard its number (1 byte), the number of halvings, plus 128 if the sample is
-//!            partial (1), the number of sampled keys (4) and of wrong answers (4), and the word of
-//!            each key (8), those with a wrong answer first
-//! 45+n    4  CRC-32C of the body
-//!
 //! after the sections, the tombstones of forgotten fingerprints
 //!  0    17n  each: the shard, and the 128-bit key hash of the fingerprint
 //! 17n     8  n
@@ -57,7 +49,6 @@
 //! another name until it is complete. So a file with this name is complete, unless it was damaged.
 
 mod reader;
-mod samples;
 mod sections;
 
 pub use reader::Summary;
@@ -79,8 +70,6 @@ const SECTION: usize = 21 + POSITION;
 const SECTION_END: usize = 4;
 /// Number in the head of the section with the counts, in place of a shard's number.
 const COUNTS: u8 = 0;
-/// Number in the head of the section with the samples.
-const SAMPLES: u8 = 1;
 /// Bytes after the tombstones.
 const TRAILER: usize = 2 * POSITION + 13;
 /// Number of bytes of a tombstone.

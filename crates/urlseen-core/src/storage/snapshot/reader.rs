@@ -10,10 +10,10 @@ use super::super::encoding::{Fields, checked};
 use super::super::header::FORMAT;
 use super::super::restore::{Restore, Section};
 use super::{
-    COUNTS, EMPTY, HEADER, MAGIC, SAMPLES, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END,
-    TRAILER, extended, name, samples, seq,
+    COUNTS, EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END,
+    TRAILER, extended, name, seq,
 };
-use crate::filter::{ShardId, ShardSample};
+use crate::filter::ShardId;
 use crate::limit::Counted;
 use crate::storage::head::Position;
 
@@ -145,12 +145,8 @@ impl Summary {
         for (shard, id) in self.tombstones(begun)? {
             filter.load_tombstone(shard, id);
         }
-        let Extras { counts, samples } = self.extras(begun)?;
-        if let Some((counts, at)) = counts {
+        if let Some((counts, at)) = self.counts(begun)? {
             filter.load_counts(&counts, at);
-        }
-        for (shard, sample) in samples {
-            filter.load_sample(shard, sample);
         }
         Ok(())
     }
@@ -159,7 +155,7 @@ impl Summary {
     pub(in crate::storage) fn check(&self, begun: &Begun) -> Result<(), ReadError> {
         self.check_import(begun)?;
         self.sections(begun, |_, body| body.check())?;
-        self.extras(begun)?;
+        self.counts(begun)?;
         self.tombstones(begun).map(drop)
     }
 
@@ -193,26 +189,19 @@ impl Summary {
         Ok(read.ok_or_else(damage)?)
     }
 
-    /// Reads the sections after the shards.
-    fn extras(&self, begun: &Begun) -> Result<Extras, ReadError> {
-        let mut extras = Extras::default();
+    /// Reads the counts of limits, if there are any, and the position of the last record whose
+    /// changes they have.
+    fn counts(&self, begun: &Begun) -> Result<Option<(Vec<Counted>, Position)>, ReadError> {
+        let mut found = None;
         self.parts(begun, |part, body| {
-            if let Part::Shard(_) = part {
-                return Ok(());
-            }
+            let Part::Counts(at) = part else { return Ok(()) };
             let (begin, mut bytes) = (body.begin, Vec::new());
             body.read_by(|body| body.read_to_end(&mut bytes).map(drop))?;
-            let damage = |what| Damage::new(&self.name, begin, what);
-            if let Part::Counts(at) = part {
-                let counts = Counted::decode_all(&bytes);
-                extras.counts = Some((counts.ok_or_else(|| damage("the counts are damaged"))?, at));
-            } else {
-                let samples = samples::decode_all(&bytes);
-                extras.samples = samples.ok_or_else(|| damage("the samples are damaged"))?;
-            }
+            let damage = || Damage::new(&self.name, begin, "the counts are damaged");
+            found = Some((Counted::decode_all(&bytes).ok_or_else(damage)?, at));
             Ok(())
         })?;
-        Ok(extras)
+        Ok(found)
     }
 
     /// Checks the head of every section, and calls `visit` with the head and the body of each
@@ -224,7 +213,7 @@ impl Summary {
     ) -> Result<(), ReadError> {
         self.parts(begun, |part, body| match part {
             Part::Shard(section) => visit(section, body),
-            Part::Counts(_) | Part::Samples => Ok(()),
+            Part::Counts(_) => Ok(()),
         })
     }
 
@@ -238,8 +227,8 @@ impl Summary {
         let damage = |offset, what| Err(Damage::new(&self.name, offset, what).into());
         let (mut offset, end, mut span) = (HEADER as u64, self.end, None);
         let shards = ShardId::all().take(begun.header.shards()).map(ShardId::byte);
-        // Counts and samples come after the shards. Either may be missing.
-        let numbers = shards.map(|it| (it, true)).chain([(COUNTS, false), (SAMPLES, false)]);
+        // The counts come after the shards, or are missing.
+        let numbers = shards.map(|it| (it, true)).chain([(COUNTS, false)]);
         for (number, is_shard) in numbers {
             if !is_shard && offset == end {
                 break;
@@ -249,21 +238,15 @@ impl Summary {
             }
             let mut head = [0; SECTION];
             read_exact_at(&*file, &mut head, offset)?;
-            let section = match decode(&head, number) {
-                Some(section) => section,
-                None if !is_shard && number == COUNTS => continue,
-                None => return damage(offset, "the head of a section is damaged"),
+            let Some(section) = decode(&head, number) else {
+                return damage(offset, "the head of a section is damaged");
             };
             offset += SECTION as u64;
             if end - offset - (SECTION_END as u64) < section.len {
                 return damage(offset, "the file is incomplete");
             }
             let body = Body::new(&self.name, &*file, offset, section.len);
-            let part = match number {
-                _ if is_shard => Part::Shard(section),
-                COUNTS => Part::Counts(section.at),
-                _ => Part::Samples,
-            };
+            let part = if is_shard { Part::Shard(section) } else { Part::Counts(section.at) };
             visit(part, body)?;
             offset += section.len + SECTION_END as u64;
             span = Some(extended(span, section.at));
@@ -284,16 +267,6 @@ enum Part {
     Shard(Section),
     /// The counts of limits, with the position of the last record whose changes they have.
     Counts(Position),
-    /// The samples of the shards.
-    Samples,
-}
-
-/// Content of the sections after the shards.
-#[derive(Default)]
-struct Extras {
-    /// The counts of limits, with the position of the last record whose changes they have.
-    counts: Option<(Vec<Counted>, Position)>,
-    samples: Vec<(ShardId, ShardSample)>,
 }
 
 /// Reads the head of a section. Returns `None` if it is damaged or has another number than

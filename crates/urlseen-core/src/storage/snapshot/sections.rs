@@ -9,10 +9,9 @@ use super::super::dir::Dir;
 use super::super::disk::DiskFile;
 use super::super::encoding::{push_crc, push_position};
 use super::super::header::FORMAT;
-use super::{COUNTS, MAGIC, SAMPLES, TOMBSTONE, extended, name, samples};
-use crate::filter::{Blob, Saved, ShardId, ShardSample};
+use super::{COUNTS, MAGIC, TOMBSTONE, extended, name};
+use crate::filter::{Blob, Saved, ShardId};
 use crate::limit::Counted;
-use crate::storage::Copied;
 use crate::storage::head::{Head, Position};
 
 /// Number of bytes that are collected before a write. At most this many bytes are written without a
@@ -59,8 +58,6 @@ pub struct Sections {
     pub(in crate::storage) keys: u64,
     /// The tombstones, in the format of the file.
     tombstones: Vec<u8>,
-    /// The samples, in the format of the file, and the number of their keys.
-    samples: (Vec<u8>, u64),
     is_done: bool,
 }
 
@@ -88,7 +85,6 @@ impl Sections {
             span: None,
             keys: 0,
             tombstones: Vec::new(),
-            samples: (Vec::new(), 0),
             is_done: false,
         })
     }
@@ -163,21 +159,6 @@ impl Sections {
         self.put_bytes(&head)
     }
 
-    /// Notes what a copied shard has beside its keys: its tombstones and its sample.
-    pub fn beside(&mut self, shard: ShardId, copied: &Copied) {
-        self.tombstones(shard, &copied.tombstones);
-        if let Some(sample) = copied.sample.as_ref().filter(|_| !copied.blob.is_empty()) {
-            self.sample(shard, sample);
-        }
-    }
-
-    /// Notes the sample that a shard had when it was copied.
-    pub(in crate::storage) fn sample(&mut self, shard: ShardId, sample: &ShardSample) {
-        let (bytes, keys) = &mut self.samples;
-        samples::encode(shard, sample, bytes);
-        *keys += sample.asked.len() as u64;
-    }
-
     /// Notes the tombstones that a shard had when it was copied. Each tombstone is the 128-bit key
     /// hash of a fingerprint.
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
@@ -216,10 +197,6 @@ impl Sections {
     pub(in crate::storage) fn seal(&mut self) -> io::Result<(Position, u64)> {
         assert_eq!(self.next, self.shards, "every shard is written");
         let (first, last) = self.span.expect("there are shards");
-        let (samples, keys) = std::mem::take(&mut self.samples);
-        if !samples.is_empty() {
-            self.put_section(SAMPLES, last, keys, samples)?;
-        }
         let mut tombstones = std::mem::take(&mut self.tombstones);
         let count = (tombstones.len() / TOMBSTONE) as u64;
         tombstones.extend(count.to_le_bytes());

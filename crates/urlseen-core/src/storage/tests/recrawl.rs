@@ -17,9 +17,7 @@ use crate::filter::choice::Fsync;
 use crate::filter::expire_after::ExpireAfter;
 use crate::filter::generation::Generation;
 use crate::filter::lifetime::{Lifetime, Lifetimes};
-use crate::filter::{
-    FilterSpec, ForgettingFilter, KeyHasher, Kind, Parameters, ShardId, ShardSample, Verdict,
-};
+use crate::filter::{FilterSpec, ForgettingFilter, KeyHasher, Kind, Parameters, ShardId, Verdict};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
@@ -67,7 +65,7 @@ struct Live {
 impl Live {
     fn new(kind: Kind) -> Self {
         let filter = parameters(kind).build(0, 1).unwrap();
-        let filter = ForgettingFilter::new(filter, Arc::default(), None);
+        let filter = ForgettingFilter::new(filter, Arc::default());
         let state = Arc::new(Mutex::new((filter, Position::START)));
         Self { kind, hasher: parameters(kind).hasher(), state }
     }
@@ -129,11 +127,7 @@ impl LiveFilter for Live {
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let state = self.state.lock().unwrap();
         let (blob, tombstones) = state.0.save(shard, buffer);
-        Some(Copied { blob, at: state.1, tombstones, sample: state.0.sample(shard) })
-    }
-
-    fn copy_sample(&self, shard: ShardId) -> Option<ShardSample> {
-        self.with(|filter| filter.sample(shard))
+        Some(Copied { blob, at: state.1, tombstones })
     }
 
     fn copy_counts(&self) -> (Vec<Counted>, Position) {
