@@ -1,6 +1,5 @@
 //! Links for benchmarks: real ones, and invented ones with parameters.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use flate2::read::GzDecoder;
@@ -8,9 +7,8 @@ use serde_json::Value;
 
 /// Reads 2500 links of docs.python.org, in the order of a crawl: the first ones of `tests/vectors`.
 pub fn real() -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/fingerprints.jsonl.gz");
-    let file = File::open(path).expect("the vectors are in the repository");
-    let mut lines = BufReader::new(GzDecoder::new(file))
+    let vectors = include_bytes!("../../tests/vectors/fingerprints.jsonl.gz");
+    let mut lines = BufReader::new(GzDecoder::new(&vectors[..]))
         .lines()
         .map(|line| serde_json::from_str::<Value>(&line.expect("readable")).expect("JSON"));
     let header = lines.next().expect("a header");

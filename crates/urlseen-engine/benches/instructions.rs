@@ -9,22 +9,18 @@ use std::hint::black_box;
 use std::path::Path;
 
 use serde_json::json;
-use urlseen_cli::crawl::protocol::{Commit, Order, Protocol, Rejects};
-use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{FilterSpec, Kind, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::redis::lease::Token;
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
+use urlseen_engine::config::{Fsync, ItemForm};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
-use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Items, Options, Reader};
 
-#[path = "links/mod.rs"]
+#[path = "../../../benches/links/mod.rs"]
 mod links;
 
 /// Options of the kernels that read items.
@@ -143,7 +139,7 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
     runtime.block_on(store.engine.judged()).expect("the engine works")
 }
 
-/// Logs two batches, and makes the commands that commit the second one.
+/// Logs two batches.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let parameters = Parameters::native(sizing, Some(layout.seed));
     let threads = Threads::start(1).expect("a thread");
@@ -167,27 +163,13 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let first = judged(&mut store, first);
     store.append(first).expect("room on the disk");
     let mut batch = Some(judged(&mut store, second));
+    // The logged batch is dropped later, so that its end is not counted.
     let mut logged = None;
     count_once("log a batch", "unseen item", second.len(), || {
         let batch = batch.take().expect("once");
         logged = Some(store.append(batch).expect("room on the disk"));
     });
-    let logged = logged.expect("written");
-
-    let config = Config::load(Sources::default()).expect("the defaults");
-    let protocol = Protocol::new(&config);
-    let token = Token::new(RandomId::new(1));
-    count("make a commit", "unseen item", second.len(), || {
-        let (token, batch) = (&token, &logged);
-        let rejects = Rejects::default();
-        let before = Cursor { place: 1000, left: 1000 };
-        let (rejects, over_limit) = (&rejects, &[][..]);
-        let order = Order { token, batch, rejects, before, rejects_max: 0, over_limit };
-        let Commit::Transaction { push, script } = protocol.commit(order) else {
-            panic!("a thousand items are no small batch");
-        };
-        black_box((push, script.get_packed_command()));
-    });
+    black_box(logged);
 }
 
 /// Returns the features of the processor by which urlseen chooses the variants of its kernels.
