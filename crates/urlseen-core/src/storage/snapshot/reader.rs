@@ -10,8 +10,8 @@ use super::super::encoding::{Fields, checked};
 use super::super::header::FORMAT;
 use super::super::restore::{Restore, Section};
 use super::{
-    COUNTS, EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END,
-    TRAILER, extended, name, seq,
+    COUNTS, EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER,
+    extended, name, seq,
 };
 use crate::filter::ShardId;
 use crate::limit::Counted;
