@@ -1,5 +1,5 @@
 //! Substitute for a server with RedisBloom. It knows `BF.SCANDUMP` and `BF.LOADCHUNK`, and stores
-//! chunks unchanged. The module itself is not free software. `scripts/move-redisbloom` runs the
+//! chunks unchanged. The module itself is not free software. `scripts/checks/redisbloom` runs the
 //! same tests with the module.
 
 use std::collections::BTreeMap;
