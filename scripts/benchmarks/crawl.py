@@ -74,39 +74,31 @@ def crawl(settings, spiders, url, pages):
         programs = [server.process.pid, *(daemon.pid for daemon in daemons)]
         commands, used = asked(), [cpu_seconds(pid) for pid in programs]
         spent, begun = children_seconds(), time.monotonic()
-        stats = run_spiders(folder, spiders, settings, url)
+        found, links = run_spiders(folder, spiders, settings, url)
         wall, spent = time.monotonic() - begun, children_seconds() - spent
         used = [cpu_seconds(pid) - before for pid, before in zip(programs, used)]
         commands = asked() - commands
-    found = sum(it["pages"] for it in stats)
     if found != pages:
         raise RuntimeError(f"{found} of {pages} pages were fetched: {settings}")
     units = ("wall seconds", "spider CPU s", "Redis CPU s", "Redis commands/link", "urlseen CPU s")
-    links = sum(it["links"] for it in stats)
     # Without a daemon, the last unit is left out.
     return dict(zip(units, (wall, spent, used[0], commands / links, *used[1:])))
 
 
 def run_spiders(folder, count, settings, url):
-    """Runs spiders that share a crawl. Returns the stats of each."""
+    """Runs spiders that share a crawl. Returns their numbers of pages and of links."""
     written = folder / "settings.json"
     written.write_text(json.dumps(settings))
-    paths = [folder / f"stats-{number}.json" for number in range(count)]
     packages = str(tools.ROOT / "integrations/scrapy/src")
-    environment = {**os.environ, "PYTHONPATH": packages, "PYTHONDONTWRITEBYTECODE": "1"}
-    spiders = [
-        subprocess.Popen([sys.executable, SPIDER, written, url, path], env=environment)
-        for path in paths
-    ]
+    options = {"env": {**os.environ, "PYTHONPATH": packages}, "stdout": subprocess.PIPE}
+    command = [sys.executable, "-B", SPIDER, written, url]
+    spiders = [subprocess.Popen(command, **options) for _ in range(count)]
     try:
-        statuses = [spider.wait(PATIENCE) for spider in spiders]
+        printed = [spider.communicate(timeout=PATIENCE)[0] for spider in spiders]
     finally:
         for spider in spiders:
             spider.kill()
-            spider.wait()
-    if any(statuses):
-        raise RuntimeError(f"spiders ended with {statuses}, see above")
-    return [json.loads(path.read_text()) for path in paths]
+    return [sum(numbers) for numbers in zip(*(map(int, words.split()) for words in printed))]
 
 
 def children_seconds():

@@ -1,48 +1,25 @@
 """Serves a generated site: generated.py PORT PAGES LINKS
 
-Page N is `/p/N`. Every page has LINKS links, drawn by a fixed seed; the first one leads to page
-N + 1, so that all pages are found.
+Page N is `/p/N`. Its first link leads to page N + 1, so that all pages are found. The others are
+drawn by a fixed seed.
 """
 
-import asyncio
 import random
 import sys
 
+from aiohttp import web
 
-def pages(count, links, suffix=""):
-    """Returns the pages in their order. The name of each page ends with `suffix`."""
-    draw = random.Random(7)
-    for number in range(count):
-        targets = [(number + 1) % count, *(draw.randrange(count) for _ in range(links - 1))]
-        body = "".join(link(it, suffix) for it in targets)
-        yield f"<html><body>{body}</body></html>".encode()
+port, count, links = map(int, sys.argv[1:])
 
 
-def link(number, suffix):
-    return f'<a href="/p/{number}{suffix}?id={number}&from=site">page {number}</a>\n'
+async def page(request):
+    number = int(request.match_info["number"])
+    draw = random.Random(number)
+    targets = [(number + 1) % count, *(draw.randrange(count) for _ in range(links - 1))]
+    body = "".join(f'<a href="/p/{it}?id={it}&from=site">page {it}</a>\n' for it in targets)
+    return web.Response(text=f"<html><body>{body}</body></html>", content_type="text/html")
 
 
-async def main():
-    port, count, links = map(int, sys.argv[1:])
-    bodies = list(pages(count, links))
-
-    async def answer(reader, writer):
-        try:
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                path = head.split(b" ", 2)[1].partition(b"?")[0]
-                body = bodies[int(path.removeprefix(b"/p/"))]
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s"
-                    % (len(body), body)
-                )
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", port)
-    await server.serve_forever()
-
-
-if __name__ == "__main__":
-    asyncio.run(main())
+site = web.Application()
+site.router.add_get("/p/{number}", page)
+web.run_app(site, host="127.0.0.1", port=port, print=None)

@@ -1,6 +1,7 @@
-"""Runs one spider of a measured crawl: spider.py SETTINGS.json URL STATS.json
+"""Runs one spider of a measured crawl: spider.py SETTINGS.json URL
 
-It is an ordinary project, without code for urlseen.
+It is an ordinary project, without code for urlseen. At the end it prints its numbers of pages and
+links.
 """
 
 import json
@@ -28,24 +29,13 @@ class Demo(Spider):
             self.links += 1
             yield response.follow(link)
 
-    def closed(self, reason):
-        stats = {"pages": self.pages, "links": self.links, "reason": reason}
-        Path(self.stats_file).write_text(json.dumps(stats))
-
-
-def main():
-    settings, url, stats = sys.argv[1:]
-    process = CrawlerProcess(
-        {
-            "TELNETCONSOLE_ENABLED": False,
-            "LOG_LEVEL": "ERROR",
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-            **json.loads(Path(settings).read_text()),
-        }
-    )
-    process.crawl(Demo, url=url, stats_file=stats)
-    process.start()
+    def closed(self, _):
+        print(self.pages, self.links)
 
 
 if __name__ == "__main__":
-    main()
+    settings = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False}
+    settings |= json.loads(Path(sys.argv[1]).read_text())
+    process = CrawlerProcess({"CONCURRENT_REQUESTS_PER_DOMAIN": 16, **settings})
+    process.crawl(Demo, url=sys.argv[2])
+    process.start()
