@@ -11,6 +11,9 @@ import sys
 import time
 from pathlib import Path
 
+import rbloom
+import urlseen
+
 BATCH = 10_000
 ERROR_RATE = 1e-6
 
@@ -24,7 +27,6 @@ def measure(case, links, work):
 
 
 def fingerprint(links):
-    import urlseen
     from scrapy import Request
     from scrapy.utils.request import fingerprint
     from w3lib.url import canonicalize_url
@@ -45,8 +47,6 @@ def rules(links):
 def filter_of(kind, keys):
     """Returns a function that adds a URL, and one that adds a batch. Both tell which were new."""
     if kind.startswith("urlseen"):
-        import urlseen
-
         kind = kind.split()[-1]
         size = {} if kind == "exact" else {"capacity": keys, "error_rate": ERROR_RATE}
         if kind == "two-choice":
@@ -54,8 +54,6 @@ def filter_of(kind, keys):
         made = urlseen.Filter(kind=kind, **size)
         return made.add, made.add_many
     if kind == "rbloom":
-        import rbloom
-
         made = rbloom.Bloom(keys, ERROR_RATE)
     else:
         made = set()
@@ -105,8 +103,9 @@ def urls(count):
 
 
 def memory():
-    """Returns the peak memory of this process, in bytes."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """Returns the memory of this process, in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
 
 
 if __name__ == "__main__":

@@ -102,7 +102,8 @@ def section_tables(section):
 def table(lines):
     """Makes a table with a row for each case and a column for each unit.
 
-    The second column compares the first unit with that of the first case, in the same round.
+    The first column has lowest and highest values, and the second one compares it with that of the
+    first case, in the same round. All other columns have medians.
     """
     units = list(dict.fromkeys(line["unit"] for line in lines))
     values = {(line["case"], line["unit"]): line["values"] for line in lines}
@@ -110,9 +111,10 @@ def table(lines):
     base, first = cases[0], units[0]
     rows = [["", first, f"{base} = 1", *units[1:]], ["---"] * (len(units) + 2)]
     for case in cases:
-        cells = [cell(values.get((case, unit))) for unit in units]
-        ratio = ratios(values.get((case, first)), values[base, first])
-        rows.append([case, cells[0], cell(ratio), *cells[1:]])
+        measured = [values.get((case, unit)) for unit in units]
+        medians = [number(median(it)) if it else "" for it in measured[1:]]
+        ratio = ratios(measured[0], values[base, first])
+        rows.append([case, cell(measured[0]), cell(ratio), *medians])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
