@@ -249,7 +249,7 @@ impl Set for Fastbloom {
     }
 }
 
-/// Quotient filter.
+/// Quotient filter of the crate `qfilter`.
 struct Qfilter(qfilter::Filter);
 
 impl Set for Qfilter {

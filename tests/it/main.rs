@@ -14,7 +14,6 @@ mod fingerprint;
 mod importing;
 mod imports;
 mod library;
-mod links;
 mod manual;
 mod pages;
 mod partitions;

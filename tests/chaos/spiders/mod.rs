@@ -38,7 +38,7 @@ pub(crate) struct Options {
     broken_spiders: Option<String>,
 }
 
-/// Campaign of crawls.
+/// Campaign of crawls, with its program and its limits.
 pub(crate) struct Campaign {
     pub(crate) program: PathBuf,
     pub(crate) seed: u64,

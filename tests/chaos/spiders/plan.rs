@@ -16,16 +16,16 @@ const PAUSE_US: u64 = 30_000;
 /// Share of the pages, in thousandths, that are fetched before the last fault at most.
 const LAST: u64 = 850;
 
-/// Kind of fault.
+/// Kind of an injected fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A spider is killed.
+    /// A single spider is killed.
     Spider,
     /// All spiders are killed.
     AllSpiders,
     /// A spider is stopped until other spiders have taken its requests.
     Pause,
-    /// The daemon is killed.
+    /// The daemon `urlseen` is killed.
     Daemon,
     /// Redis is killed. It has synced everything to its disk.
     Redis,

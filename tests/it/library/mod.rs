@@ -1,9 +1,8 @@
-//! The library: filters in Redis, consumers, dependencies, and the public API.
+//! The library: filters in Redis and consumers.
 
 mod beside;
 mod consumer;
 mod cutting;
-mod features;
 pub(crate) mod listening;
 mod redis;
 mod tasks;

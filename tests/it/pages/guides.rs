@@ -116,11 +116,7 @@ fn a_page_is_due_if_it_or_its_command_changed() {
 
 #[test]
 fn failed_commands_and_different_output_are_found() {
-    let page = |text: &str| Source {
-        path: "page.md".to_owned(),
-        text: text.to_owned(),
-        executable: false,
-    };
+    let page = |text: &str| Source { path: "page.md".to_owned(), text: text.to_owned() };
     let told = "```sh\nredis-cli rpush demo:discovered https://example.com/\n\
                 urlseen run --drain >summary\nredis-cli llen demo:unseen\n```\n";
     let right = format!("{told}\n```text\n1\n1\n```\n```sh by-hand\nfalse\n```\n");

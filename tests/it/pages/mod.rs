@@ -166,11 +166,7 @@ fn links_are_found_outside_of_code() {
 
 #[test]
 fn each_broken_link_is_found() {
-    let page = |text: &str| Source {
-        path: "docs/README.md".to_owned(),
-        text: text.to_owned(),
-        executable: false,
-    };
+    let page = |text: &str| Source { path: "docs/README.md".to_owned(), text: text.to_owned() };
     let of_readme = anchors("# urlseen\n");
     let known = BTreeMap::from([("README.md".to_owned(), of_readme)]);
     for (text, problems) in [

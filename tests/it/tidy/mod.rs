@@ -15,29 +15,17 @@ use crate::util::sources::{Source, root, rust_files, scripts};
 const LINE: usize = 100;
 /// Maximum number of lines of a function. Tests may be longer.
 const FUNCTION: usize = 70;
-/// Maximum number of lines of a file of Rust. Files of tests and files of data may be longer.
+/// Maximum number of lines of a file of Rust. Files of tests may be longer.
 const FILE: usize = 400;
-const LONG_FILE: usize = 600;
-/// Files that contain only one long table.
-const DATA_TABLES: &[&str] = &[];
-
-/// Forbidden words, each with its remedy. Each word is written in two parts, because this file is
-/// checked, too.
-const FORBIDDEN: &[(&str, &str)] = &[
-    (concat!("to", "do!("), "write it, or leave it out"),
-    (concat!("unimple", "mented!("), "write it, or leave it out"),
-    (concat!("d", "bg!("), "use tracing, or an assertion"),
-    (concat!("#[", "ignore"), "a test that does not run proves nothing: mend it or delete it"),
-];
+const TEST_FILE: usize = 600;
+/// Mark of a test that does not run, in two parts, because this file is checked, too.
+const IGNORED: &str = concat!("#[", "ignore");
 
 #[test]
 fn rust_files_are_tidy() {
     let files = rust_files();
     assert!(files.iter().any(|file| file.path == "src/lib.rs"), "no sources found");
     report(files.iter().flat_map(rust_problems));
-    // All modules use one convention: a module with parts is the file `mod.rs` in the folder of its
-    // parts.
-    report(files.iter().filter_map(|file| loose_part(file, &files)));
 }
 
 /// Broken builds show that the oracles detect faults. Each of them is a patch, which a change of
@@ -65,28 +53,18 @@ fn the_patches_of_broken_builds_fit_the_sources() {
 }
 
 #[test]
-fn scripts_are_tidy() {
+fn shell_scripts_end_at_the_first_error_and_pass_shellcheck() {
     let scripts = scripts();
-    assert!(scripts.iter().any(|script| script.path == "scripts/test"), "no scripts found");
-    report(scripts.iter().flat_map(script_problems));
-}
-
-#[test]
-fn shell_scripts_pass_shellcheck() {
-    let scripts = scripts();
-    let shell = scripts.iter().filter(|script| is_shell(script)).map(|script| &script.path);
+    let shell = scripts.iter().filter(|script| is_shell(script)).collect::<Vec<_>>();
+    let ends = |script: &Source| script.text.lines().any(|line| line == "set -euo pipefail");
+    let lacking = shell.iter().filter(|script| !ends(script));
+    report(lacking.map(|script| format!("{}: lacks the line: set -euo pipefail", script.path)));
     let output = Command::new("shellcheck")
-        .args(shell)
+        .args(shell.iter().map(|script| &script.path))
         .current_dir(root())
         .output()
         .expect("the tests need shellcheck: run scripts/setup");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-}
-
-#[test]
-fn the_pages_at_the_root_exist() {
-    let page = |name: &str| fs::read_to_string(root().join(name)).unwrap_or_default();
-    report(page_problems(&page("README.md"), &page("CHANGELOG.md")).into_iter());
 }
 
 /// Each kind of filter must be in config.toml, and in the tables of kinds for its places.
@@ -118,17 +96,15 @@ pub(crate) fn report(problems: impl Iterator<Item = String>) {
 }
 
 fn rust_problems(file: &Source) -> Vec<String> {
-    let Source { path, text, .. } = file;
+    let Source { path, text } = file;
     let mut problems = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let width = line.chars().count();
         if width > LINE {
             problems.push(format!("{path}:{number}: {width} columns, {LINE} are allowed"));
         }
-        for (word, instead) in FORBIDDEN {
-            if line.contains(word) {
-                problems.push(format!("{path}:{number}: {word}: {instead}"));
-            }
+        if line.contains(IGNORED) {
+            problems.push(format!("{path}:{number}: mend or delete a test that does not run"));
         }
     }
     let (lines, allowed) = (text.lines().count(), allowed_lines(path));
@@ -160,15 +136,6 @@ fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Returns a message if a file has the same name as a folder beside it. Such a file must be
-/// `mod.rs` in that folder.
-fn loose_part(file: &Source, files: &[Source]) -> Option<String> {
-    let path = &file.path;
-    let parts = format!("{}/", path.strip_suffix(".rs")?);
-    let has_parts = files.iter().any(|other| other.path.starts_with(&parts));
-    has_parts.then(|| format!("{path}: move it to {parts}mod.rs, beside its parts"))
-}
-
 /// Returns the maximum number of lines of a file. Files of tests are in `tests/`, or have the name
 /// `tests.rs` or `*_tests.rs`, or are in a folder `tests`.
 fn allowed_lines(path: &str) -> usize {
@@ -176,22 +143,7 @@ fn allowed_lines(path: &str) -> usize {
         || path.ends_with("/tests.rs")
         || path.ends_with("_tests.rs")
         || path.contains("/tests/");
-    if is_test || DATA_TABLES.contains(&path) { LONG_FILE } else { FILE }
-}
-
-fn script_problems(script: &Source) -> Vec<String> {
-    let Source { path, text, executable } = script;
-    let mut problems = Vec::new();
-    if !executable {
-        problems.push(format!("{path}: not executable: chmod +x, or give it a name ending"));
-    }
-    if !text.starts_with("#!/") {
-        problems.push(format!("{path}: does not begin with a #! line"));
-    }
-    if is_shell(script) && !text.lines().any(|line| line == "set -euo pipefail") {
-        problems.push(format!("{path}: lacks the line: set -euo pipefail"));
-    }
-    problems
+    if is_test { TEST_FILE } else { FILE }
 }
 
 /// Returns true if the first line names a shell. If the line also names Python, the script is not a
@@ -201,87 +153,25 @@ fn is_shell(script: &Source) -> bool {
     first.starts_with("#!") && first.contains("sh") && !first.contains("python")
 }
 
-fn page_problems(readme: &str, changelog: &str) -> Vec<String> {
-    let mut problems = Vec::new();
-    if !readme.starts_with("# urlseen\n") {
-        problems.push("README.md: missing, or does not begin with its title".to_owned());
-    }
-    if !changelog.lines().any(|line| line == "## Unreleased") {
-        problems.push("CHANGELOG.md: lacks the section: ## Unreleased".to_owned());
-    }
-    problems
-}
-
 #[test]
-fn long_lines_are_counted_in_characters() {
-    let fits = "ü".repeat(LINE);
-    assert_eq!(rust_problems(&rust("src/a.rs", &fits)), [""; 0]);
-    let problems = rust_problems(&rust("src/a.rs", &format!("\n{fits}ü")));
-    assert_eq!(problems, ["src/a.rs:2: 101 columns, 100 are allowed"]);
-}
-
-#[test]
-fn long_functions_are_found() {
-    let body = "    x();\n".repeat(FUNCTION - 1);
-    let text = |body: &str| format!("struct A;\n\npub(super) fn f() {{\n{body}}}\n");
-    let problems = rust_problems(&rust("src/a.rs", &text(&body)));
-    assert_eq!(problems, ["src/a.rs:3: a function of 71 lines, 70 are allowed"]);
-    assert_eq!(rust_problems(&rust("src/a.rs", &text(&body[9..]))), [""; 0]);
-    assert_eq!(rust_problems(&rust("src/a/tests.rs", &text(&body))), [""; 0]);
-}
-
-#[test]
-fn long_files_are_found_by_their_kind() {
-    for (path, allowed) in [
-        ("src/a.rs", FILE),
-        ("src/a/contests.rs", FILE),
-        ("benches/a.rs", FILE),
-        ("src/a/tests.rs", LONG_FILE),
-        ("src/a/b_tests.rs", LONG_FILE),
-        ("src/a/tests/b.rs", LONG_FILE),
-        ("tests/it/a.rs", LONG_FILE),
+fn each_rule_for_rust_is_found() {
+    let line = "ü".repeat(LINE);
+    let function = |lines| format!("pub(super) fn f() {{\n{}}}\n", "    x();\n".repeat(lines - 2));
+    let file = |lines| "\n".repeat(lines);
+    for (path, text, wrong) in [
+        ("src/a.rs", line.clone(), None),
+        ("src/a.rs", format!("\n{line}ü"), Some("src/a.rs:2: 101 columns")),
+        ("src/a.rs", function(FUNCTION), None),
+        ("src/a.rs", function(FUNCTION + 1), Some("src/a.rs:1: a function of 71 lines")),
+        ("src/a/tests.rs", function(FUNCTION + 1), None),
+        ("src/a.rs", file(FILE), None),
+        ("src/a/contests.rs", file(FILE + 1), Some("src/a/contests.rs: 401 lines")),
+        ("src/a/b_tests.rs", file(TEST_FILE), None),
+        ("src/a/tests/b.rs", file(TEST_FILE + 1), Some("src/a/tests/b.rs: 601 lines")),
+        ("tests/it/a.rs", IGNORED.to_owned(), Some("tests/it/a.rs:1: mend")),
     ] {
-        assert_eq!(rust_problems(&rust(path, &"\n".repeat(allowed))), [""; 0]);
-        let problems = rust_problems(&rust(path, &"\n".repeat(allowed + 1)));
-        assert_eq!(problems.len(), 1, "{path}");
-        assert!(problems[0].contains(&format!("{allowed} are allowed")), "{problems:?}");
+        let problems = rust_problems(&Source { path: path.to_owned(), text });
+        assert_eq!(problems.len(), usize::from(wrong.is_some()), "{path}: {problems:?}");
+        assert!(problems.iter().all(|it| it.starts_with(wrong.unwrap())), "{problems:?}");
     }
-}
-
-#[test]
-fn each_forbidden_word_is_found() {
-    for (word, instead) in FORBIDDEN {
-        let problems = rust_problems(&rust("src/a.rs", &format!("fn a() {{\n    {word})\n}}")));
-        assert_eq!(problems, [format!("src/a.rs:2: {word}: {instead}")]);
-    }
-}
-
-#[test]
-fn each_rule_for_scripts_is_found() {
-    let good = "#!/usr/bin/env bash\nset -euo pipefail\n";
-    let python = "#!/usr/bin/env -S sh -c 'exec ../.venv/bin/python \"$0\"'\n";
-    for (text, executable, wrong) in [
-        (good, true, None),
-        (python, true, None),
-        (good, false, Some("not executable")),
-        ("set -euo pipefail\n", true, Some("does not begin with a #! line")),
-        ("#!/bin/sh\nset -eu\n", true, Some("lacks the line")),
-        ("#!/usr/bin/env bash\n# set -euo pipefail\n", true, Some("lacks the line")),
-    ] {
-        let script = Source { path: "scripts/a".to_owned(), text: text.to_owned(), executable };
-        let problems = script_problems(&script);
-        assert_eq!(problems.len(), usize::from(wrong.is_some()), "{text}: {problems:?}");
-        assert!(problems.iter().all(|problem| problem.contains(wrong.unwrap())), "{problems:?}");
-    }
-}
-
-#[test]
-fn missing_pages_and_sections_are_found() {
-    assert_eq!(page_problems("# urlseen\n", "# Changelog\n\n## Unreleased\n"), [""; 0]);
-    assert_eq!(page_problems("", "").len(), 2);
-    assert_eq!(page_problems("# urlseen\n", "## Unreleased soon\n").len(), 1);
-}
-
-fn rust(path: &str, text: &str) -> Source {
-    Source { path: path.to_owned(), text: text.to_owned(), executable: false }
 }

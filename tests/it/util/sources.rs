@@ -1,7 +1,6 @@
 //! Source files of the project, for tests that read them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Text file of the project.
@@ -9,7 +8,6 @@ pub(crate) struct Source {
     /// Path relative to the repository, with `/` between the parts.
     pub(crate) path: String,
     pub(crate) text: String,
-    pub(crate) executable: bool,
 }
 
 /// Returns the folder of the repository.
@@ -24,11 +22,11 @@ pub(crate) fn rust_files() -> Vec<Source> {
     files.iter().map(|path| read(path)).collect()
 }
 
-/// Returns every script: the files without a suffix, and the executable ones.
+/// Returns every script, a file that names its interpreter in its first line.
 pub(crate) fn scripts() -> Vec<Source> {
     let files = files_below(&["scripts", ".ci"]);
-    let scripts = files.iter().filter(|path| path.extension().is_none() || is_executable(path));
-    scripts.map(|path| read(path)).collect()
+    let files = files.iter().map(|path| read(path));
+    files.filter(|file| file.text.starts_with("#!")).collect()
 }
 
 /// Reads every Markdown page.
@@ -84,10 +82,5 @@ fn read(path: &Path) -> Source {
         fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let relative = path.strip_prefix(root()).expect("a path below the repository");
     let path_text = relative.to_str().expect("a path in UTF-8").to_owned();
-    Source { path: path_text, text, executable: is_executable(path) }
-}
-
-fn is_executable(path: &Path) -> bool {
-    let metadata = fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    metadata.permissions().mode() & 0o111 != 0
+    Source { path: path_text, text }
 }

@@ -49,7 +49,7 @@ impl Lifetime {
     }
 }
 
-/// When and for how long a fingerprint was let through.
+/// Time at which a fingerprint was let through, and its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LetThrough {
     /// Generation in which it was let through; [`Generation::FOREVER`] if fingerprints do not

@@ -1,4 +1,4 @@
-//! What the items of a group have in common.
+//! Property that the items of a group have in common.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -7,7 +7,7 @@ use super::pattern;
 use crate::fingerprint::pages::Page;
 use crate::fingerprint::same::param_name;
 
-/// What the items of a group have in common.
+/// Property that the items of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {
     /// The host, without port.

@@ -59,7 +59,7 @@ impl Moment {
     }
 }
 
-/// What the clocks of this machine show.
+/// Times that the clocks of this machine show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clocks {
     /// Time since the machine was started.

@@ -147,7 +147,7 @@ impl RecordHead {
     }
 }
 
-/// What a record has after its head.
+/// Bytes of a record after its head.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Content<'a> {
     pub(super) fingerprints: &'a [Fingerprint],
@@ -159,7 +159,7 @@ pub(super) struct Content<'a> {
     pub(super) counted: &'a [Counted],
 }
 
-/// What a record has after its fingerprints.
+/// Parts of a record after its fingerprints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
     /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.

@@ -1,4 +1,4 @@
-//! What the clocks showed when a run began generations: the file `clock`.
+//! Times that the clocks showed when a run began generations: the file `clock`.
 //!
 //! ```text
 //! {"time":1795600000000,"shown":{"local":1795600000000,"redis":1795600000012}}

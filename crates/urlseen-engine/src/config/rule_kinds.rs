@@ -36,7 +36,7 @@ pub(super) struct RuleKey {
 pub(super) enum ValueForm {
     /// A regular expression for a part of a URL.
     Pattern,
-    /// Any text in quotes.
+    /// A text in quotes, of any length.
     Text,
     /// A whole number in the range of `max`.
     Number,

@@ -32,7 +32,7 @@ pub(super) struct Judging {
     pub(super) judged: Option<Batch<Box<Findings>>>,
 }
 
-/// What limits say about a batch that is not committed.
+/// Decisions of the limits about a batch that is not committed.
 #[derive(Debug, Default)]
 pub(super) struct Uncommitted {
     /// Keys over a limit, which the filter does not get.

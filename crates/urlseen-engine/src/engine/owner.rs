@@ -96,8 +96,8 @@ pub(super) struct KeyHashes {
     /// Place of each key in the batch.
     places: Vec<u32>,
     key_hashes: Vec<KeyHash>,
-    /// What items say about their expiry, each with the place of the item, ascending. An item that
-    /// says nothing has no entry.
+    /// Expiry that items ask for, each with the place of the item, ascending. An item that asks for
+    /// none has no entry.
     expiries: Vec<(u32, Expiry)>,
 }
 

@@ -29,7 +29,7 @@ struct Desk {
     inbox: Inbox,
 }
 
-/// What a worker has done.
+/// Result of one step of a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The worker has done a job.

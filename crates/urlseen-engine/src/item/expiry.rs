@@ -1,4 +1,4 @@
-//! What an item says about its expiry: `ttl` and `lastmod`.
+//! Expiry that an item asks for: `ttl` and `lastmod`.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};

@@ -32,11 +32,11 @@ pub struct Findings {
     pub(crate) seen: Vec<Fingerprint>,
     /// Number of items with a fingerprint of their own.
     pub(crate) own_fingerprints: usize,
-    /// What the limits said about the unseen items; `None` if they said nothing.
+    /// Decisions of the limits about the unseen items; `None` if there are none.
     pub(crate) limited: Option<Box<Limited>>,
 }
 
-/// What limits say about the unseen items of a batch.
+/// Decisions of the limits about the unseen items of a batch.
 #[derive(Debug, Default)]
 pub struct Limited {
     /// Changes of the counts by the items that are let through.

@@ -29,7 +29,7 @@ pub struct Storage {
     pub dir: PathBuf,
     /// Requests to the folder's disk that are still without an answer.
     pub requests: Requests,
-    /// What the clocks showed at the start of the last run.
+    /// Times that the clocks showed at the start of the last run.
     pub(in crate::engine) timing: Option<Timing>,
     jobs: Option<Sender<Job>>,
     stored: mpsc::UnboundedReceiver<Stored>,
