@@ -98,16 +98,4 @@ mod tests {
         }
         assert_eq!(ItemText::Encoded { base64: "*".to_owned() }.into_bytes(), None);
     }
-
-    #[test]
-    fn a_verdict_reads_as_documented() {
-        let seen = Checked::Seen { fingerprint: "00".to_owned() };
-        let unreadable = Checked::Unreadable { reason: "no".to_owned() };
-        let json = serde_json::to_string(&[seen, unreadable, Checked::Unfiltered]).unwrap();
-        let expected = concat!(
-            r#"[{"verdict":"seen","fingerprint":"00"},"#,
-            r#"{"verdict":"unreadable","reason":"no"},{"verdict":"unfiltered"}]"#
-        );
-        assert_eq!(json, expected);
-    }
 }

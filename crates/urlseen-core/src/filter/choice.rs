@@ -289,11 +289,4 @@ mod tests {
             r#""top" is not known; allowed: left, right"#
         );
     }
-
-    #[test]
-    fn algorithms_read_the_same_from_either_side() {
-        for (word, algorithm) in Algorithm::ALL {
-            assert_eq!(word.parse(), Ok(*algorithm));
-        }
-    }
 }

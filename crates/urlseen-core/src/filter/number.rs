@@ -164,40 +164,21 @@ mod tests {
     #[test]
     fn texts_that_are_not_counts_are_refused_with_a_reason() {
         use CountError::{Negative, NotANumber, NotWhole, TooLarge};
-        for (text, why) in [
-            ("", NotANumber),
-            (" 1", NotANumber),
-            ("many", NotANumber),
-            ("k", NotANumber),
-            ("e5", NotANumber),
-            ("1e", NotANumber),
-            ("1kk", NotANumber),
-            ("10m", NotANumber),
-            ("10 M", NotANumber),
-            (".", NotANumber),
-            (".k", NotANumber),
-            ("5..", NotANumber),
-            ("_1", NotANumber),
-            ("1__0", NotANumber),
-            ("1_", NotANumber),
-            ("0x10", NotANumber),
-            ("nan", NotANumber),
-            ("inf", NotANumber),
-            ("١", NotANumber),
-            ("--1", NotANumber),
-            ("-many", NotANumber),
-            ("-1", Negative),
-            ("-1e3", Negative),
-            ("2.5", NotWhole),
-            ("1e-1", NotWhole),
-            ("1.2345k", NotWhole),
-            ("1e-99999999999999999999", NotWhole),
-            ("18446744073709551616", TooLarge),
-            ("1e20", TooLarge),
-            ("2e19", TooLarge),
-            ("1e99999999999999999999", TooLarge),
+        for (why, texts) in [
+            (
+                NotANumber,
+                &[
+                    "", " 1", "many", "k", "e5", "1e", "1kk", "10m", "10 M", ".", ".k", "5..",
+                    "_1", "1__0", "1_", "0x10", "nan", "inf", "١", "--1", "-many",
+                ][..],
+            ),
+            (Negative, &["-1", "-1e3"]),
+            (NotWhole, &["2.5", "1e-1", "1.2345k", "1e-99999999999999999999"]),
+            (TooLarge, &["18446744073709551616", "1e20", "2e19", "1e99999999999999999999"]),
         ] {
-            assert_eq!(parse_count(text), Err(why), "{text:?}");
+            for text in texts {
+                assert_eq!(parse_count(text), Err(why), "{text:?}");
+            }
         }
     }
 

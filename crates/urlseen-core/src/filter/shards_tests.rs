@@ -66,44 +66,6 @@ fn setting_sets_the_positions_of_the_key_and_no_others() {
     );
 }
 
-#[test]
-fn a_key_of_one_shard_is_unseen_in_all_others() {
-    let mut shards = shards(0, 1);
-    let set = shards.places.native.key_hash(&key(0, 9));
-    shards.set_one(set);
-    for leading in 0..=255 {
-        let key_hash = shards.places.native.key_hash(&key(leading, 9));
-        assert_eq!(shards.test_one(key_hash), Verdict::of(leading == 0), "{leading}");
-    }
-}
-
-#[test]
-fn a_shard_can_be_copied_loaded_and_cleared() {
-    let mut full = shards(1, 3);
-    let set = |shards: &mut Shards, leading| {
-        (0..20).for_each(|rest| {
-            shards.set_one(shards.places.native.key_hash(&key(leading, rest)));
-        });
-    };
-    set(&mut full, 7);
-    set(&mut full, 10);
-    let id = ShardId::all().nth(7).unwrap();
-    let mut other = shards(1, 3);
-    set(&mut other, 10);
-    other.load(id, full.count(id).keys, &mut full.bytes(id)).unwrap();
-    assert!(other.region.blocks() == full.region.blocks());
-    assert_eq!(other.counts, full.counts);
-    // Bit 9 of the first block is bit 1 of its second byte.
-    let first = ones(&full, 7).into_iter().next().unwrap();
-    let (byte, bits) = (0..).zip(full.bytes(id)).find(|(_, bits)| **bits != 0).unwrap();
-    assert_eq!(byte * 8 + u64::from(bits.trailing_zeros()), first);
-
-    other.clear(id);
-    assert!(ones(&other, 7).is_empty());
-    assert_eq!(other.count(id), Count::default());
-    assert_eq!(ones(&other, 10), ones(&full, 10));
-}
-
 proptest! {
     #[test]
     fn every_kernel_sets_and_finds_the_same(
@@ -132,26 +94,8 @@ proptest! {
 }
 
 #[test]
-fn every_shard_has_one_owner() {
-    for owners in [1, 2, 3, 7, 255, 256] {
-        let all = (0..owners)
-            .flat_map(|owner| shards(owner, owners).counts().map(|(id, _)| id).collect::<Vec<_>>());
-        let mut all: Vec<_> = all.collect();
-        all.sort();
-        assert_eq!(all, ShardId::all().collect::<Vec<_>>());
-    }
-}
-
-#[test]
 #[should_panic(expected = "shard 06 has another owner")]
 fn a_shard_of_another_owner_is_refused() {
     let shards = shards(1, 3);
     shards.test_one(shards.places.native.key_hash(&key(6, 0)));
-}
-
-#[test]
-fn more_memory_than_any_machine_has_is_an_error() {
-    let geometry = Geometry::new(Blocks::Eight, 9, u32::MAX).unwrap();
-    let refused = Shards::allocate(Native::new(Seed::new(3), geometry), 0, 1);
-    assert!(matches!(refused, Err(AllocationError::Refused { .. })));
 }

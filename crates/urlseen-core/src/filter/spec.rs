@@ -187,7 +187,6 @@ fn optional<T: FromStr + Default>(
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{Capacity, ErrorRate, Geometry, Reservation, Sizing};
     use super::*;
     use crate::fingerprint::Algorithm;
 
@@ -246,15 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn differences_name_each_part_with_another_value_and_no_other_part() {
+    fn a_difference_is_named_by_the_part_that_has_another_value() {
         let base = native("1000", Some("7"));
         let whats = |wanted: &FilterSpec| {
             base.differences(wanted).iter().map(|it| it.what).collect::<Vec<_>>()
         };
         assert_eq!(whats(&base), [] as [&str; 0]);
         assert_eq!(whats(&native("1000", None)), [] as [&str; 0], "any seed will do");
-        assert_eq!(whats(&native("1000", Some("8"))), ["filter.seed"]);
-        assert_eq!(whats(&native("1001", None)), ["filter.capacity"]);
         let expiring = |time: Option<&str>| {
             let fields = [("filter.kind", "two-choice"), ("filter.capacity", "1000")];
             let more = [("filter.grow_to", "1000"), ("filter.error_rate", "0.01")];
@@ -269,45 +266,8 @@ mod tests {
             let whats: Vec<_> = whats.iter().map(|it| it.what).collect();
             assert_eq!(whats, ["filter.expire_after"], "{one:?} and {other:?}");
         }
-        let computed = |fingerprint| FilterSpec { fingerprint, ..base.clone() };
         let set = "scrapy-redis".parse::<Kind>().unwrap().read(&|_| None).unwrap();
         let set = FilterSpec { parameters: set, ..base.clone() };
         assert_eq!(whats(&set), ["filter.kind"]);
-        assert_eq!(
-            whats(&computed(FingerprintSpec { keep_fragments: true, ..base.fingerprint })),
-            ["fingerprint.keep_fragments"]
-        );
-        let other = computed(Algorithm::ScrapyRedis.into());
-        assert_eq!(
-            base.differences(&other),
-            [SpecDifference {
-                what: "fingerprint.algorithm",
-                found: "scrapy".to_owned(),
-                wanted: "scrapy-redis".to_owned(),
-            }]
-        );
-        let sizing = Sizing::new(Capacity::new(1000).unwrap(), ErrorRate::new(1e-6).unwrap());
-        let geometry = sizing.geometry;
-        let more = geometry.blocks_per_part() + 1;
-        let more = Geometry::new(geometry.blocks(), geometry.bits_per_block(), more).unwrap();
-        let sizing = Sizing { geometry: more, ..sizing };
-        let parameters = Parameters::native(&sizing, base.parameters.seed());
-        let divided = FilterSpec { parameters, ..base.clone() };
-        assert_eq!(whats(&divided), [DIVISION]);
-    }
-
-    #[test]
-    fn the_size_of_an_imported_filter_is_not_compared() {
-        let [imported, reserved] = [Parameters::imported(), reserved()]
-            .map(|parameters| FilterSpec { parameters, ..native("5", None) });
-        assert_eq!(imported.differences(&reserved), []);
-    }
-
-    fn reserved() -> Parameters {
-        Parameters::reserved(Reservation {
-            capacity: Capacity::new(1000).unwrap(),
-            error_rate: ErrorRate::new(0.01).unwrap(),
-            expansion: 2,
-        })
     }
 }

@@ -227,14 +227,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_new_table_has_no_keys_and_takes_no_memory() {
-        let mut table = Table::default();
-        assert_eq!((table.len(), table.slots(), table.keys().count()), (0, 0, 0));
-        assert!(!table.contains(0) && !table.contains(7) && table.remove(7).is_none());
-        table.fetch(7);
-    }
-
     /// Returns a key whose home slot is near the end of the smallest table, so that runs wrap
     /// around.
     fn key(home: u128, rest: u128) -> u128 {

@@ -156,72 +156,6 @@ fn upper_case(method: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn fingerprint(
-        algorithm: Algorithm,
-        request: &Request<'_>,
-    ) -> Result<String, CanonicalizeError> {
-        let mut fingerprinter = Fingerprinter::new(algorithm);
-        fingerprinter.fingerprint(request).map(|fingerprint| fingerprint.to_string())
-    }
-
-    #[test]
-    fn algorithms_hash_like_their_packages() {
-        let request =
-            Request { method: "post", body: b"a=1", ..Request::get("https://example.com") };
-        for (algorithm, expected) in [
-            (Algorithm::Scrapy, "d858e977a5230ec08824b0fd1e49c384575ddcd3"),
-            (Algorithm::Scrapy26, "94f9a55ac269433d392ccbdae82b13f763ff50d1"),
-            (Algorithm::ScrapyRedis, "2715c58f9dd91a3d214f1dc1e1395e666440fdad"),
-        ] {
-            assert_eq!(fingerprint(algorithm, &request).as_deref(), Ok(expected), "{algorithm}");
-        }
-    }
-
-    #[test]
-    fn methods_are_only_converted_to_upper_case() {
-        let with = |method| {
-            fingerprint(Algorithm::Scrapy26, &Request { method, ..Request::get("http://h") })
-        };
-        assert_eq!(with("get"), with("GET"));
-        assert_eq!(with("ß"), with("SS"));
-        assert_ne!(with(" get"), with("GET"));
-        assert_ne!(with(""), with("GET"));
-    }
-
-    #[test]
-    fn only_the_algorithm_scrapy_hashes_verbatim_urls_unchanged() {
-        let request = Request { verbatim_url: true, ..Request::get("HTTP://h?b&a#f") };
-        for (algorithm, url) in [
-            (Algorithm::Scrapy, "HTTP://h?b&a#f"),
-            (Algorithm::Scrapy26, "http://h/?a=&b="),
-            (Algorithm::ScrapyRedis, "http://h/?a=&b="),
-        ] {
-            let mut fingerprinter = Fingerprinter::new(algorithm);
-            assert_eq!(fingerprinter.canonical(&request), Ok(url), "{algorithm}");
-        }
-        // The check sees a verbatim URL unchanged. If w3lib removed the tab first, this URL would
-        // be absolute.
-        let request = Request { verbatim_url: true, ..Request::get("http:/\t/h") };
-        assert_eq!(fingerprint(Algorithm::Scrapy, &request), Err(CanonicalizeError::NotAbsolute));
-    }
-
-    #[test]
-    fn fragments_count_if_they_are_kept() {
-        let mut fingerprinter = Fingerprinter::new(FingerprintSpec {
-            keep_fragments: true,
-            ..Algorithm::Scrapy.into()
-        });
-        let mut with = |url| fingerprinter.fingerprint(&Request::get(url));
-        assert_ne!(with("http://h/#a"), with("http://h/"));
-        assert_eq!(with("http://h/#"), with("http://h/"));
-    }
-
-    #[test]
-    fn a_fingerprinter_can_move_to_a_thread() {
-        fn can_move_to_a_thread<T: Send>(_: &T) {}
-        can_move_to_a_thread(&Fingerprinter::new(Algorithm::default()));
-    }
-
     #[test]
     fn a_refused_url_does_not_change_the_next_fingerprint() {
         let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
@@ -229,17 +163,5 @@ mod tests {
         let before = fingerprinter.fingerprint(&request);
         assert!(fingerprinter.fingerprint(&Request::get("http://h:x/")).is_err());
         assert_eq!(fingerprinter.fingerprint(&request), before);
-    }
-
-    #[test]
-    fn the_name_of_each_algorithm_parses_to_it() {
-        for algorithm in Algorithm::all() {
-            assert_eq!(algorithm.name().parse(), Ok(*algorithm));
-        }
-        for unknown in ["", "scrapy-", "Scrapy"] {
-            assert!(unknown.parse::<Algorithm>().is_err(), "{unknown}");
-        }
-        let error = "sha1".parse::<Algorithm>().unwrap_err();
-        assert!(error.to_string().contains("scrapy, scrapy-2.6, scrapy-redis"));
     }
 }

@@ -137,26 +137,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the text that `write` appends. The text must be shorter than one part, because a
-    /// part is hashed as soon as it is full.
-    fn written(write: impl Fn(&mut Text)) -> String {
-        let mut text = Text::default();
-        write(&mut text);
-        String::from_utf8(text.pending).unwrap()
-    }
-
-    #[test]
-    fn json_is_escaped_as_in_python() {
-        let escaped =
-            written(|text| text.push_json("a\"\\/\u{8}\u{c}\n\r\t\0\u{1f}~\u{7f}é\u{ffff}😀"));
-        assert_eq!(escaped, r#"a\"\\/\b\f\n\r\t\u0000\u001f~\u007f\u00e9\uffff\ud83d\ude00"#);
-    }
-
-    #[test]
-    fn hex_is_lower_case() {
-        assert_eq!(written(|text| text.push_hex(&[0, 0x9a, 0xff])), "009aff");
-    }
-
     #[test]
     fn long_texts_are_hashed_as_a_whole() {
         for length in (0..200).chain([2047, 2048, 2049, 4095, 4096, 4097, 20_000]) {

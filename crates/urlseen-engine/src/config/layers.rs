@@ -291,12 +291,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_named_after_their_keys() {
-        assert_eq!(variable("filter.capacity"), "URLSEEN_FILTER__CAPACITY");
-        assert_eq!(variable("source.take_from"), "URLSEEN_SOURCE__TAKE_FROM");
-    }
-
-    #[test]
     fn unknown_names_are_shown_only_up_to_a_possible_value() {
         assert_eq!(presentable("redis.url"), "redis.url");
         assert_eq!(presentable("redis.url:redis://:secret@host"), "redis.url…");

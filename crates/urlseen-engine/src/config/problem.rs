@@ -109,34 +109,4 @@ mod tests {
             assert_eq!(FilePlace::of(byte, text), FilePlace { line, column }, "byte {byte}");
         }
     }
-
-    #[test]
-    fn problems_come_by_origin_and_are_counted() {
-        let file = |line, column| {
-            ValueOrigin::File(Path::new("config.toml").into(), Some(FilePlace { line, column }))
-        };
-        let problem = |origin| ConfigError { origin, fault: String::new() };
-        let origins = [
-            ValueOrigin::Set("a".to_owned()),
-            ValueOrigin::Environment("URLSEEN_B".to_owned()),
-            file(12, 1),
-            file(2, 30),
-            file(2, 4),
-        ];
-        let problems = Problems::check(origins.map(problem).into()).unwrap_err().to_string();
-        let starts: Vec<_> =
-            problems.lines().map(|line| line.split(": ").next().unwrap()).collect();
-        assert_eq!(
-            starts,
-            [
-                "config.toml:2:4",
-                "config.toml:2:30",
-                "config.toml:12:1",
-                "environment URLSEEN_B",
-                "--set a",
-                "5 problems in the configuration, nothing was started",
-            ]
-        );
-        assert_eq!(Problems::check(Vec::new()), Ok(()));
-    }
 }

@@ -222,19 +222,6 @@ mod tests {
     }
 
     #[test]
-    fn text_is_read_by_the_type_of_the_key() {
-        let whole = WholeNumber(1..=1000, "");
-        assert_eq!(whole.read(&text("1e3")), Ok(1000_u64));
-        assert_eq!(whole.read(&text("1_000")), Ok(1000_u64));
-        assert_eq!(Number(1e-12..=0.1).read(&text("1e-6")), Ok(1e-6));
-        assert_eq!(Flag.read(&text("true")), Ok(true));
-        assert_eq!(Flag.read(&text("yes")), Err(ValueError::Value));
-        assert_eq!(REDIS_KEY.read(&text("123")), Ok("123".to_owned()));
-        assert_eq!(Seed.read(&text("random")), Ok(SeedChoice::Random));
-        assert_eq!(Seed.read(&text("4294967295")), Ok(SeedChoice::Fixed(u32::MAX)));
-    }
-
-    #[test]
     fn a_file_needs_the_right_types() {
         let whole = |raw| Rule::<u64>::read(&WholeNumber(1..=1_000_000_000, ""), &raw);
         for (value, wanted) in [
@@ -300,19 +287,5 @@ mod tests {
                 "{name:?}"
             );
         }
-    }
-
-    #[test]
-    fn descriptions_of_allowed_values_read_well() {
-        let whole = WholeNumber(1_024..=268_435_456, " of bytes");
-        assert_eq!(
-            Rule::<usize>::allowed(&whole),
-            "a whole number of bytes from 1_024 to 268_435_456"
-        );
-        assert_eq!(Number(1e-12..=0.1).allowed(), "a number from 1e-12 to 0.1");
-        assert_eq!(
-            Rule::<Option<Duration>>::allowed(&DurationRange(A_DAY)),
-            r#""0s" (off), or from "1s" to "24h", with its unit: ms, s, m or h"#
-        );
     }
 }

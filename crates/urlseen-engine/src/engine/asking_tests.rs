@@ -35,29 +35,6 @@ fn remember(engine: &mut Engine, owners: &mut Vec<usize>) {
 }
 
 #[tokio::test]
-async fn added_fingerprints_are_seen_by_later_batches_and_questions() {
-    let mut engine = engine(3);
-    let mut asked = Vec::new();
-    let add = questions(Wanted::Add, [0, 1, 0]);
-    let answers = ask(&mut engine, &add, &mut asked).await;
-    assert_eq!(answers, [Answer::Unseen, Answer::Unseen, Answer::Seen]);
-    // The key is neither in the log nor set yet.
-    engine.submit(batch(&urls(0..3)));
-    assert_eq!(onward(&engine.judged().await.unwrap()), urls([2]));
-    remember(&mut engine, &mut asked);
-    // A batch in flight counts as seen, too. An aborted batch does not.
-    let test = questions(Wanted::Test, 0..4);
-    let seen = [Answer::Seen, Answer::Seen, Answer::Seen, Answer::Unseen];
-    assert_eq!(ask(&mut engine, &test, &mut asked).await, seen);
-    engine.abort();
-    let unseen = [Answer::Seen, Answer::Seen, Answer::Unseen, Answer::Unseen];
-    assert_eq!(ask(&mut engine, &test, &mut asked).await, unseen);
-    remember(&mut engine, &mut asked);
-    engine.settled().await.unwrap();
-    assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 2);
-}
-
-#[tokio::test]
 async fn answers_come_before_the_batches_that_were_judged_after_them() {
     for threads in [1, 2, 5] {
         let mut engine = engine(threads);

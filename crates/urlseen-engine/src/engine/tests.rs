@@ -89,20 +89,6 @@ async fn check(
 }
 
 #[tokio::test]
-async fn aborted_items_are_unseen_again_and_committed_items_stay_seen() {
-    let mut engine = engine(2);
-    for items in [urls(0..10), urls(5..15)] {
-        engine.submit(batch(&items));
-    }
-    assert_eq!(onward(&engine.judged().await.unwrap()), urls(0..10));
-    assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..15));
-    engine.committed(Logged::START);
-    engine.abort();
-    engine.submit(batch(&urls(0..20)));
-    assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..20));
-}
-
-#[tokio::test]
 async fn unfiltered_items_keep_their_place_and_are_not_recorded() {
     let mut engine = engine(3);
     let plain = urls(0..3);

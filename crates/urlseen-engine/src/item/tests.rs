@@ -318,11 +318,7 @@ fn rules_set_the_time_of_pages_by_host_and_path() {
     let toml = "[filter]\nkind = 'two-choice'\nexpire_after = '30d'\n\
                 [[expire]]\nhost = '^news\\.'\nexpire_after = '6d'\n\
                 [[expire]]\npath = '^/archive/'\nexpire_after = 'never'";
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.toml");
-    std::fs::write(&file, toml).unwrap();
-    let sources = Sources { file: Some(file), ..Sources::default() };
-    let config = Config::load(sources).unwrap();
+    let config = config(toml);
     let expire_after = config.filter.expire_after.unwrap();
     let days = |days: u64| Lifetime::at_least(Duration::from_hours(24 * days), expire_after);
     let form = ItemForm::Auto.into();

@@ -137,26 +137,6 @@ fn the_number_of_keys_is_estimated_to_one_percent() {
     }
 }
 
-#[test]
-fn filters_with_other_seeds_report_other_unseen_keys_as_seen() {
-    let (capacity, rate, asked) = (400_000, 1e-2, 1_000_000);
-    let sizing = sizing(capacity, rate);
-    let [a, b] = [1, 2].map(|seed| {
-        let native = Native::new(Seed::new(seed), sizing.geometry);
-        let wrong = seen(&filled(native, capacity), native, capacity..capacity + asked);
-        wrong.into_iter().collect::<HashSet<_>>()
-    });
-    assert!(a.len() > 8000 && b.len() > 8000, "{} and {}", a.len(), b.len());
-    let both = a.intersection(&b).count();
-    assert_rate(
-        both,
-        asked,
-        (a.len() * b.len()) as f64 / (asked as f64).powi(2),
-        0.0,
-        "both wrong",
-    );
-}
-
 /// Draws fingerprints of all kinds from a small space, so that many of them occur twice.
 fn any_fingerprint() -> impl Strategy<Value = Fingerprint> {
     prop_oneof![

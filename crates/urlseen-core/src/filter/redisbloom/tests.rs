@@ -148,19 +148,6 @@ fn a_filter_that_was_moved_grows_as_on_the_server() {
 }
 
 #[test]
-fn a_full_filter_that_may_not_grow_refuses_only_new_items() {
-    let mut filter = Filter::reserve(1e-9, 10, 0, LIMIT).unwrap();
-    for n in 0..10 {
-        assert_eq!(filter.add(item("full", n).as_bytes()), Ok(true));
-    }
-    let before = filter.clone();
-    let full = filter.add(item("full", 10).as_bytes());
-    assert!(full.is_err_and(|full| full.0.contains("holds the 10 items that it was reserved for")));
-    assert_eq!(filter.add(item("full", 9).as_bytes()), Ok(false));
-    assert_eq!(filter, before);
-}
-
-#[test]
 fn a_filter_does_not_outgrow_its_limit() {
     let mut filter = Filter::reserve(0.01, 100, u32::MAX, 1000).unwrap();
     let error = (0..).find_map(|n| filter.add(item("grown", n).as_bytes()).err()).unwrap();

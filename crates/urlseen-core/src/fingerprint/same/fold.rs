@@ -275,11 +275,4 @@ mod tests {
         }
         assert!(Cut::of("ftp://h/").is_none() && Cut::of("httpsx://h/").is_none());
     }
-
-    #[test]
-    fn the_name_of_each_fold_parses_to_it() {
-        assert!(Fold::ALL.into_iter().all(|fold| fold.name().parse() == Ok(fold)));
-        let refused = "slash".parse::<Fold>().unwrap_err().to_string();
-        assert!(refused.contains("\"slash\" is not known") && refused.contains("trailing-slash"));
-    }
 }

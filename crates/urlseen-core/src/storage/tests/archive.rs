@@ -4,13 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::super::{AtRest, Folder, Journal, Retention, Standing, Target, snapshot};
+use super::super::{AtRest, Folder, Journal, Retention, Standing, Target};
 use super::basic::{DIR, open, recover};
-use super::faults::{crawl, go_on};
 use super::filter::{Key, fingerprints, head, key, spec, write_all};
-use super::random::Random;
 use super::sim::{Fault, SimDisk};
-use super::world::World;
 use crate::filter::choice::Fsync;
 use crate::filter::lifetime::Lifetimes;
 use crate::filter::{Saved, ShardId};
@@ -225,57 +222,5 @@ fn every_flipped_bit_of_a_part_is_found() {
         let folder = AtRest::open_on(&disk.dir()).unwrap();
         let archive = folder.archive(Target::Last).unwrap();
         assert!(archive.damaged().len() == 1 && archive.lacks_before().is_some(), "bit {bit}");
-    }
-}
-
-/// Returns the number of steps of the crawl.
-fn steps(fsync: Fsync) -> usize {
-    let mut world = World::new(fsync, false, 1).archived();
-    crawl(&mut world);
-    world.check_all();
-    let files = world.disk.files();
-    assert!(files.keys().any(|name| name.starts_with("archive-")), "{:?}", files.keys());
-    assert!(files.keys().any(|name| snapshot::seq(name).is_some()));
-    world.disk.steps()
-}
-
-#[test]
-fn after_a_kill_at_any_step_the_archive_has_all_keys() {
-    for step in 0..steps(Fsync::Never) {
-        let mut world = World::new(Fsync::Never, false, 1).archived();
-        world.disk.fault_at(step, Fault::Killed);
-        crawl(&mut world);
-        assert!(world.disk.has_struck(), "step {step}");
-        world.put_disk(world.disk.after_kill(), false);
-        world.check_all();
-        go_on(&mut world);
-    }
-}
-
-#[test]
-fn after_a_loss_of_power_at_any_step_the_archive_has_all_keys() {
-    for step in 0..steps(Fsync::Always) {
-        let mut world = World::new(Fsync::Always, false, 1).archived();
-        world.disk.fault_at(step, Fault::Killed);
-        crawl(&mut world);
-        let disk = world.disk.after_power_loss(&mut Random::new(step as u64).draw());
-        world.put_disk(disk, false);
-        world.check_all();
-        go_on(&mut world);
-    }
-}
-
-#[test]
-fn after_a_failure_of_any_step_the_archive_has_all_keys() {
-    for fault in [Fault::Failing, Fault::Full] {
-        for step in 0..steps(Fsync::Never) {
-            let mut world = World::new(Fsync::Never, false, 1).archived();
-            world.disk.fault_at(step, fault);
-            crawl(&mut world);
-            world.disk.mend();
-            world.stop();
-            world.check_all();
-            go_on(&mut world);
-        }
     }
 }

@@ -26,6 +26,14 @@ pub(super) fn begun(disk: &SimDisk, at: Head) -> Folder {
     folder
 }
 
+/// Begins a folder, and opens its log.
+pub(super) fn started(fsync: Fsync) -> (SimDisk, Folder, Journal) {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let journal = folder.journal(Position::START, fsync).unwrap();
+    (disk, folder, journal)
+}
+
 /// Methods that write one record, as a group of its own.
 impl Journal {
     pub(super) fn append(&mut self, added: &[Fingerprint]) -> io::Result<Record> {
@@ -68,10 +76,7 @@ pub(super) fn keep_all() -> Retention {
 
 #[test]
 fn logged_batches_are_recovered() {
-    let disk = SimDisk::default();
-    let mut folder = begun(&disk, Head::START);
-    let start = Position { number: 0, head: Head::START };
-    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let (disk, mut folder, mut journal) = started(Fsync::Never);
     let first = append(&mut journal, &[(1, 1), (2, 2)]);
     journal.append_adds(&fingerprints([(9, 9)])).unwrap();
     journal.roll().unwrap();
@@ -127,10 +132,7 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
 /// Step 12 of the proof in ARCHITECTURE.md: additions always count.
 #[test]
 fn adds_after_a_dropped_batch_stay() {
-    let disk = SimDisk::default();
-    let mut folder = begun(&disk, Head::START);
-    let start = Position { number: 0, head: Head::START };
-    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let (disk, mut folder, mut journal) = started(Fsync::Never);
     let first = append(&mut journal, &[(1, 1)]);
     journal.append_adds(&fingerprints([(2, 2)])).unwrap();
     append(&mut journal, &[(3, 3)]);
@@ -148,10 +150,7 @@ fn adds_after_a_dropped_batch_stay() {
 
 #[test]
 fn batches_are_logged_while_a_snapshot_is_written() {
-    let disk = SimDisk::default();
-    let mut folder = begun(&disk, Head::START);
-    let start = Position { number: 0, head: Head::START };
-    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let (disk, mut folder, mut journal) = started(Fsync::Never);
     append(&mut journal, &[(1, 1), (200, 7)]);
     journal.roll().unwrap();
     let mut writer = journal.snapshot_writer().unwrap();
@@ -185,20 +184,17 @@ fn batches_are_logged_while_a_snapshot_is_written() {
 
 #[test]
 fn a_snapshot_from_before_a_recovery_is_refused() {
-    let disk = SimDisk::default();
-    let mut folder = begun(&disk, Head::START);
-    let start = Position { number: 0, head: Head::START };
-    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let (disk, mut folder, mut journal) = started(Fsync::Never);
     let at = append(&mut journal, &[(1, 1)]);
     let mut writer = journal.snapshot_writer().unwrap();
     write_all(&mut writer, &BTreeSet::from([(1, 1)]), at).unwrap();
-    assert_eq!(recover(&mut folder, Target::At(Head::START)).0, start);
+    assert_eq!(recover(&mut folder, Target::At(Head::START)).0, Position::START);
     let refused = writer.finish(&keep_all()).unwrap_err();
     assert!(refused.to_string().contains("recovered or replaced"), "{refused}");
     let refused = journal.append(&batch([])).unwrap_err();
     assert!(refused.to_string().contains("recovered or replaced"), "{refused}");
     assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "nothing is left of it");
-    assert_eq!(recover(&mut folder, Target::Last), (start, BTreeSet::new()));
+    assert_eq!(recover(&mut folder, Target::Last), (Position::START, BTreeSet::new()));
 }
 
 #[test]
@@ -219,7 +215,7 @@ fn a_second_process_cannot_open_the_folder() {
 }
 
 #[test]
-fn runs_are_recorded_for_this_folder_and_not_for_copies() {
+fn the_newest_runs_are_recorded() {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     assert_eq!(folder.runs(), [0; 0]);
@@ -228,16 +224,6 @@ fn runs_are_recorded_for_this_folder_and_not_for_copies() {
     assert_eq!(folder.runs(), many[..64]);
     drop(folder);
     assert_eq!(open(&disk).runs(), many[..64]);
-
-    let copy = SimDisk::default();
-    for (name, bytes) in disk.files() {
-        copy.put(&Path::new(DIR).join(name), &bytes);
-    }
-    // A copy of the folder has a lock file with another inode.
-    let lock = Path::new(DIR).join("lock");
-    copy.take(&lock);
-    copy.put(&lock, b"");
-    assert_eq!(open(&copy).runs(), [0; 0]);
 }
 
 #[test]
@@ -255,10 +241,7 @@ fn a_journal_is_opened_only_at_the_end_of_the_log() {
 #[test]
 fn a_journal_is_cut_back_to_what_was_committed() {
     for rolls in [false, true] {
-        let disk = SimDisk::default();
-        let mut folder = begun(&disk, Head::START);
-        let start = Position { number: 0, head: Head::START };
-        let mut journal = folder.journal(start, Fsync::Never).unwrap();
+        let (disk, mut folder, mut journal) = started(Fsync::Never);
         let first = append(&mut journal, &[(1, 1)]);
         if rolls {
             journal.roll().unwrap();
@@ -280,10 +263,7 @@ fn a_journal_is_cut_back_to_what_was_committed() {
 
 #[test]
 fn a_log_that_is_synced_at_intervals_is_on_the_platter_soon() {
-    let disk = SimDisk::default();
-    let mut folder = begun(&disk, Head::START);
-    let start = Position { number: 0, head: Head::START };
-    let mut journal = folder.journal(start, Fsync::Interval).unwrap();
+    let (disk, mut folder, mut journal) = started(Fsync::Interval);
     journal.start_syncing(Duration::from_millis(1)).unwrap();
     let last = append(&mut journal, &[(1, 1)]);
     let deadline = SystemTime::now() + Duration::from_secs(20);
@@ -302,10 +282,7 @@ fn a_log_that_is_synced_at_intervals_is_on_the_platter_soon() {
 #[test]
 fn each_sync_of_the_log_is_a_request_to_the_disk() {
     for fsync in [Fsync::Always, Fsync::Interval] {
-        let disk = SimDisk::default();
-        let mut folder = begun(&disk, Head::START);
-        let start = Position { number: 0, head: Head::START };
-        let mut journal = folder.journal(start, fsync).unwrap();
+        let (disk, mut folder, mut journal) = started(fsync);
         if fsync == Fsync::Interval {
             journal.start_syncing(Duration::from_millis(1)).unwrap();
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::inspect::look_on;
 use super::super::{AtRest, Damage, Folder, OpenError, RecoveryError, Target, segment, snapshot};
-use super::basic::{DIR, append, keep_all};
+use super::basic::{DIR, append, keep_all, started};
 use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
 use super::sim::SimDisk;
@@ -88,39 +88,6 @@ fn no_flipped_bit_is_loaded() {
                     }
                     Err(other) => panic!("{name} bit {bit}: {other}"),
                 }
-            }
-        }
-    }
-}
-
-#[test]
-fn a_damaged_snapshot_is_replaced_by_an_older_one() {
-    let disk = write();
-    let heads = heads();
-    for (name, bytes) in disk.files() {
-        let Some(seq) = snapshot::seq(&name) else { continue };
-        // Bytes in a shard's head, in its bits, and at the end.
-        for at in [60, bytes.len() / 2, bytes.len() - 5] {
-            let broken = disk.after_kill();
-            let mut bytes = bytes.clone();
-            bytes[at] ^= 0x10;
-            broken.put(&Path::new(DIR).join(&name), &bytes);
-            for &target in &heads {
-                let mut folder = open(&broken.after_kill()).unwrap();
-                let mut filter = Exact::default();
-                let result = folder.recover(Target::At(target), &mut filter);
-                if seq == 0 && target.seq < 3 {
-                    let Err(RecoveryError::Beyond { oldest, damage, .. }) = result else {
-                        panic!("{result:?}")
-                    };
-                    assert_eq!((oldest, damage.unwrap().file), (heads[3], name.clone()));
-                    continue;
-                }
-                let recovered = result.unwrap();
-                assert_eq!(filter.keys, expected(target.seq));
-                assert_ne!(recovered.snapshot, name);
-                let is_said = recovered.damaged.iter().any(|damage| damage.file == name);
-                assert!(is_said || at < bytes.len() - 5, "{name}");
             }
         }
     }
@@ -240,10 +207,7 @@ fn a_file_of_another_folder_is_refused() {
 
 #[test]
 fn damage_before_the_replayed_records_does_not_matter() {
-    let disk = SimDisk::default();
-    let mut folder = super::basic::begun(&disk, Head::START);
-    let start = Position { number: 0, head: Head::START };
-    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let (disk, mut folder, mut journal) = started(Fsync::Never);
     append(&mut journal, &[(1, 1), (1, 2)]);
     let at = append(&mut journal, &[(2, 2)]);
     let mut writer = journal.snapshot_writer().unwrap();
@@ -317,15 +281,12 @@ fn a_whole_record_in_the_wrong_place_is_refused() {
 fn a_snapshot_of_another_history_is_passed_over() {
     // Two crawls whose filters have the same id, and that have different batches.
     let crawl = |keys: [Key; 2], from_start: bool| {
-        let disk = SimDisk::default();
-        let mut folder = super::basic::begun(&disk, Head::START);
-        let start = Position { number: 0, head: Head::START };
-        let mut journal = folder.journal(start, Fsync::Never).unwrap();
+        let (disk, mut folder, mut journal) = started(Fsync::Never);
         let at = append(&mut journal, &keys[..1]);
         let mut writer = journal.snapshot_writer().unwrap();
         for shard in ShardId::all() {
             // The first shard may be at the start of the history, a position that both crawls have.
-            let at = if from_start && shard.index() == 0 { start } else { at };
+            let at = if from_start && shard.index() == 0 { Position::START } else { at };
             let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
             writer.sections.write(shard, at, &saved, &mut || Ok(())).unwrap();
         }

@@ -52,23 +52,45 @@ const CRAWL: &[Op] = &[
 ];
 
 /// Runs the crawl until its end or the fault.
-pub(super) fn crawl(world: &mut World) {
+fn crawl(world: &mut World) {
     let _ = world.start().and_then(|()| CRAWL.iter().try_for_each(|&op| world.apply(op)));
 }
 
+/// Folders that keep all snapshots, that keep the newest, and that also have an archive.
+const KEPT: [Kept; 3] = [Kept::All, Kept::Newest, Kept::Archive];
+
+#[derive(Debug, Clone, Copy)]
+enum Kept {
+    All,
+    Newest,
+    Archive,
+}
+
+impl Kept {
+    fn world(self, fsync: Fsync) -> World {
+        match self {
+            Self::All => World::new(fsync, true, 1),
+            Self::Newest => World::new(fsync, false, 1),
+            Self::Archive => World::new(fsync, false, 1).archived(),
+        }
+    }
+}
+
 /// Returns the number of steps of the crawl.
-fn steps(fsync: Fsync, keeps_all: bool) -> usize {
-    let mut world = World::new(fsync, keeps_all, 1);
+fn steps(fsync: Fsync, kept: Kept) -> usize {
+    let mut world = kept.world(fsync);
     world.start().unwrap();
     for &op in CRAWL {
         world.apply(op).unwrap();
     }
     world.check_all();
+    let has_archive = world.disk.files().keys().any(|name| name.starts_with("archive-"));
+    assert_eq!(has_archive, matches!(kept, Kept::Archive));
     world.disk.steps()
 }
 
 /// Continues for a few steps after the fault.
-pub(super) fn go_on(world: &mut World) {
+fn go_on(world: &mut World) {
     world.start().expect("it can start again");
     for op in [Op::Append, Op::Adds, Op::Commit, Op::Snapshot { split: true }, Op::Append] {
         world.apply(op).expect("it goes on");
@@ -80,9 +102,9 @@ pub(super) fn go_on(world: &mut World) {
 /// Step 4 of the proof in ARCHITECTURE.md: every batch that was written before a kill is there.
 #[test]
 fn killed_at_every_step_nothing_is_lost() {
-    for keeps_all in [true, false] {
-        for step in 0..steps(Fsync::Never, keeps_all) {
-            let mut world = World::new(Fsync::Never, keeps_all, 1);
+    for kept in KEPT {
+        for step in 0..steps(Fsync::Never, kept) {
+            let mut world = kept.world(Fsync::Never);
             world.disk.fault_at(step, Fault::Killed);
             crawl(&mut world);
             assert!(world.disk.has_struck(), "step {step}");
@@ -93,34 +115,23 @@ fn killed_at_every_step_nothing_is_lost() {
     }
 }
 
-/// Step 4 of the proof in ARCHITECTURE.md: every batch that was synced before a crash is
-/// there.
+/// Step 4 of the proof in ARCHITECTURE.md: every batch that was synced before a crash is there, and
+/// a batch that was lost without a sync is noticed and counted.
 #[test]
 fn without_power_at_every_step_nothing_synced_is_lost() {
-    for step in 0..steps(Fsync::Always, false) {
-        for seed in 0..2 {
-            let mut world = World::new(Fsync::Always, false, 1);
+    let cases = [
+        (Fsync::Always, Kept::Newest),
+        (Fsync::Always, Kept::Archive),
+        (Fsync::Never, Kept::Newest),
+    ];
+    for (fsync, kept) in cases {
+        for (step, seed) in (0..steps(fsync, kept)).flat_map(|step| [(step, 0), (step, 1)]) {
+            let mut world = kept.world(fsync);
             world.disk.fault_at(step, Fault::Killed);
             crawl(&mut world);
-            let disk =
-                world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64).draw());
-            world.put_disk(disk, false);
-            world.check_all();
-            go_on(&mut world);
-        }
-    }
-}
-
-#[test]
-fn batches_lost_with_the_power_are_noticed_and_counted() {
-    for step in 0..steps(Fsync::Never, false) {
-        for seed in 0..2 {
-            let mut world = World::new(Fsync::Never, false, 1);
-            world.disk.fault_at(step, Fault::Killed);
-            crawl(&mut world);
-            let disk =
-                world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64).draw());
-            world.put_disk(disk, true);
+            let mut random = Random::new(1000 * seed + step as u64);
+            let disk = world.disk.after_power_loss(&mut random.draw());
+            world.put_disk(disk, fsync == Fsync::Never);
             world.check_all();
             go_on(&mut world);
         }
@@ -130,9 +141,13 @@ fn batches_lost_with_the_power_are_noticed_and_counted() {
 #[test]
 fn a_failed_step_loses_nothing() {
     for fault in [Fault::Failing, Fault::Full] {
-        for fsync in [Fsync::Never, Fsync::Always] {
-            for step in 0..steps(fsync, false) {
-                let mut world = World::new(fsync, false, 1);
+        for (fsync, kept) in [
+            (Fsync::Never, Kept::Newest),
+            (Fsync::Never, Kept::Archive),
+            (Fsync::Always, Kept::Newest),
+        ] {
+            for step in 0..steps(fsync, kept) {
+                let mut world = kept.world(fsync);
                 world.disk.fault_at(step, fault);
                 crawl(&mut world);
                 assert!(world.disk.has_struck(), "step {step}");

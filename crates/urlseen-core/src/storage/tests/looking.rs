@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::inspect::look_on;
 use super::super::{AtRest, Folder, OpenError, Target};
-use super::basic::{DIR, append, begun, keep_all};
+use super::basic::{DIR, append, begun, keep_all, started};
 use super::filter::{Key, batch, fingerprint, fingerprints, spec};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
@@ -128,10 +128,7 @@ fn a_folder_at_rest_gives_the_verdicts_of_its_filter() {
 
 #[test]
 fn batches_beyond_the_target_are_unseen_at_rest() {
-    let disk = SimDisk::default();
-    let mut folder = begun(&disk, Head::START);
-    let start = Position { number: 0, head: Head::START };
-    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let (disk, mut folder, mut journal) = started(Fsync::Never);
     let first = append(&mut journal, &[(1, 1)]);
     append(&mut journal, &[(2, 2)]);
     journal.append_adds(&fingerprints([(3, 3)])).unwrap();

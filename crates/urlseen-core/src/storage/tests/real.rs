@@ -78,39 +78,6 @@ fn a_copy_of_a_folder_has_the_filter_and_no_runs() {
     assert_eq!(recover(&mut copy, Target::Last).0, START);
 }
 
-#[test]
-fn another_thread_writes_snapshots_while_batches_are_logged() {
-    let scratch = tempfile::tempdir().unwrap();
-    let mut folder = Folder::open(scratch.path()).unwrap();
-    folder.begin(&spec(), 5, Head::START).unwrap();
-    let mut journal = folder.journal(START, Fsync::Interval).unwrap();
-    let mut keys = BTreeSet::new();
-    for bit in 0..20 {
-        journal.roll().unwrap();
-        let mut writer = journal.snapshot_writer().unwrap();
-        let (tell, told) = mpsc::channel::<(BTreeSet<_>, Position)>();
-        let work = thread::spawn(move || {
-            for shard in ShardId::all() {
-                let (keys, at) = told.recv().unwrap();
-                writer.sections.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
-            }
-            writer.finish(&keep_all()).unwrap()
-        });
-        for shard in 0..=u8::MAX {
-            journal.append(&batch([(shard, bit)])).unwrap();
-            keys.insert((shard, bit));
-            tell.send((keys.clone(), journal.position())).unwrap();
-        }
-        assert_eq!(
-            work.join().unwrap().name,
-            format!("snapshot-{:020}", 256 * (u64::from(bit) + 1))
-        );
-    }
-    let last = journal.position();
-    drop((journal, folder));
-    assert_eq!(recover(&mut Folder::open(scratch.path()).unwrap(), Target::Last), (last, keys));
-}
-
 /// The header of a folder of format 1, byte for byte as an earlier version wrote it.
 const FORMAT_1: &str = r#"urlseen state folder
 format = 1

@@ -24,49 +24,46 @@ fn positions() -> (Position, Position) {
 }
 
 fn encoded() -> Vec<u8> {
-    encoded_in(Generation::FOREVER, &Lifetimes::default())
+    let (generation, lifetimes) = (Generation::FOREVER, Lifetimes::default());
+    encoded_as(Kind::Batch, &Tail { generation, lifetimes, counted: Vec::new() })
 }
 
-fn encoded_in(generation: Generation, lifetimes: &Lifetimes) -> Vec<u8> {
+fn encoded_as(kind: Kind, tail: &Tail) -> Vec<u8> {
     let (before, position) = positions();
     let mut bytes = Vec::new();
+    let Tail { generation, lifetimes, counted } = tail;
     let fingerprints = &fingerprints()[..];
-    let content = Content { fingerprints, generation, lifetimes, counted: &[] };
-    encode(Kind::Batch, before.head, position, content, &mut bytes).unwrap();
+    let content = Content { fingerprints, generation: *generation, lifetimes, counted };
+    encode(kind, before.head, position, content, &mut bytes).unwrap();
     bytes
 }
 
-fn tail(generation: Generation, lifetimes: Lifetimes) -> Tail {
-    Tail { generation, lifetimes, counted: Vec::new() }
-}
-
 #[test]
-fn a_record_is_read_back() {
-    let bytes = encoded();
-    let (head, body) = bytes.split_first_chunk().unwrap();
-    let head = RecordHead::decode(head).unwrap();
-    let (before, position) = positions();
-    assert_eq!((head.kind, head.position, head.count), (Kind::Batch, position, 5));
-    assert_eq!(head.length as usize, body.len());
-    assert_eq!(body.len(), fingerprints().iter().map(encoded_len).sum::<usize>());
-    assert!(head.follows(before) && head.matches(body));
-    let mut read = Vec::new();
-    let rest = decode(&head, body, |fingerprint| read.push(fingerprint));
-    let forever = Some(tail(Generation::FOREVER, Lifetimes::default()));
-    assert_eq!((read, rest), (fingerprints(), forever));
-}
-
-#[test]
-fn a_record_has_the_generation_of_its_fingerprints() {
-    let generation = Generation::new(4711);
+fn a_record_is_read_back_and_its_end_is_needed() {
+    let changes = [("a", 3), ("b", 1)];
+    let changes = changes.map(|(name, items)| Counted { group: Group::of(name), items });
     let mut lifetimes = Lifetimes::default();
-    for _ in 0..2 {
-        let bytes = encoded_in(generation, &lifetimes);
+    lifetimes.push(1, Lifetime::FOREVER);
+    let (forever, dated) = (Generation::FOREVER, Generation::new(4711));
+    for (kind, generation, lifetimes, counted) in [
+        (Kind::Batch, forever, Lifetimes::default(), vec![]),
+        (Kind::Batch, dated, Lifetimes::default(), vec![]),
+        (Kind::Batch, dated, lifetimes.clone(), vec![]),
+        (Kind::CountedBatch, forever, Lifetimes::default(), changes.to_vec()),
+        (Kind::CountedBatch, dated, lifetimes, changes.to_vec()),
+    ] {
+        let tail = Tail { generation, lifetimes, counted };
+        let bytes = encoded_as(kind, &tail);
         let (head, body) = bytes.split_first_chunk().unwrap();
         let head = RecordHead::decode(head).unwrap();
-        assert_eq!(decode(&head, body, drop), Some(tail(generation, lifetimes.clone())));
+        let (before, position) = positions();
+        assert_eq!((head.kind, head.position, head.count), (kind, position, 5));
+        assert_eq!(head.length as usize, body.len());
+        assert!(head.follows(before) && head.matches(body));
+        let mut read = Vec::new();
+        let rest = decode(&head, body, |fingerprint| read.push(fingerprint));
+        assert_eq!((read, rest), (fingerprints(), Some(tail)));
         assert_eq!(decode(&head, &body[..body.len() - 1], drop), None);
-        lifetimes.push(1, Lifetime::FOREVER);
     }
 }
 
@@ -134,27 +131,4 @@ fn a_body_with_another_count_of_fingerprints_is_refused() {
     assert_eq!(decode(&with(6), body, drop), None);
     assert_eq!(decode(&head, &body[..body.len() - 1], drop), None);
     assert_eq!(decode(&with(1), &[17], drop), None);
-}
-
-#[test]
-fn a_record_has_the_changes_of_its_counts() {
-    let (before, position) = positions();
-    let changes = [("a", 3), ("b", 1)];
-    let counted = &changes.map(|(name, items)| Counted { group: Group::of(name), items })[..];
-    let mut lifetimes = Lifetimes::default();
-    lifetimes.push(1, Lifetime::FOREVER);
-    let dated = (Generation::new(4711), lifetimes);
-    for (generation, lifetimes) in [(Generation::FOREVER, Lifetimes::default()), dated] {
-        let fingerprints = &fingerprints()[..];
-        let content = Content { fingerprints, generation, lifetimes: &lifetimes, counted };
-        let mut bytes = Vec::new();
-        encode(Kind::CountedBatch, before.head, position, content, &mut bytes).unwrap();
-        let (head, body) = bytes.split_first_chunk().unwrap();
-        let head = RecordHead::decode(head).unwrap();
-        let mut read = Vec::new();
-        let rest = decode(&head, body, |fingerprint| read.push(fingerprint)).unwrap();
-        assert_eq!((&read[..], &rest.counted[..]), (fingerprints, counted));
-        assert_eq!((rest.generation, rest.lifetimes), (generation, lifetimes));
-        assert_eq!(decode(&head, &body[..body.len() - 1], drop), None);
-    }
 }

@@ -175,45 +175,6 @@ fn recovery_to_each_batch_restores_the_same_bytes() {
 }
 
 #[test]
-fn a_look_shows_snapshots_and_log() {
-    let disk = SimDisk::default();
-    let steps = crawled(&disk);
-    let look = look_on(&disk.dir()).unwrap();
-    assert_eq!(look.damages, []);
-    assert_eq!(look.header.unwrap().spec().filter.parameters, Parameters::reserved(reservation()));
-    let counts = look.snapshots.iter().map(|each| (each.summary.last, each.keys));
-    let (at, filter) = &steps[6];
-    let found: Vec<_> = counts.collect();
-    assert_eq!(found.len(), 3);
-    assert_eq!(found[0], (START, 0));
-    assert_eq!(found[2], (*at, filter.size()));
-}
-
-/// Every flipped bit is found, and an older snapshot leads to the head, too.
-#[test]
-fn an_older_snapshot_replaces_a_damaged_one() {
-    let disk = SimDisk::default();
-    let steps = crawled(&disk);
-    let (last, filter) = steps.last().unwrap();
-    let name = |files: &mut dyn Iterator<Item = &String>| {
-        files.filter(|name| super::super::snapshot::seq(name).is_some()).max().cloned().unwrap()
-    };
-    let files = disk.files();
-    let newest = name(&mut files.keys());
-    let whole = &files[&newest];
-    for byte in (0..whole.len()).step_by(3) {
-        let mut changed = whole.clone();
-        changed[byte] ^= 1 << (byte % 8);
-        let disk = disk.after_kill();
-        disk.put(&Path::new(DIR).join(&newest), &changed);
-        let mut brought = Brought::default();
-        let recovered = open(&disk).recover(Target::At(last.head), &mut brought).unwrap();
-        assert_ne!(recovered.snapshot, newest, "byte {byte}");
-        assert!(bytes(&brought.filter()) == bytes(filter), "byte {byte}");
-    }
-}
-
-#[test]
 fn only_a_finished_import_counts() {
     let mut filter = reservation().reserve(LIMIT).unwrap();
     add(&mut filter, &fingerprints(keys(1)));
@@ -241,17 +202,4 @@ fn only_a_finished_import_counts() {
     let mut folder = open(&disk);
     folder.begin(&spec(Parameters::reserved(reservation())), 5, Head::START).unwrap();
     assert!(!folder.awaits_import().unwrap());
-}
-
-#[test]
-fn a_rebase_replaces_all_earlier_content() {
-    let disk = SimDisk::default();
-    let steps = crawled(&disk);
-    let mut folder = open(&disk);
-    let head = super::filter::head(77, 1);
-    let mut rebase = folder.rebase(head).unwrap();
-    rebase.write(ShardId::WHOLE, &steps[3].1).unwrap();
-    rebase.finish().unwrap();
-    drop(folder);
-    assert!(bytes(&recover(&disk, Target::At(head))) == bytes(&steps[3].1));
 }

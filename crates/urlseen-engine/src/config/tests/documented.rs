@@ -57,33 +57,3 @@ fn the_documented_file_has_every_key_once_and_in_order() {
     }
     assert_eq!(keys, KEYS);
 }
-
-#[test]
-fn the_defaults_stay_as_promised_to_users() {
-    let config = Config::default();
-    assert_eq!(config.crawl.name, "demo");
-    assert_eq!(config.redis.url.to_string(), "redis://127.0.0.1:6379/0");
-    assert_eq!(config.redis.wait_replicas, 0);
-    assert_eq!(config.source.key, "demo:discovered");
-    assert_eq!((config.source.take_from, config.source.item), (End::Left, ItemForm::Auto));
-    assert_eq!((config.source.batch, config.source.batch_bytes), (1000, 8 << 20));
-    assert_eq!(config.fingerprint.algorithm, Algorithm::Scrapy);
-    assert!(!config.fingerprint.keep_fragments);
-    assert_eq!((config.filter.kind, config.filter.place), (Kind::TWO_CHOICE, FilterPlace::Local));
-    assert_eq!((config.filter.capacity, config.filter.error_rate), (10_000_000, 1e-7));
-    assert_eq!(config.filter.seed, SeedChoice::Random);
-    assert_eq!(config.filter.when_full, WhenFull::Warn);
-    assert_eq!((config.filter.key.as_str(), config.filter.threads), ("demo:filter", 0));
-    assert_eq!((config.sink.key.as_str(), config.sink.max_len), ("demo:unseen", 0));
-    assert_eq!(config.sink.kind, SinkKind::List);
-    assert_eq!((config.sink.push_to, config.sink.emit), (End::Right, Emit::Item));
-    assert_eq!(config.rejects.key, "demo:rejected");
-    assert_eq!(config.rejects.max_len, 1_000_000);
-    assert_eq!(config.rejects.when_full, RejectsFull::Wait);
-    assert_eq!(config.storage.dir, Path::new("storage/demo"));
-    assert_eq!(config.storage.fsync, Fsync::Interval);
-    assert_eq!((config.admin.listen, config.serve.listen), (None, None));
-    assert_eq!(config.serve.keys, ["demo", "demo:dupefilter"]);
-    assert_eq!((config.log.level, config.log.format), (Level::Info, LogFormat::Text));
-    assert_eq!(config.log.progress, Some(Duration::from_secs(10)));
-}

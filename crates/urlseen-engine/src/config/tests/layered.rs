@@ -131,16 +131,6 @@ fn every_key_can_be_set_from_everywhere() {
 }
 
 #[test]
-fn names_follow_the_crawl_unless_they_are_set() {
-    let config = load("[source]\nkey = 'in'", &[("URLSEEN_CRAWL__NAME", "shop")], &[]).unwrap();
-    assert_eq!(config.source.key, "in");
-    assert_eq!(config.filter.key, "shop:filter");
-    assert_eq!(config.sink.key, "shop:unseen");
-    assert_eq!(config.rejects.key, "shop:rejected");
-    assert_eq!(config.storage.dir, Path::new("storage/shop"));
-}
-
-#[test]
 fn a_named_file_must_exist() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

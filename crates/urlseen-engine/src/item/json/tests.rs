@@ -13,14 +13,6 @@ fn refused(line: &str) -> String {
 }
 
 #[test]
-fn a_url_is_enough() {
-    let item = parse(r#" {"url": "http://h/"} "#).unwrap();
-    assert_eq!(item.request(), Some(Request::get("http://h/")));
-    assert_eq!(item.fingerprint, None);
-    assert!(!item.dont_filter);
-}
-
-#[test]
 fn a_byte_order_mark_before_the_object_is_passed_over() {
     for before in ["\u{feff}", " \u{feff}\r\n", "\r\n"] {
         assert_eq!(

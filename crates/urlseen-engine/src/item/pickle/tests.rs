@@ -34,15 +34,6 @@ fn refused(pickle: &[u8]) -> String {
 }
 
 #[test]
-fn a_url_is_enough() {
-    let pickle = dict(&[("url", &text("http://h/é"))]);
-    let said = read(&pickle).unwrap();
-    assert_eq!(said.request(), Some(Request { url: "http://h/é", ..Request::get("") }));
-    assert_eq!((said.fingerprint, said.dont_filter), (None, false));
-    assert_eq!(said.priority, Priority::Number(0.0));
-}
-
-#[test]
 fn bytes_are_read_as_each_protocol_writes_them() {
     let latin1: &[u8] = b"c_codecs\nencode\nX\x03\0\0\0a\xc3\xbfX\x06\0\0\0latin1\x86R";
     for (body, expected) in [
@@ -264,12 +255,6 @@ fn opcodes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #[test]
-    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = read(&bytes);
-        let _ = read(&[b"\x80\x04", &bytes[..]].concat());
-    }
-
     #[test]
     fn no_opcodes_make_the_reader_panic(pickle in opcodes()) {
         let _ = read(&pickle);
