@@ -10,7 +10,7 @@ import subprocess
 from .program import ROOT
 
 PATCH = ROOT / "tests/chaos/broken/no-marks.patch"
-SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "src", "benches", "examples", "tests")
+SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "src", "benches", "examples", "tests", "integrations")
 
 
 def build():

@@ -105,7 +105,16 @@ impl Broken {
         fs::create_dir_all(&tree)?;
         run(Command::new("cp")
             .args(["--recursive", "--preserve=timestamps"])
-            .args(["Cargo.toml", "Cargo.lock", "crates", "src", "benches", "examples", "tests"])
+            .args([
+                "Cargo.toml",
+                "Cargo.lock",
+                "crates",
+                "src",
+                "benches",
+                "examples",
+                "tests",
+                "integrations",
+            ])
             .arg(&tree)
             .current_dir(root))?;
         let patches = root.join("tests/chaos/broken");
