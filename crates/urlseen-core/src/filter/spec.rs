@@ -188,7 +188,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::fingerprint::Algorithm;
 
     fn read(fields: &[(&'static str, &str)]) -> Result<FilterSpec, SpecError> {
         let fields: BTreeMap<_, _> = fields.iter().copied().collect();

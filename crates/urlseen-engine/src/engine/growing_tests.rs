@@ -6,11 +6,10 @@ use super::*;
 use crate::config::ItemForm;
 use crate::item::batch::{Batch, Judged};
 use crate::item::{Items, Options};
-use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::redisbloom::{Filter, dump};
 use urlseen_core::filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint};
-use urlseen_core::storage::{Copied, LiveFilter as _, Restore as _, Section};
+use urlseen_core::storage::{Copied, LiveFilter as _};
 
 const LIMIT: u64 = 1 << 20;
 

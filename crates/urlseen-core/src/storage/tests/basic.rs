@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::super::{Change, Folder, Journal, OpenError, Record, RecoveryError, Retention, Target};
@@ -76,7 +75,7 @@ pub(super) fn keep_all() -> Retention {
 
 #[test]
 fn logged_batches_are_recovered() {
-    let (disk, mut folder, mut journal) = started(Fsync::Never);
+    let (disk, folder, mut journal) = started(Fsync::Never);
     let first = append(&mut journal, &[(1, 1), (2, 2)]);
     journal.append_adds(&fingerprints([(9, 9)])).unwrap();
     journal.roll().unwrap();
@@ -132,7 +131,7 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
 /// Step 12 of the proof in ARCHITECTURE.md: additions always count.
 #[test]
 fn adds_after_a_dropped_batch_stay() {
-    let (disk, mut folder, mut journal) = started(Fsync::Never);
+    let (disk, folder, mut journal) = started(Fsync::Never);
     let first = append(&mut journal, &[(1, 1)]);
     journal.append_adds(&fingerprints([(2, 2)])).unwrap();
     append(&mut journal, &[(3, 3)]);
@@ -150,7 +149,7 @@ fn adds_after_a_dropped_batch_stay() {
 
 #[test]
 fn batches_are_logged_while_a_snapshot_is_written() {
-    let (disk, mut folder, mut journal) = started(Fsync::Never);
+    let (disk, folder, mut journal) = started(Fsync::Never);
     append(&mut journal, &[(1, 1), (200, 7)]);
     journal.roll().unwrap();
     let mut writer = journal.snapshot_writer().unwrap();
@@ -241,7 +240,7 @@ fn a_journal_is_opened_only_at_the_end_of_the_log() {
 #[test]
 fn a_journal_is_cut_back_to_what_was_committed() {
     for rolls in [false, true] {
-        let (disk, mut folder, mut journal) = started(Fsync::Never);
+        let (disk, folder, mut journal) = started(Fsync::Never);
         let first = append(&mut journal, &[(1, 1)]);
         if rolls {
             journal.roll().unwrap();
@@ -263,7 +262,7 @@ fn a_journal_is_cut_back_to_what_was_committed() {
 
 #[test]
 fn a_log_that_is_synced_at_intervals_is_on_the_platter_soon() {
-    let (disk, mut folder, mut journal) = started(Fsync::Interval);
+    let (disk, _folder, mut journal) = started(Fsync::Interval);
     journal.start_syncing(Duration::from_millis(1)).unwrap();
     let last = append(&mut journal, &[(1, 1)]);
     let deadline = SystemTime::now() + Duration::from_secs(20);
@@ -282,7 +281,7 @@ fn a_log_that_is_synced_at_intervals_is_on_the_platter_soon() {
 #[test]
 fn each_sync_of_the_log_is_a_request_to_the_disk() {
     for fsync in [Fsync::Always, Fsync::Interval] {
-        let (disk, mut folder, mut journal) = started(fsync);
+        let (disk, folder, mut journal) = started(fsync);
         if fsync == Fsync::Interval {
             journal.start_syncing(Duration::from_millis(1)).unwrap();
         }

@@ -207,7 +207,7 @@ fn a_file_of_another_folder_is_refused() {
 
 #[test]
 fn damage_before_the_replayed_records_does_not_matter() {
-    let (disk, mut folder, mut journal) = started(Fsync::Never);
+    let (disk, folder, mut journal) = started(Fsync::Never);
     append(&mut journal, &[(1, 1), (1, 2)]);
     let at = append(&mut journal, &[(2, 2)]);
     let mut writer = journal.snapshot_writer().unwrap();
@@ -281,7 +281,7 @@ fn a_whole_record_in_the_wrong_place_is_refused() {
 fn a_snapshot_of_another_history_is_passed_over() {
     // Two crawls whose filters have the same id, and that have different batches.
     let crawl = |keys: [Key; 2], from_start: bool| {
-        let (disk, mut folder, mut journal) = started(Fsync::Never);
+        let (disk, folder, mut journal) = started(Fsync::Never);
         let at = append(&mut journal, &keys[..1]);
         let mut writer = journal.snapshot_writer().unwrap();
         for shard in ShardId::all() {

@@ -123,7 +123,7 @@ fn horizon_bytes_limits_the_kept_snapshots() {
 
 #[test]
 fn a_damaged_snapshot_is_not_kept() {
-    let (disk, mut folder, mut journal) = started(Fsync::Never);
+    let (disk, folder, mut journal) = started(Fsync::Never);
     let far = Some(at("boot", 1_000_000));
     let retention = Retention { horizon: far, horizon_bytes: u64::MAX };
     let mut keys = BTreeSet::new();

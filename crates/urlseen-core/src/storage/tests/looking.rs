@@ -128,7 +128,7 @@ fn a_folder_at_rest_gives_the_verdicts_of_its_filter() {
 
 #[test]
 fn batches_beyond_the_target_are_unseen_at_rest() {
-    let (disk, mut folder, mut journal) = started(Fsync::Never);
+    let (disk, folder, mut journal) = started(Fsync::Never);
     let first = append(&mut journal, &[(1, 1)]);
     append(&mut journal, &[(2, 2)]);
     journal.append_adds(&fingerprints([(3, 3)])).unwrap();

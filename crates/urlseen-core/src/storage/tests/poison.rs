@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 use super::super::{Journal, Target};
 use super::basic::{append, keep_all, open, recover, started};
 use super::filter::{Exact, batch, fingerprints, write_all};
-use super::sim::{Fault, SimDisk};
+use super::sim::Fault;
 use crate::filter::choice::Fsync;
-use crate::storage::head::{Head, Position};
+use crate::storage::head::Head;
 
 /// Checks that the log refuses every call, for this reason.
 fn refuses(journal: &mut Journal, reason: &str) {
@@ -29,7 +29,7 @@ fn refuses(journal: &mut Journal, reason: &str) {
 #[test]
 fn after_a_failed_write_the_log_refuses_records_and_is_unchanged() {
     for (fault, reason) in [(Fault::Failing, "input/output error"), (Fault::Full, "no storage")] {
-        let (disk, mut folder, mut journal) = started(Fsync::Never);
+        let (disk, folder, mut journal) = started(Fsync::Never);
         let first = append(&mut journal, &[(1, 1)]);
         let files = disk.files();
         disk.fault_at(0, fault);
@@ -44,7 +44,7 @@ fn after_a_failed_write_the_log_refuses_records_and_is_unchanged() {
 
 #[test]
 fn after_a_failed_sync_the_log_refuses_records() {
-    let (disk, mut folder, mut journal) = started(Fsync::Always);
+    let (disk, _folder, mut journal) = started(Fsync::Always);
     disk.fault_at(1, Fault::Failing);
     assert!(journal.append(&batch([(1, 1)])).is_err());
     refuses(&mut journal, "input/output error");
@@ -52,7 +52,7 @@ fn after_a_failed_sync_the_log_refuses_records() {
 
 #[test]
 fn after_a_failed_sync_at_intervals_the_log_refuses_records() {
-    let (disk, mut folder, mut journal) = started(Fsync::Interval);
+    let (disk, _folder, mut journal) = started(Fsync::Interval);
     append(&mut journal, &[(1, 1)]);
     disk.fault_at(0, Fault::Failing);
     journal.start_syncing(Duration::from_millis(1)).unwrap();
@@ -66,7 +66,7 @@ fn after_a_failed_sync_at_intervals_the_log_refuses_records() {
 #[test]
 fn after_a_failed_snapshot_the_log_continues() {
     let count = |fault: Option<usize>| {
-        let (disk, mut folder, mut journal) = started(Fsync::Always);
+        let (disk, folder, mut journal) = started(Fsync::Always);
         let at = append(&mut journal, &[(1, 1)]);
         let before = disk.steps();
         if let Some(step) = fault {
@@ -100,7 +100,7 @@ fn after_a_failed_snapshot_the_log_continues() {
 #[test]
 fn the_log_continues_in_the_old_file_if_no_new_one_can_be_made() {
     for step in 0..2 {
-        let (disk, mut folder, mut journal) = started(Fsync::Always);
+        let (disk, folder, mut journal) = started(Fsync::Always);
         append(&mut journal, &[(1, 1)]);
         disk.fault_at(step, Fault::Full);
         assert!(journal.roll().is_err());

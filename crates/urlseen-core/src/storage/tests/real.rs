@@ -4,13 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::mpsc;
-use std::thread;
 
 use super::super::{AtRest, Folder, OpenError, Target, header_of, look};
 use super::basic::{append, keep_all, recover};
-use super::filter::{batch, fingerprints, shard_of, spec, write_all};
-use crate::filter::ShardId;
+use super::filter::{fingerprints, spec, write_all};
 use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 

@@ -2,12 +2,10 @@
 
 use std::any::Any;
 use std::io::{self, Read};
-use std::path::Path;
 
-use super::super::inspect::look_on;
 use super::super::restore::{Restore, Section};
 use super::super::{AtRest, Journal, StorageSpec, Target};
-use super::basic::{DIR, append, keep_all, open};
+use super::basic::{append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;

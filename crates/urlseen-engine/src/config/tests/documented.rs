@@ -3,9 +3,6 @@
 use super::super::*;
 use super::load;
 use std::path::Path;
-use std::time::Duration;
-use urlseen_core::filter::Kind;
-use urlseen_core::fingerprint::Algorithm;
 
 fn documented() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DEFAULT_FILE);

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use urlseen_core::fingerprint::request::Request;
 
 fn read(pickle: &[u8]) -> Result<Said<'_>, String> {
     Pickles::default().read(pickle).map_err(|error| error.to_string())
