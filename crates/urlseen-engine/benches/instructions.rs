@@ -139,7 +139,7 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
     runtime.block_on(store.engine.judged()).expect("the engine works")
 }
 
-/// Logs two batches.
+/// Counts the instructions that log the second of two batches.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let parameters = Parameters::native(sizing, Some(layout.seed));
     let threads = Threads::start(1).expect("a thread");

@@ -135,7 +135,7 @@ def run_crawl(
             os.dup2(out.fileno(), stream)
     os.chdir(folder)
     _crawl(name, settings, stats, arguments)
-    # Twisted logs an error that nobody handled when its object is gone.
+    # Twisted logs an unhandled error when its object is gone.
     gc.collect()
 
 

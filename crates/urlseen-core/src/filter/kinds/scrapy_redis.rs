@@ -17,8 +17,8 @@ pub(super) const KIND: Kind = Kind(&Registered {
 });
 
 /// Minimum and maximum number of bytes that Redis takes for a member of 40 hex digits. The number
-/// depends on the fill of the set's hash table. It was measured with a full table, and with one that
-/// had just doubled.
+/// depends on the fill of the set's hash table. It was measured with a full table, and with one
+/// that had just doubled.
 const MEMBER_BYTES: [u64; 2] = [88, 104];
 
 /// Time that Redis takes for a member of a set, in nanoseconds.

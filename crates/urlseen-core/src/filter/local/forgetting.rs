@@ -10,9 +10,9 @@ use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 
-/// The shards of an in-memory filter that belong to one owner, with their tombstones. A
-/// tombstone is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is
-/// unseen until it is inserted again.
+/// The shards of an in-memory filter that belong to one owner, with their tombstones. A tombstone
+/// is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is unseen
+/// until it is inserted again.
 #[derive(Debug)]
 pub struct ForgettingFilter {
     filter: Box<dyn FilterKind>,

@@ -1,5 +1,5 @@
-//! Refusals with their reasons. The vectors in `tests/vectors` have the canonical forms of thousands
-//! of URLs, and the refused ones without reasons.
+//! Refusals with their reasons. The vectors in `tests/vectors` have the canonical forms of
+//! thousands of URLs, and the refused ones without reasons.
 
 use super::*;
 

@@ -95,7 +95,8 @@ fn the_oldest_snapshot_is_kept_if_none_is_older_than_the_horizon() {
     // The snapshots in between are not needed, because the log is there.
     assert_eq!(
         names(&disk),
-        "ages header lock log-1 log-2 log-3 log-4 log-5 log-6 log-7 snapshot- snapshot-4 snapshot-5 snapshot-6"
+        "ages header lock log-1 log-2 log-3 log-4 log-5 log-6 log-7 snapshot- snapshot-4 \
+         snapshot-5 snapshot-6"
     );
     assert_eq!(finished[5].pruned, [format!("snapshot-{:020}", 3)]);
 }
