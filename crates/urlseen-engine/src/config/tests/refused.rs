@@ -7,8 +7,8 @@ use std::path::Path;
 use super::load;
 
 /// Runs the cases of `refused.txt`. After its title, a case has environment variables and arguments
-/// (`$`), the configuration file (`|`), and the problems (`=>`). `ACCEPT=1` writes the problems of
-/// this version: then check the difference.
+/// (`$`), the configuration file (`|`), and the problems (`=>`), without the names that exist.
+/// `ACCEPT=1` writes the problems of this version: then check the difference.
 #[test]
 fn configurations_are_refused_with_their_messages() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests/refused.txt");
@@ -21,12 +21,13 @@ fn configurations_are_refused_with_their_messages() {
         let env = lines("$ ").filter(|line| !line.starts_with("--set "));
         let env: Vec<_> = env.filter_map(|line| line.split_once('=')).collect();
         let problems = match load(&toml, &env, &set) {
-            Ok(_) => "no problem".to_owned(),
+            Ok(_) => "no problem\n".to_owned(),
             Err(problems) => problems.to_string(),
         };
         now += &case[..case.find("=>").expect("the problems of the case")];
-        for problem in problems.lines() {
-            writeln!(now, "=> {problem}").unwrap();
+        let count = |line: &&str| !line.ends_with("in the configuration, nothing was started");
+        for problem in problems.lines().filter(count) {
+            writeln!(now, "=> {}", without_names(problem)).unwrap();
         }
         now += "\n";
     }
@@ -36,6 +37,33 @@ fn configurations_are_refused_with_their_messages() {
     }
     let different = then.lines().zip(now.lines()).find(|(then, now)| then != now);
     assert!(then == now, "(then, now): {different:?}");
+}
+
+/// Cuts off the names that exist, at the end of a message about an unknown name.
+fn without_names(line: &str) -> &str {
+    let starts = [" ([", "; [", " (the sections are", "; the sections are"];
+    let names = starts.iter().filter_map(|start| line.find(start)).min();
+    &line[..names.unwrap_or(line.len())]
+}
+
+#[test]
+fn a_message_about_an_unknown_name_has_the_names_that_exist() {
+    let file = "[log]\nlvl = 1\n[logs]\n[[drop]]\nhosts = 'a'\nhost = 'a'";
+    let env = [("URLSEEN_HELD__TIME", "1"), ("URLSEEN_X", "")];
+    let refused = load(file, &env, &["held.x=1"]).unwrap_err().to_string();
+    let ends = [
+        "did you mean log.level? ([log] has the keys level, format, progress)",
+        "log, and the rules are [[same]], [[pass]], [[drop]], [[limit]], [[expire]])",
+        "did you mean drop.host? ([[drop]] has the keys name, scheme, host, path, extension)",
+        "did you mean URLSEEN_HELD__TIMEOUT? ([held] has the keys timeout, deliveries)",
+        "and the rules are [[same]], [[pass]], [[drop]], [[limit]], [[expire]]",
+        "there is no key held.x; [held] has the keys timeout, deliveries",
+        "6 problems in the configuration, nothing was started",
+    ];
+    assert_eq!(refused.lines().count(), ends.len());
+    for (line, end) in refused.lines().zip(ends) {
+        assert!(line.ends_with(end), "{line}");
+    }
 }
 
 #[test]
