@@ -259,24 +259,6 @@ pub(super) fn lenient_form(config: &Config) -> Form {
     .into()
 }
 
-/// Refuses to make the default storage folder if a storage folder is at the default path of earlier
-/// versions.
-pub(super) fn refuse_earlier_folder(config: &Config) -> anyhow::Result<()> {
-    let (dir, crawl) = (&config.storage.dir, &config.crawl.name);
-    let earlier = Path::new("state").join(crawl);
-    let is_default = *dir == Path::new("storage").join(crawl);
-    if !is_default || dir.exists() || !earlier.join("header").exists() {
-        return Ok(());
-    }
-    let (dir, earlier) = (dir.display(), earlier.display());
-    Err(usage(format!(
-        "there is no storage folder {dir}, and {earlier} holds the filter that an earlier version \
-         of urlseen made for this crawl: this version would begin with an empty filter. Continue \
-         with the earlier version, or export the filter with that version. To begin with an empty \
-         filter, remove {earlier} or set another storage.dir"
-    )))
-}
-
 /// Waits for the lock of a storage folder, and opens the folder. Returns `None` if the process was
 /// told to stop before it got the lock. Passes the phase of the wait to `enter`.
 pub(super) async fn standby(

@@ -120,7 +120,6 @@ enum Storage {
 /// Checks that this process can use the storage folder, that the folder has the configured filter,
 /// and that the filter fits into the memory.
 fn storage(config: &Config) -> anyhow::Result<(Storage, String)> {
-    start::refuse_earlier_folder(config)?;
     let (dir, mut keeping) = (&config.storage.dir, start::keeping(config)?);
     let shown = dir.display();
     writable(dir).map_err(|reason| OpenError::Io { dir: dir.clone(), reason })?;

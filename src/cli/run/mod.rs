@@ -256,7 +256,6 @@ async fn open(
 ) -> anyhow::Result<Option<Place>> {
     match config.filter.place {
         FilterPlace::Local => {
-            start::refuse_earlier_folder(config)?;
             let folder = if args.standby {
                 start::standby(&config.storage.dir, stop, enter).await?
             } else {

@@ -9,7 +9,7 @@ use urlseen_core::storage::Head;
 use urlseen_engine::flow::source::Cursor;
 
 /// Version of the fields of a crawl's state. The daemon refuses a state with another version.
-pub(super) const FORMAT: &str = "2";
+pub(super) const FORMAT: &str = "3";
 
 /// State of a crawl in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,8 @@ pub enum ProtocolError {
     /// The crawl's state was written by another version.
     #[error(
         "the crawl's state in Redis has format {found}, and this version of urlseen reads only \
-         format {FORMAT}: use the version that wrote the state"
+         format {FORMAT}: continue with the version that wrote the state, or end the crawl with \
+         its command urlseen storage drop and begin a new one"
     )]
     Format { found: String },
     /// A later version has published the crawl record.

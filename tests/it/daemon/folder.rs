@@ -5,8 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use super::{Crawl, READY, SINK, urls};
-use crate::util::binary::urlseen;
-use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
 /// Names of the files in a folder.
@@ -140,43 +138,4 @@ fn a_clock_that_is_set_forward_prunes_no_necessary_snapshot() {
     assert!(summary.stderr.contains(READY), "{summary:?}");
     let expected: Vec<_> = urls(0, 2500).into_iter().map(String::into_bytes).collect();
     assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
-}
-
-/// The default folder had another name in earlier versions. A new daemon must not start with an
-/// empty filter beside the old one, because it would emit every URL again.
-#[test]
-fn the_default_folder_of_an_earlier_version_is_refused() {
-    let server = RedisServer::start();
-    let folder = tempfile::tempdir().unwrap();
-    let (earlier, own) = (folder.path().join("state/demo"), folder.path().join("storage/demo"));
-    let run = |settings: &[&str]| {
-        let url = format!("redis.url={}", server.url());
-        let fixed = ["run", "--drain", "--set", url.as_str(), "--set", "filter.capacity=1000"];
-        let settings = settings.iter().flat_map(|&setting| ["--set", setting]);
-        urlseen(fixed.into_iter().chain(settings)).dir(folder.path()).output()
-    };
-    fs::create_dir_all(&earlier).unwrap();
-    fs::write(earlier.join("header"), "urlseen state folder\nformat = 1\n").unwrap();
-    for settings in [&[][..], &["crawl.name=demo"]] {
-        let output = run(settings);
-        assert_eq!(output.code(), Some(2), "{output:?}");
-        let remedies = ["with the earlier version", "remove state/demo", "another storage.dir"];
-        for words in ["storage/demo", "state/demo"].into_iter().chain(remedies) {
-            assert!(output.stderr.contains(words), "no {words:?} in {output:?}");
-        }
-        assert!(!own.exists());
-    }
-    // Each remedy in the message must work. A new default folder that exists already must work,
-    // too.
-    let output = run(&["storage.dir=other"]);
-    assert_eq!(output.code(), Some(0), "{output:?}");
-    fs::create_dir(folder.path().join("storage")).unwrap();
-    fs::rename(folder.path().join("other"), own).unwrap();
-    let output = run(&[]);
-    assert_eq!(output.code(), Some(0), "{output:?}");
-    fs::remove_dir_all(folder.path().join("storage")).unwrap();
-    fs::remove_dir_all(&earlier).unwrap();
-    server.cli(&["flushall"]);
-    let output = run(&[]);
-    assert_eq!(output.code(), Some(0), "{output:?}");
 }

@@ -1,6 +1,7 @@
 //! Rules of style that the compiler does not check.
 
 mod english;
+mod versions;
 
 use std::fs;
 use std::path::PathBuf;

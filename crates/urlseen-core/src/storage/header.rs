@@ -52,7 +52,7 @@ use crate::fingerprint::FingerprintSpec;
 use crate::fingerprint::same::{SameRules, TrackingList};
 
 /// Format of the folder: of its header, its snapshots and its log.
-pub(crate) const FORMAT: u32 = 5;
+pub(crate) const FORMAT: u32 = 6;
 
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "header";

@@ -30,7 +30,7 @@ pub(super) fn unknown_section(section: &str) -> String {
     }
     let rules = KINDS.map(|kind| kind.name);
     let known = SECTIONS.iter().copied().chain(rules);
-    let nearest = renamed(section).or_else(|| nearest(section, known));
+    let nearest = nearest(section, known);
     let in_brackets = |section: &str| format!("[{section}]");
     let nearest = nearest.map(|section| {
         if rules.contains(&section) {
@@ -91,23 +91,10 @@ fn sections() -> String {
 
 /// Finds the key that a user probably meant by `name`.
 fn nearest_key(name: &str) -> Option<&'static str> {
-    if let Some(now) = renamed(name) {
-        return Some(now);
-    }
     let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
     let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
     let of_another_section = same.next().filter(|_| same.next().is_none());
     of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
-}
-
-/// Returns the present name of a key that had this name in an earlier version.
-fn renamed(name: &str) -> Option<&'static str> {
-    match name {
-        "state" => Some("storage"),
-        "filter.layout" => Some("filter.kind"),
-        "filter.store" => Some("filter.place"),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -124,8 +111,6 @@ mod tests {
             ("redis.uri", Some("redis.url")),
             ("log.fmt", Some("log.format")),
             ("state.dir", Some("storage.dir")),
-            ("filter.layout", Some("filter.kind")),
-            ("filter.store", Some("filter.place")),
             ("key", None),
             ("nothing.like.it", None),
         ] {

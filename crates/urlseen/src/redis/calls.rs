@@ -242,7 +242,7 @@ pub(super) fn firsts(keys: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<bool>) {
 
 fn define(key: &str, definition: &Definition) -> Cmd {
     let mut command = redis::cmd("EVAL");
-    command.arg(DEFINE).arg(2).arg(&definition::keys(key)[..]);
+    command.arg(DEFINE).arg(1).arg(definition::key(key));
     command.arg(definition.words());
     command
 }

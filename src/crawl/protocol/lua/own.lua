@@ -15,10 +15,6 @@ local refusal = type_refusal(lease, 'string')
 if refusal then
     return refusal
 end
--- This version does not read the keys of an earlier version: the crawl would seem to be new.
-if redis.call('HMGET', state, 'tip')[1] then
-    return {'earlier', state}
-end
 local held = redis.call('GET', lease)
 local is_free = milliseconds == '0' or not held or run_of(held) == run_of(token)
 for index = 4, #ARGV do

@@ -7,19 +7,13 @@ use crate::filter::id::RandomId;
 use crate::filter::{FilterSpec, Seed, SpecDifference, SpecError};
 use crate::redis::hash_tag::tagged;
 
-/// Script that defines a filter unless a definition exists, and returns the definition. Its
-/// arguments are [`keys`] and [`Definition::words`]. Without the words, the script only reads.
+/// Script that defines a filter unless a definition exists, and returns the definition. Its key is
+/// [`key`], and its arguments are [`Definition::words`]. Without the words, the script only reads.
 pub const DEFINE: &str = include_str!("define.lua");
 
 /// Returns the key of the hash that defines the filter under `key`.
 pub fn key(key: &str) -> String {
     format!("urlseen:{}:spec", tagged(key))
-}
-
-/// Returns the keys for [`DEFINE`]: the key that defines the filter under `key`, and the key that
-/// earlier versions used instead.
-pub fn keys(key: &str) -> [String; 2] {
-    [self::key(key), format!("urlseen:{}:definition", tagged(key))]
 }
 
 /// Returns the prefix of the keys that hold the last answers to a client. `key` is the filter's
@@ -29,7 +23,7 @@ pub fn answers(key: &str, client: u64) -> String {
 }
 
 /// Field with the version of the definition's fields, and its value in this version of urlseen.
-const VERSION: (&str, &str) = ("version", "1");
+const VERSION: (&str, &str) = ("version", "2");
 
 /// Name of the field with the filter's id.
 const ID: &str = "id";

@@ -95,8 +95,6 @@ impl Wanted {
     pub fn needs(&self) -> Needs {
         let (mut needs, definition) = (Needs::new(), self.definition_key());
         needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
-        let [_, earlier] = definition::keys(&self.key);
-        needs.commands(&earlier, &["EXISTS"]);
         needs.commands(&definition, &["EXISTS", "HGETALL", "HSET a b"]);
         needs.commands(&self.key, &["STRLEN"]);
         if let Some(record) = self.filter(Seed::new(0)).ok().and_then(|it| it.record()) {
@@ -218,7 +216,7 @@ impl Wanted {
         wanted: Option<&Definition>,
     ) -> Result<Option<Found>, RedisOpenError> {
         let mut define = redis::cmd("EVAL");
-        define.arg(DEFINE).arg(2).arg(&definition::keys(&self.key)[..]);
+        define.arg(DEFINE).arg(1).arg(definition::key(&self.key));
         if let Some(wanted) = wanted {
             define.arg(wanted.words());
         }

@@ -70,8 +70,6 @@ const SECTION: usize = 21 + POSITION;
 const SECTION_END: usize = 4;
 /// Number in the head of the section with the counts, in place of a shard's number.
 const COUNTS: u8 = 0;
-/// Number in the head of a section with samples, which version 0.2.0 wrote.
-const SAMPLES: u8 = 1;
 /// Bytes after the tombstones.
 const TRAILER: usize = 2 * POSITION + 13;
 /// Number of bytes of a tombstone.

@@ -10,8 +10,8 @@ use super::super::encoding::{Fields, checked};
 use super::super::header::FORMAT;
 use super::super::restore::{Restore, Section};
 use super::{
-    COUNTS, EMPTY, HEADER, MAGIC, SAMPLES, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END,
-    TRAILER, extended, name, seq,
+    COUNTS, EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER,
+    extended, name, seq,
 };
 use crate::filter::ShardId;
 use crate::limit::Counted;
@@ -213,7 +213,7 @@ impl Summary {
     ) -> Result<(), ReadError> {
         self.parts(begun, |part, body| match part {
             Part::Shard(section) => visit(section, body),
-            Part::Counts(_) | Part::Samples => Ok(()),
+            Part::Counts(_) => Ok(()),
         })
     }
 
@@ -227,10 +227,8 @@ impl Summary {
         let damage = |offset, what| Err(Damage::new(&self.name, offset, what).into());
         let (mut offset, end, mut span) = (HEADER as u64, self.end, None);
         let shards = ShardId::all().take(begun.header.shards()).map(ShardId::byte);
-        // Counts come after the shards, and samples of version 0.2.0 after them. Either may be
-        // missing.
-        let numbers = shards.map(|it| (it, true)).chain([(COUNTS, false), (SAMPLES, false)]);
-        for (number, is_shard) in numbers {
+        // Counts come after the shards. They may be missing.
+        for (number, is_shard) in shards.map(|it| (it, true)).chain([(COUNTS, false)]) {
             if !is_shard && offset == end {
                 break;
             }
@@ -239,22 +237,15 @@ impl Summary {
             }
             let mut head = [0; SECTION];
             read_exact_at(&*file, &mut head, offset)?;
-            let section = match decode(&head, number) {
-                Some(section) => section,
-                None if number == COUNTS && !is_shard => continue,
-                None => return damage(offset, "the head of a section is damaged"),
+            let Some(section) = decode(&head, number) else {
+                return damage(offset, "the head of a section is damaged");
             };
             offset += SECTION as u64;
             if end - offset - (SECTION_END as u64) < section.len {
                 return damage(offset, "the file is incomplete");
             }
             let body = Body::new(&self.name, &*file, offset, section.len);
-            let part = match number {
-                _ if is_shard => Part::Shard(section),
-                COUNTS => Part::Counts(section.at),
-                _ => Part::Samples,
-            };
-            visit(part, body)?;
+            visit(if is_shard { Part::Shard(section) } else { Part::Counts(section.at) }, body)?;
             offset += section.len + SECTION_END as u64;
             span = Some(extended(span, section.at));
         }
@@ -274,8 +265,6 @@ enum Part {
     Shard(Section),
     /// The counts of limits, with the position of the last record whose changes they have.
     Counts(Position),
-    /// Samples of version 0.2.0, which are not used.
-    Samples,
 }
 
 /// Reads the head of a section. Returns `None` if it is damaged or has another number than

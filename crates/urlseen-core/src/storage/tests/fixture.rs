@@ -1,5 +1,5 @@
 //! A folder with every kind of content. The tests write the folder again, and compare it with the
-//! copy in `tests/data/storage-5`. Only the times may differ. Every later version must be able to
+//! copy in `tests/data/storage-6`. Only the times may differ. Every later version must be able to
 //! read that copy.
 //!
 //! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
@@ -103,7 +103,7 @@ pub(super) fn write() -> SimDisk {
 }
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/storage-5")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/storage-6")
 }
 
 /// Returns the files of a fixture.
