@@ -105,7 +105,7 @@ impl ByPages {
 
 /// Returns the place at which a host is remembered.
 fn place(host: &str) -> usize {
-    let [lowest, ..] = crc32fast::hash(host.as_bytes()).to_le_bytes();
+    let [lowest, ..] = crc32c::crc32c(host.as_bytes()).to_le_bytes();
     usize::from(lowest)
 }
 

@@ -15,7 +15,7 @@
 
 use std::io::{self, Read, Write};
 
-use crc32fast::Hasher;
+use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
 use super::error::ChunkError;
 use super::filter::{Chunk, Filter};
@@ -188,7 +188,8 @@ impl Source<'_> {
 }
 
 fn crc(head: Head, data: &[u8]) -> u32 {
-    let mut crc = Hasher::new();
+    const CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
+    let mut crc = CRC.digest();
     crc.update(head.as_flattened());
     crc.update(data);
     crc.finalize()
