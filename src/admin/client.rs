@@ -11,7 +11,7 @@ use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use super::socket::{SOCKET, address};
-use super::{CheckQuery, Checked, ItemText, Limits, Raise, Sample, Verdicts};
+use super::{CheckQuery, Checked, ItemText, Limits, Sample, Verdicts};
 
 /// Time limit for an answer. A healthy daemon answers every request in less time.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -93,11 +93,6 @@ impl AdminClient {
     /// Asks for the sampled items with higher numbers than `after`.
     pub(crate) async fn samples(&self, after: u64) -> Result<Vec<Sample>, ClientError> {
         self.ask(self.http.get(format!("http://daemon/samples?after={after}"))).await
-    }
-
-    /// Asks the daemon to set the limit of one group.
-    pub(crate) async fn raise(&self, raise: &Raise) -> Result<(), ClientError> {
-        self.ask(self.http.post("http://daemon/raise").json(raise)).await
     }
 
     /// Asks whether the daemon is healthy, as `GET /healthz` defines it.

@@ -9,7 +9,6 @@
 //! | `GET /metrics` | the same values as metrics for Prometheus, in the format of `Accept` |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //! | `GET /samples` | the newest items by fate and rule, as JSON |
-//! | `POST /raise` | `null`, for a body that is a [`Raise`]; only on the socket |
 //!
 //! The endpoint listens on a Unix socket in the storage folder. Only the owner of the socket can
 //! use it. If `admin.listen` is set, the endpoint also listens at that address, and answers only
@@ -28,7 +27,6 @@ mod metrics;
 mod page;
 mod places;
 pub(crate) mod printable;
-mod raise;
 mod routes;
 mod samples;
 mod server;
@@ -38,8 +36,8 @@ pub(crate) mod telemetry;
 pub(crate) use crate::pipeline::FATES;
 pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use crate::pipeline::{
-    Archive, Asked, ByReason, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, Head,
-    HeldStatus, Lists, RuleCount, Sampled, Status, Storage, Times,
+    Archive, Asked, ByReason, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus,
+    GroupCount, Head, HeldStatus, Lists, RuleCount, Sampled, Status, Storage, Times,
 };
 use serde::Serialize;
 
@@ -48,7 +46,6 @@ pub use check::{CheckError, Checked};
 pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
 pub use limits::Limits;
-pub use raise::{Raise, RaiseError};
 pub(crate) use samples::Sample;
 pub use server::{AdminServer, ListeningSocket, StartError};
 pub use socket::SOCKET;
@@ -107,9 +104,4 @@ pub trait View: Send + Sync + 'static {
     /// order. This method may wait for the threads of the filter. The endpoint makes one call at a
     /// time.
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError>;
-
-    /// Sets the limit of one group. This method may wait for the disk.
-    fn raise(&self, _: &Raise) -> Result<(), RaiseError> {
-        Err(RaiseError("this process has no limits".to_owned()))
-    }
 }

@@ -11,13 +11,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use super::access::Access;
 use super::metrics::Format;
 use super::places::Busy;
-use super::{CheckQuery, Limits, Phase, Raise, Sample, Statuses, Verdicts, View, metrics, page};
+use super::{CheckQuery, Limits, Phase, Sample, Statuses, Verdicts, View, metrics, page};
 use crate::admin::printable::{json_text, printable};
 
 /// State that the answers to all requests share.
@@ -28,15 +27,8 @@ struct RouteState {
     check: Arc<Semaphore>,
 }
 
-/// Builds the router of all requests on the socket of a storage folder.
-pub(super) fn socket_router(view: Arc<dyn View>, limits: Limits) -> Router {
-    let raised = RaiseState { view: Arc::clone(&view), limits };
-    let raise = Router::new().route("/raise", post(raise)).with_state(Arc::new(raised));
-    router(view, limits, Access::Open).merge(raise)
-}
-
-/// Builds the router of the requests at an address, which change nothing. `access` applies to those
-/// that show the crawl. Probes and Prometheus need no token.
+/// Builds the router of all requests, which change nothing. `access` applies to those that show the
+/// crawl. Probes and Prometheus need no token.
 pub(super) fn router(view: Arc<dyn View>, limits: Limits, access: Access) -> Router {
     let desk = Arc::new(RouteState { view, limits, check: Arc::new(Semaphore::new(1)) });
     let page = middleware::from_fn_with_state(access.to_page(), Access::guard);
@@ -109,40 +101,6 @@ async fn samples(
     let refused = || Refusal(StatusCode::BAD_REQUEST, "the query is not after=NUMBER".to_owned());
     let samples = desk.view.samples(after.ok_or_else(refused)?);
     json(&samples.into_iter().map(Sample::from).collect::<Vec<_>>())
-}
-
-/// State of the answers to requests for another limit of a group.
-struct RaiseState {
-    view: Arc<dyn View>,
-    limits: Limits,
-}
-
-async fn raise(
-    State(desk): State<Arc<RaiseState>>,
-    Extension(busy): Extension<Busy>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, Refusal> {
-    let raise: Raise = read_json(&headers, body, &desk.limits, "a limit of a group").await?;
-    let _working = busy.lock().await;
-    let view = Arc::clone(&desk.view);
-    let raised = tokio::task::spawn_blocking(move || view.raise(&raise));
-    let raised = raised.await.map_err(Refusal::internal)?;
-    json(&raised.map_err(|error| Refusal(StatusCode::CONFLICT, error.to_string()))?)
-}
-
-/// Reads the body of a request as JSON. `what` names the value in the refusal of another body.
-async fn read_json<T: DeserializeOwned>(
-    headers: &HeaderMap,
-    body: Body,
-    limits: &Limits,
-    what: &str,
-) -> Result<T, Refusal> {
-    check_json(headers)?;
-    let bytes = bytes(body, limits).await?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        Refusal(StatusCode::BAD_REQUEST, format!("the body is not {what}: {error}"))
-    })
 }
 
 /// Checks that the request declares its body as JSON. A browser lets a page of another site declare

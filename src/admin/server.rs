@@ -137,7 +137,7 @@ impl AdminServer {
         let failed = |error| StartError::Socket { path: folder.join(SOCKET), error };
         let _context = self.runtime.enter();
         let (listener, file) = socket::listen(folder).map_err(failed)?;
-        let router = routes::socket_router(view, self.limits);
+        let router = routes::router(view, self.limits, Access::Open);
         let work = serve(listener, router, self.limits);
         let listener = self.listen(work);
         Ok(ListeningSocket { listener, _file: file })

@@ -14,7 +14,6 @@ mod fingerprint;
 mod forget;
 mod held;
 mod import;
-mod limits;
 mod man_pages;
 mod migrate;
 mod moving;
@@ -137,7 +136,6 @@ enum CliCommand {
     Compare(compare::CompareArgs),
     Union(union::UnionArgs),
     Rejects(rejects::RejectsArgs),
-    Limits(limits::LimitsArgs),
     Forget(forget::ForgetArgs),
     Held(held::HeldArgs),
     Completions(completions::CompletionsArgs),
@@ -168,7 +166,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Compare(args) => compare::run(&args),
         CliCommand::Union(args) => union::run(&args),
         CliCommand::Rejects(args) => rejects::run(&args),
-        CliCommand::Limits(args) => limits::run(&args),
         CliCommand::Forget(args) => forget::run(&args),
         CliCommand::Held(args) => held::run(&args),
         CliCommand::Completions(args) => completions::run(&args),

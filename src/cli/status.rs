@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::admin::printable::{json_text, say, stdout};
 use crate::admin::{
     AdminClient, Archive, Asked, ByRule, ClientError, ClientsStatus, Counts, FilterStatus,
-    GenerationsStatus, HeldStatus, Lists, Status, Storage,
+    GenerationsStatus, GroupCount, HeldStatus, Lists, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
@@ -173,7 +173,7 @@ pub(super) fn waiting(
 pub(super) const STALE: u64 = 3;
 
 fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
-    let Lists { source, processing, sink, rejected, over_limit, age_seconds } = *lists;
+    let Lists { source, processing, sink, rejected, age_seconds } = *lists;
     let age = age_seconds.filter(|&age| age >= STALE);
     let aged =
         |words: &str| age.map_or_else(String::new, |age| format!(" (as of {words}{age} s ago)"));
@@ -184,7 +184,6 @@ fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
         ("processing", processing, "items are claimed and not committed", ""),
         ("sink", sink, "unseen items wait for crawlers", &*most),
         ("rejects", rejected, "unreadable items wait for a decision", &*most),
-        ("over limit", over_limit, "unseen items over a limit wait for a decision", ""),
     ] {
         if let Some(length) = length {
             rows.number(name, HumanCount(length), format_args!("{what}{age}"))?;
@@ -193,8 +192,11 @@ fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
     Ok(())
 }
 
+/// Maximum number of groups over a limit that the table shows. The JSON has up to 100.
+const GROUPS: usize = 10;
+
 fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::Result<()> {
-    let ByRule { passed, dropped, over_limit } = rules;
+    let ByRule { passed, dropped, over_limit, over_limit_by_group } = rules;
     rows.number("items", HumanCount(counts.items()), "committed since the start; of these")?;
     rows.number("  unseen", HumanCount(counts.unseen), "pushed to the sink")?;
     rows.number("  seen", HumanCount(counts.seen), "not pushed")?;
@@ -206,13 +208,13 @@ fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::R
     }
     rows.by_rule(dropped, |items| HumanCount(items).to_string())?;
     if !over_limit.is_empty() {
-        rows.number(
-            "  over limit",
-            HumanCount(counts.over_limit),
-            "unseen, on the over-limit list",
-        )?;
+        rows.number("  over limit", HumanCount(counts.over_limit), "unseen, dropped by limits")?;
     }
     rows.by_rule(over_limit, |items| HumanCount(items).to_string())?;
+    for GroupCount { rule, group, items } in over_limit_by_group.iter().take(GROUPS) {
+        let words = format!("of these of the group {group:?} of the rule {rule:?}");
+        rows.number("", HumanCount(*items), words)?;
+    }
     let mut row = |name, number, what: &str| rows.number(name, HumanCount(number), what);
     row("  rejected", counts.rejected, "unreadable")?;
     if counts.own_fingerprints > 0 {

@@ -1,13 +1,10 @@
 //! Answers of a running daemon to its admin endpoint.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use crate::admin::{
-    CheckError, Checked, ClientsStatus, Phase, Raise, RaiseError, Sampled, Status, Statuses, View,
-};
+use crate::admin::{CheckError, Checked, ClientsStatus, Phase, Sampled, Status, Statuses, View};
 use crate::pipeline::{Live, Watch};
 use crate::serve::ClientCount;
 use urlseen_core::filter::{Parameters, SHARDS, Verdict};
@@ -28,10 +25,6 @@ pub(super) struct Daemon {
     has_shards: bool,
     watch: Watch,
     filter: Handle,
-    /// Storage folder, which has the limits of single groups.
-    folder: PathBuf,
-    /// Held while the limit of a group is set.
-    raising: Mutex<()>,
     /// Clients of `serve.listen`, if the daemon listens there.
     clients: Option<ClientCount>,
 }
@@ -180,10 +173,9 @@ impl Daemon {
         filter: Handle,
     ) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
-        let (items, folder) = (start::items(config), config.storage.dir.clone());
+        let items = start::items(config);
         let has_shards = !is_shared && parameters.shards() == SHARDS;
-        let raising = Mutex::default();
-        Self { items, is_shared, has_shards, watch, filter, folder, raising, clients: None }
+        Self { items, is_shared, has_shards, watch, filter, clients: None }
     }
 
     /// Shows the clients of this count, too.
@@ -253,27 +245,6 @@ impl View for Daemon {
             let gone = || CheckError("the daemon is ending".to_owned());
             self.filter.test(fingerprints).ok_or_else(gone)
         })
-    }
-
-    fn raise(&self, raise: &Raise) -> Result<(), RaiseError> {
-        self.raise_in_folder(raise).map_err(|error| RaiseError(format!("{error:#}")))
-    }
-}
-
-impl Daemon {
-    /// Sets the limit of a group: first in the folder, then for later batches.
-    fn raise_in_folder(&self, raise: &Raise) -> anyhow::Result<()> {
-        let Raise { limit, group, max } = raise;
-        let rule = self.items.limits.iter().find(|rule| rule.name == *limit);
-        let rule = rule.ok_or_else(|| {
-            anyhow::anyhow!("the daemon has no limit with the name {limit:?}; restart it first")
-        })?;
-        let _raising = self.raising.lock().expect("no holder panics");
-        let mut raised = self.filter.raised().clone();
-        raised.set(rule, group, *max)?;
-        raised.write(&self.folder)?;
-        *self.filter.raised() = raised;
-        Ok(())
     }
 }
 

@@ -1,6 +1,5 @@
-//! State of a crawl in Redis: commit protocol, rejects, items over a limit, and repairs.
+//! State of a crawl in Redis: commit protocol, rejects, and repairs.
 
-pub(crate) mod over_limit;
 pub mod protocol;
 pub mod rejects;
 pub(crate) mod upkeep;

@@ -5,6 +5,8 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::by_group::ByGroup;
+use super::by_rule::ByRule;
 use super::counts::Counts;
 use super::filter_status::FilterStatus;
 use super::growth::Growth;
@@ -94,6 +96,7 @@ pub struct Board {
     pub(super) now: Live,
     published: watch::Sender<Live>,
     samples: Samples,
+    groups: ByGroup,
     started: Instant,
 }
 
@@ -110,7 +113,8 @@ impl Board {
             lengths_read: None,
         };
         let published = watch::Sender::new(now.clone());
-        Self { now, published, samples: Samples::default(), started: Instant::now() }
+        let (samples, groups) = (Samples::default(), ByGroup::default());
+        Self { now, published, samples, groups, started: Instant::now() }
     }
 
     /// Returns the state of a run that starts with a filter.
@@ -146,6 +150,7 @@ impl Board {
         }
         for over in batches.clone().flat_map(Batch::over_limit) {
             rules.over_limit[usize::from(over.rule)].items += 1;
+            self.groups.add(over, &rules.over_limit);
         }
         if unseen.is_none() {
             batches.clone().for_each(|batch| self.samples.add(batch, rules));
@@ -194,7 +199,15 @@ impl Board {
             self.now.growth = Growth::default();
         }
         self.now.status.filter = Some(filter);
+        self.now.status.rules = self.by_rule();
         self.published.send_replace(self.now.clone());
+    }
+
+    /// Returns the numbers of items by rule and by group.
+    pub(super) fn by_rule(&self) -> ByRule {
+        let rules = self.now.status.rules.clone();
+        let over_limit_by_group = self.groups.fullest(&rules.over_limit);
+        ByRule { over_limit_by_group, ..rules }
     }
 
     /// Returns the progress of the run, with the given state of the filter.

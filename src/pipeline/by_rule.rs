@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::by_group::{self, GroupCount};
 use urlseen_engine::config::{Config, NamedRule};
 
 /// Numbers of items by rule. A list is empty if there are no rules of its kind.
@@ -16,6 +17,9 @@ pub struct ByRule {
     /// Items that are over limits of `[[limit]]`. `over_limit` is the number of all of them.
     #[serde(rename = "over_limit_by_rule", default, skip_serializing_if = "Vec::is_empty")]
     pub over_limit: Vec<RuleCount>,
+    /// Groups of these rules with most items over their limits, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_limit_by_group: Vec<GroupCount>,
 }
 
 /// Rule, and the number of items that it decided about.
@@ -36,6 +40,7 @@ impl ByRule {
             passed: named(config.pass),
             dropped: named(config.drop),
             over_limit: config.limits.iter().map(|rule| none(&rule.name)).collect(),
+            over_limit_by_group: Vec::new(),
         }
     }
 
@@ -50,6 +55,10 @@ impl ByRule {
             passed: added(self.passed, other.passed),
             dropped: added(self.dropped, other.dropped),
             over_limit: added(self.over_limit, other.over_limit),
+            over_limit_by_group: by_group::added(
+                self.over_limit_by_group,
+                other.over_limit_by_group,
+            ),
         }
     }
 }

@@ -64,8 +64,6 @@ macro_rules! counters {
 counters! {
     rejects_dropped, "rejects_dropped": "Rejects dropped from a full list",
         event: "rejects were dropped from a full list";
-    over_limit_lost, "over_limit_lost": "Items over a limit that the full over-limit list lacks",
-        event: "items over a limit are not on the list, because it was full";
     source_lost, "source_lost": "Stream entries removed before they were read",
         event: "stream entries were removed before they were read";
     own_fingerprints, "own_fingerprints": "Items with a fingerprint of their own";

@@ -8,6 +8,7 @@ mod alone;
 mod arrivals;
 mod asking;
 mod board;
+mod by_group;
 mod by_reason;
 mod by_rule;
 mod claim;
@@ -49,6 +50,7 @@ pub(crate) use alone::Alone;
 use arrivals::Arrivals;
 pub use board::{Board, Report};
 pub(crate) use board::{Live, Watch};
+pub use by_group::GroupCount;
 pub use by_reason::ByReason;
 pub use by_rule::{ByRule, RuleCount};
 use claim::Claim;
@@ -305,8 +307,8 @@ impl Pipeline {
     }
 
     /// Returns the numbers of items by rule.
-    pub(crate) fn by_rule(&self) -> &ByRule {
-        &self.board.now.status.rules
+    pub(crate) fn by_rule(&self) -> ByRule {
+        self.board.by_rule()
     }
 
     fn tell_given_back(given: GivenBack) {

@@ -4,12 +4,10 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use crate::crawl::over_limit::OverLimitReason;
-use crate::crawl::protocol::{Cursor, OverLimitEntry, Protocol, Rejects, Standing};
+use crate::crawl::protocol::{Cursor, Protocol, Rejects, Standing};
 use urlseen_core::redis::reject;
 use urlseen_core::redis::reject::bounded::most_made;
 use urlseen_core::storage::Head;
-use urlseen_engine::item::OverLimit;
 use urlseen_engine::item::batch::{Batch, Ready};
 
 /// Batch with everything that its commit needs.
@@ -17,8 +15,6 @@ use urlseen_engine::item::batch::{Batch, Ready};
 pub(crate) struct Prepared {
     pub(crate) batch: Batch<Ready>,
     pub(crate) rejects: Rejects,
-    /// Items of the batch that are over a limit.
-    pub(crate) over_limit: Vec<OverLimitEntry>,
     /// Position of the source after the commit.
     pub(crate) end: Cursor,
     /// True for a complete batch, and for the last part of a batch that was split.
@@ -29,16 +25,14 @@ impl Prepared {
     /// Prepares a batch. `is_last` is true for a complete batch, and for the last part of a batch
     /// that was split.
     pub(crate) fn new(protocol: &Protocol, batch: Batch<Ready>, is_last: bool) -> Self {
-        let (over_limit, too_large) = over_limit(protocol, &batch);
-        let rejects = rejects(protocol, &batch, too_large);
+        let rejects = rejects(protocol, &batch);
         let end = protocol.source().end(batch.items());
-        Self { batch, rejects, over_limit, end, is_last }
+        Self { batch, rejects, end, is_last }
     }
 
     /// Returns the length of each string that the commit sends to Redis for an item.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
-        let over_limit = self.over_limit.iter().map(|(_, value)| &value[..]);
-        self.batch.onward().chain(self.rejects.iter()).chain(over_limit).map(<[u8]>::len)
+        self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
     }
 }
 
@@ -171,37 +165,12 @@ impl Queue {
     }
 }
 
-/// Places of items in a batch, each with the reason why the item is rejected.
-type Reasons = Vec<(usize, String)>;
-
-/// Makes the entries of a batch for the over-limit list. Also returns the items that are too large
-/// for the list, because the reason comes before an item there.
-fn over_limit(protocol: &Protocol, batch: &Batch<Ready>) -> (Vec<OverLimitEntry>, Reasons) {
-    let (mut entries, mut too_large) = (Vec::new(), Vec::new());
-    for OverLimit { index, fingerprint, rule, group } in batch.over_limit() {
-        let limit = &protocol.limits()[usize::from(*rule)].name;
-        let value = OverLimitReason::new(limit, group).with(batch.items().get(*index as usize));
-        if value.len() <= batch.most() {
-            entries.push((fingerprint.to_string(), value));
-        } else {
-            let reason =
-                format!("the item is over the limit {limit:?}, and too large for the list");
-            too_large.push((*index as usize, reason));
-        }
-    }
-    (entries, too_large)
-}
-
-/// Makes the rejects of a batch. `more` has further items to reject.
-fn rejects(protocol: &Protocol, batch: &Batch<Ready>, more: Reasons) -> Rejects {
+/// Makes the rejects of a batch.
+fn rejects(protocol: &Protocol, batch: &Batch<Ready>) -> Rejects {
     let now = SystemTime::now();
-    let mut reasons = more;
-    for (place, (_, reason)) in batch.rejected_at().zip(batch.rejects()) {
-        reasons.push((place, protocol.source().explain(reason, batch.items(), place)));
-    }
-    reasons.sort_by_key(|(place, _)| *place);
     let mut rejects = Rejects::default();
-    for (place, reason) in reasons {
+    for (place, (_, reason)) in batch.rejected_at().zip(batch.rejects()) {
+        let reason = protocol.source().explain(reason, batch.items(), place);
         let item = batch.items().get(place);
         let most = most_made(item.len()).min(batch.most());
         rejects.push(place, reject::write(item, &reason, now, most));
@@ -225,9 +194,8 @@ mod tests {
             let found = Batch::new(items).found(Findings::default());
             let batch = found.sifted().after(queue.next_base());
             heads.push(batch.head());
-            let (rejects, over_limit) = (Rejects::default(), Vec::new());
-            let end = cursor(left);
-            queue.push(Prepared { batch, rejects, over_limit, end, is_last: true });
+            let (rejects, end) = (Rejects::default(), cursor(left));
+            queue.push(Prepared { batch, rejects, end, is_last: true });
         }
         (queue, heads)
     }

@@ -138,9 +138,6 @@ pub struct Lists {
     pub sink: Option<u64>,
     /// Items that could not be read.
     pub rejected: Option<u64>,
-    /// Items on the over-limit list after the last commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over_limit: Option<u64>,
     /// Seconds since the daemon read the length of the source. It read those of the sink and of the
     /// rejects at the same time or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,11 +147,10 @@ pub struct Lists {
 impl Lists {
     /// Returns the configured maximum lengths.
     fn limits(config: &Config) -> Self {
-        let Config { sink, rejects, over_limit, limits, .. } = config;
+        let Config { sink, rejects, .. } = config;
         Self {
             sink: Some(sink.max_len).filter(|&most| most > 0),
             rejected: Some(rejects.max_len),
-            over_limit: Some(over_limit.max_len).filter(|_| !limits.is_empty()),
             ..Self::default()
         }
     }

@@ -8,8 +8,8 @@ use std::fmt;
 use std::time::SystemTime;
 
 use super::{
-    Asked, ByRule, ClientsStatus, Counts, FATES, FilterStatus, GenerationsStatus, HeldStatus,
-    Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses, Storage,
+    Asked, ByRule, ClientsStatus, Counts, FATES, FilterStatus, GenerationsStatus, GroupCount,
+    HeldStatus, Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses, Storage,
 };
 use family::{Families, Label, Value};
 pub(super) use format::Format;
@@ -89,7 +89,7 @@ impl Metrics {
             head,
             lease_seconds,
             counts,
-            rules: ByRule { passed, dropped, over_limit },
+            rules: ByRule { passed, dropped, over_limit, over_limit_by_group },
             rejected_by_reason,
             times,
             asked,
@@ -114,6 +114,7 @@ impl Metrics {
         self.by_rule("passed", "Items that a rule let pass unfiltered", passed);
         self.by_rule("dropped", "Items that a rule dropped", dropped);
         self.by_rule("over_limit", "Unseen items over the limit of a rule", over_limit);
+        self.by_group(over_limit_by_group);
         let reasons = rejected_by_reason.all().map(counted);
         self.family("rejects", "Rejected items, by reason", "reason", reasons);
         for (name, help, histogram) in times.metrics() {
@@ -148,6 +149,14 @@ impl Metrics {
         }
     }
 
+    fn by_group(&mut self, counts: &[GroupCount]) {
+        let help = "Unseen items over the limit of a rule, for the groups with most of them";
+        for GroupCount { rule, group, items } in counts {
+            let labels = vec![("rule", rule.clone()), ("group", group.clone())];
+            self.add("over_limit_by_group", help, labels, Value::Counter(*items));
+        }
+    }
+
     fn counts(&mut self, counts: &Counts) {
         let fates = FATES.into_iter().zip(counts.by_fate()).map(counted);
         self.family("items", "Committed items, by fate", "fate", fates);
@@ -173,13 +182,12 @@ impl Metrics {
     }
 
     fn lists(&mut self, name: &'static str, help: &'static str, lists: &Lists) {
-        let Lists { source, processing, sink, rejected, over_limit, .. } = *lists;
+        let Lists { source, processing, sink, rejected, .. } = *lists;
         let lists = [
             ("source", source),
             ("processing", processing),
             ("sink", sink),
             ("rejected", rejected),
-            ("over_limit", over_limit),
         ];
         let known = lists.into_iter().filter_map(|(list, items)| Some((list, items?)));
         let lengths = known.map(|(list, items)| (list, Value::Gauge(items)));

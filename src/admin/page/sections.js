@@ -94,7 +94,6 @@ export function drawLists({ lists, held, waiting_seconds: oldest }, history) {
     ["processing", "Processing", "are claimed and not committed"],
     ["sink", "Sink", "are unseen and wait for crawlers"],
     ["rejected", "Rejects", "are unreadable and wait for a decision"],
-    ["over_limit", "Over limits", "are over a limit and wait for a decision"],
     ["held", "Held", "consumers fetched and have not finished"],
   ].filter(([name]) => lengths[name] != null);
   rows("list-rows", known.map(([name, words, what]) => [
@@ -123,7 +122,6 @@ export function drawCommits({ counts, head, storage, lease_seconds: lease }, his
     ["Rollbacks", counts.rollbacks],
     ["Batches not committed and tested again", counts.batches_aborted],
     ["Rejects dropped from a full list", counts.rejects_dropped],
-    ["Items over a limit lost to a full list", counts.over_limit_lost],
     ["Stream entries removed before they were read", counts.source_lost],
   ].filter(([words, value]) => value > 0 || words === "Rollbacks");
   rows("commit-rows", [

@@ -207,7 +207,7 @@ impl Work {
     /// Returns the numbers of items by rule.
     fn by_rule(&self) -> ByRule {
         match self {
-            Self::Queue(pipeline) => pipeline.by_rule().clone(),
+            Self::Queue(pipeline) => pipeline.by_rule(),
             Self::Alone(_) => ByRule::default(),
         }
     }

@@ -15,9 +15,6 @@ pub(super) fn divided(config: &Config) -> Option<(&'static str, String)> {
         ("sink.key", &config.sink.key),
         ("rejects.key", &config.rejects.key),
     ];
-    if !config.limits.is_empty() {
-        keys.push(("over_limit.key", &config.over_limit.key));
-    }
     match config.filter.place {
         FilterPlace::Local => keys.push(("forget.key", &config.forget.key)),
         FilterPlace::Redis => keys.push(("filter.key", &config.filter.key)),

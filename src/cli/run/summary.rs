@@ -84,7 +84,7 @@ pub(super) fn summarize(
 
 /// Prints the numbers of items, by verdict.
 fn items(rows: &mut Rows<impl Write>, report: &Report, rules: &ByRule) -> io::Result<()> {
-    let (counts, ByRule { passed, dropped, over_limit }) = (&report.counts, rules);
+    let (counts, ByRule { passed, dropped, over_limit, .. }) = (&report.counts, rules);
     rows.number("items", counts.items(), paced(counts.items(), report.seconds))?;
     rows.number("unseen", counts.unseen, "pushed to the sink")?;
     rows.number("seen", counts.seen, "not pushed")?;
@@ -99,7 +99,7 @@ fn items(rows: &mut Rows<impl Write>, report: &Report, rules: &ByRule) -> io::Re
     }
     rows.by_rule(dropped, |items| items.to_string())?;
     if !over_limit.is_empty() {
-        rows.number("over limit", counts.over_limit, "unseen, on the over-limit list")?;
+        rows.number("over limit", counts.over_limit, "unseen, dropped by limits")?;
     }
     rows.by_rule(over_limit, |items| items.to_string())?;
     rows.number("rejected", counts.rejected, "unreadable, on the rejects list")?;

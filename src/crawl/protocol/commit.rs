@@ -28,12 +28,7 @@ pub struct Order<'a> {
     /// Maximum number of rejects to keep; 0 for no limit. Above the limit, the script drops the
     /// oldest rejects.
     pub rejects_max: u64,
-    /// Items of the batch that are over a limit.
-    pub over_limit: &'a [OverLimitEntry],
 }
-
-/// Hex fingerprint of an item that is over a limit, and its value on the over-limit list.
-pub type OverLimitEntry = (String, Vec<u8>);
 
 /// Maximum number of items that a script pushes to a list. For more items, a plain push in a
 /// transaction costs Redis less than passing the items through Lua.
@@ -76,20 +71,11 @@ impl Rejects {
         self.whole.iter().chain(oversize).map(Vec::as_slice)
     }
 
-    /// Appends the rejects, and the items over a limit, to the arguments of a script. Earlier
-    /// arguments of the script are the number of rejects in `whole`, and the number of items over a
-    /// limit. `mark` turns the place of an oversize item in the batch into the argument that names
-    /// this item.
-    pub(super) fn push_to(
-        &self,
-        command: &mut Cmd,
-        over_limit: &[OverLimitEntry],
-        mark: impl Fn(usize) -> String,
-    ) {
+    /// Appends the rejects to the arguments of a script. An earlier argument of the script is the
+    /// number of rejects in `whole`. `mark` turns the place of an oversize item in the batch into
+    /// the argument that names this item.
+    pub(super) fn push_to(&self, command: &mut Cmd, mark: impl Fn(usize) -> String) {
         command.arg(&self.whole);
-        for (fingerprint, value) in over_limit {
-            command.arg(fingerprint).arg(value);
-        }
         for (place, json) in &self.oversize {
             command.arg(mark(*place)).arg(json);
         }
@@ -126,7 +112,7 @@ impl Protocol {
 
     /// Builds the commit of a batch by a plain push and a script. The daemon has tested the items.
     fn commit_pushed(&self, order: Order<'_>, plain: &dyn PlainSink) -> Commit {
-        let Order { batch, rejects, rejects_max, over_limit, .. } = order;
+        let Order { batch, rejects, rejects_max, .. } = order;
         let sink = &self.keys.sink;
         let mut last = None;
         let mut items = batch.onward().inspect(|item| last = Some(*item));
@@ -144,21 +130,19 @@ impl Protocol {
         script.arg(order.token.as_str());
         self.begin_commit(order, &mut script);
         script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects.whole.len());
-        script.arg(over_limit.len()).arg(self.over_limit_max);
-        rejects.push_to(&mut script, over_limit, |place| self.source.mark(batch.items(), place));
+        rejects.push_to(&mut script, |place| self.source.mark(batch.items(), place));
         Commit::Transaction { push, script }
     }
 
     /// Builds the commit of a batch by one script. The script gets the items as arguments, and
     /// pushes them.
     fn commit_pushing(&self, order: Order<'_>) -> Cmd {
-        let Order { token, batch, rejects, rejects_max, over_limit, .. } = order;
+        let Order { token, batch, rejects, rejects_max, .. } = order;
         let mut command = self.call("commit_pushing", &self.own_keys(&[]), token);
         self.begin_commit(order, &mut command);
         command.arg(rejects_max).arg(batch.onward_len()).arg(rejects.whole.len());
-        command.arg(over_limit.len()).arg(self.over_limit_max);
         self.push_items(order, &mut command);
-        rejects.push_to(&mut command, over_limit, |place| self.source.mark(batch.items(), place));
+        rejects.push_to(&mut command, |place| self.source.mark(batch.items(), place));
         command
     }
 
@@ -180,7 +164,7 @@ impl Protocol {
         command.arg(rejects.whole.len()).arg(places);
         self.push_items(order, &mut command);
         command.arg(extras);
-        rejects.push_to(&mut command, &[], |place| self.source.mark(batch.items(), place));
+        rejects.push_to(&mut command, |place| self.source.mark(batch.items(), place));
         command
     }
 
@@ -196,8 +180,7 @@ impl Protocol {
         let Keys { lease, state, sink, rejected, oversize, .. } = &self.keys;
         let claimed = self.source.claimed(&self.keys);
         let own: [&str; 6] = [lease, state, claimed, sink, rejected, oversize];
-        let over_limit = (!self.limits.is_empty()).then_some(&self.keys.over_limit);
-        own.into_iter().chain(over_limit.into_iter().chain(filter).map(String::as_str)).collect()
+        own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 
     /// Appends the arguments that all commits share to the command.
@@ -221,11 +204,10 @@ impl Protocol {
         };
         if self.filter.is_some() {
             let (sink, rejected, dropped, unseen) = values("commit", reply)?;
-            let (over_limit, over_limit_lost) = (0, 0);
-            return Ok(Committed { sink, rejected, dropped, over_limit, over_limit_lost, unseen });
+            return Ok(Committed { sink, rejected, dropped, unseen });
         }
-        let (sink, rejected, dropped, over_limit, over_limit_lost) = values("commit", reply)?;
-        Ok(Committed { sink, rejected, dropped, over_limit, over_limit_lost, unseen: None })
+        let (sink, rejected, dropped) = values("commit", reply)?;
+        Ok(Committed { sink, rejected, dropped, unseen: None })
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value, cmd};
 
-pub use commit::{Commit, Order, OverLimitEntry, Rejects};
+pub use commit::{Commit, Order, Rejects};
 pub(crate) use persistence::{Persistence, ReplicaInfo, replicas};
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
@@ -25,7 +25,6 @@ use reply::{FORMAT, nonsense, value, values};
 pub(crate) use route::{Inbox, Position};
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::{LEASE, LeaseHolder, Token};
@@ -69,10 +68,6 @@ pub struct Protocol {
     held: held::Calls,
     /// Number of replicas that must have a commit.
     wanted_replicas: u64,
-    /// Rules that limit unseen items.
-    limits: &'static [LimitRule],
-    /// Maximum number of items on the over-limit list.
-    over_limit_max: u64,
 }
 
 impl Protocol {
@@ -119,8 +114,6 @@ impl Protocol {
             filter,
             held,
             wanted_replicas,
-            limits: config.limits,
-            over_limit_max: config.over_limit.max_len,
         }
     }
 
@@ -142,11 +135,6 @@ impl Protocol {
     /// Returns true if a claim with this result has taken all items of the source.
     pub(crate) fn claims_all(&self, claimed: u64) -> bool {
         self.claim_max == 0 || claimed < self.claim_max as u64
-    }
-
-    /// Returns the rules that limit unseen items.
-    pub(crate) fn limits(&self) -> &'static [LimitRule] {
-        self.limits
     }
 
     /// Returns the names of the crawl's keys in Redis.
@@ -183,11 +171,6 @@ impl Protocol {
         needs.commands(state, &["HMGET seq", "HSETNX seq 0", "HSET seq 0"]);
         for list in [rejected, oversize] {
             needs.commands(list, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
-        }
-        if !self.limits.is_empty() {
-            let list = self.keys.over_limit.as_str();
-            needs.key(KeyOwner::Setting("over_limit.key"), list, KeyKind::Hash);
-            needs.commands(list, &["TYPE", "HLEN", "HSETNX 0 0", "HEXISTS 0"]);
         }
         if let Some(filter) = &self.filter {
             needs.commands(state, &["HGET unseen"]);

@@ -33,10 +33,6 @@ pub(crate) struct Committed {
     pub(crate) rejected: u64,
     /// Number of rejects that the commit dropped because the list was full.
     pub(crate) dropped: u64,
-    /// Number of items on the over-limit list.
-    pub(crate) over_limit: u64,
-    /// Number of items over a limit that the list did not take, because it was full.
-    pub(crate) over_limit_lost: u64,
     /// Number of items that the script found unseen; `None` if the daemon has the filter.
     pub(crate) unseen: Option<u64>,
 }

@@ -64,25 +64,6 @@ impl Pipeline {
         }
     }
 
-    /// Notes the length of the over-limit list, and warns at the first item that it did not take.
-    fn note_over_limit(&mut self, committed: &Committed) {
-        let Committed { over_limit, over_limit_lost, .. } = *committed;
-        if self.parts.protocol.limits().is_empty() {
-            return;
-        }
-        self.board.now.status.lists.over_limit = Some(over_limit);
-        let lost = &mut self.board.counts().over_limit_lost;
-        let is_first = *lost == 0 && over_limit_lost > 0;
-        *lost += over_limit_lost;
-        if is_first {
-            warn!(
-                "{} has {over_limit} items, its over_limit.max_len: further items over a limit are \
-                 counted, and are not on the list",
-                self.parts.protocol.keys().over_limit
-            );
-        }
-    }
-
     /// Queues a batch whose items Redis tests. Splits a large batch into parts, so that no part
     /// blocks Redis for long.
     pub(in crate::pipeline) fn queue_parts(&mut self, batch: Batch<Sifted>) {
@@ -110,9 +91,9 @@ impl Session<'_> {
                 RejectsFull::Wait => 0,
                 RejectsFull::DropOldest => config.rejects.max_len,
             };
-            let Prepared { batch, rejects, over_limit, .. } = prepared;
+            let Prepared { batch, rejects, .. } = prepared;
             let (token, before) = (&self.lease.token, queue.cursor(self.sent));
-            let order = Order { token, batch, rejects, before, rejects_max, over_limit };
+            let order = Order { token, batch, rejects, before, rejects_max };
             let commit = protocol.commit(order);
             self.sent += 1;
             match commit {
@@ -142,7 +123,6 @@ impl Session<'_> {
         self.sent -= 1;
         let prepared = self.pipeline.queue.committed();
         self.pipeline.committed(prepared.as_slice(), committed.unseen);
-        self.pipeline.note_over_limit(&committed);
         self.pipeline.board.counts().rejects_dropped += committed.dropped;
         self.pipeline.backoff.reset();
     }

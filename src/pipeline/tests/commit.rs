@@ -22,29 +22,22 @@ impl State {
         assert_eq!(Some(args.0.next().expect("an item")), pushed.last().or(Some(&Word::new())));
         let _rejects_max = args.number();
         let rejects = args.number();
-        let over_limit = over_limit(&mut args);
-        Ok(self.pushed(args, rejects, over_limit))
+        Ok(self.pushed(args, rejects))
     }
 
     pub(super) fn commit_pushing(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
         let _rejects_max = args.number();
         let (onward, rejects) = (args.number(), args.number());
-        let over_limit = over_limit(&mut args);
         let onward = args.take(onward);
         self.push(onward);
-        Ok(self.pushed(args, rejects, over_limit))
+        Ok(self.pushed(args, rejects))
     }
 
-    /// Adds rejects and items over a limit to their lists, after the push of a commit.
-    fn pushed(&mut self, mut args: Args<'_>, rejects: usize, over_limit: usize) -> Vec<u8> {
-        let rejects = args.take(rejects);
-        for pair in args.take(2 * over_limit).chunks(2) {
-            self.over_limit.entry(pair[0].clone()).or_insert_with(|| pair[1].clone());
-        }
-        self.reject(rejects, &args);
-        let (sink, rejected) = (self.sink_length(), self.rejected.len());
-        done(&[sink, rejected, 0, self.over_limit.len(), 0])
+    /// Adds rejects to their list, after the push of a commit.
+    fn pushed(&mut self, mut args: Args<'_>, rejects: usize) -> Vec<u8> {
+        self.reject(args.take(rejects), &args);
+        done(&[self.sink_length(), self.rejected.len(), 0])
     }
 
     /// Commits a batch with a filter in Redis, which is a set of fingerprints as in scrapy-redis.
@@ -105,10 +98,4 @@ impl State {
     fn sink_length(&self) -> usize {
         if self.is_scored { self.scores.len() } else { self.sink.len() }
     }
-}
-
-/// Reads the number of items over a limit. Their list never gets as long as it may.
-fn over_limit(args: &mut Args<'_>) -> usize {
-    let (items, _most) = (args.number(), args.number());
-    items
 }

@@ -8,47 +8,41 @@ use super::state::State;
 use super::wire::Word;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 
-/// For each item, the number of its emissions, of its rejections, and of its entries on the
-/// over-limit list.
+/// For each item, the number of its emissions and of its rejections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) emitted: Vec<usize>,
     rejected: Vec<usize>,
-    over_limit: Vec<usize>,
 }
 
 impl Tally {
-    /// Counts the items in the sink, on the list of rejects and on the over-limit list.
+    /// Counts the items in the sink and on the list of rejects.
     pub(super) fn of(state: &State) -> Self {
         let rejected = state.rejected.iter().map(|json| {
             let reject = Reject::from_json(json).expect("a reject");
             let RejectedItem::Whole(item) = reject.item else { panic!("no item is large") };
             Word::from(item)
         });
-        let over_limit = state.over_limit.values().map(|value| {
-            let reason = value.iter().position(|&byte| byte == b'\n').expect("a line");
-            value.slice(reason + 1..)
-        });
-        Self {
-            emitted: counts(state.sink.iter().cloned()),
-            rejected: counts(rejected),
-            over_limit: counts(over_limit),
-        }
+        Self { emitted: counts(state.sink.iter().cloned()), rejected: counts(rejected) }
     }
 
     /// Compares the tally with the fed items. `allowed` has for each item the number of times that
     /// it may pass again: because the daemon read it from the list of items to forget, or because
     /// its time was over. Lost replies can make the daemon read an entry several times. `limit` is
-    /// the number of unseen items that may pass.
+    /// the number of unseen items that may pass: items are missing only if so many have passed.
     pub(super) fn check(&self, state: &State, allowed: &[usize], limit: Option<usize>) {
         let fed = counts(state.fed.iter().cloned());
         let to_forget = counts(state.told.iter().cloned());
+        let emitted = |number: &u32| self.emitted[*number as usize];
+        let passed: usize = items::filtered().iter().map(emitted).sum();
+        let most = limit.unwrap_or(usize::MAX);
+        assert!(passed <= most, "{passed} items passed, and the limit is {most}");
         for number in 0..ITEMS {
             let index = number as usize;
             let (fed, emitted, rejected) = (fed[index], self.emitted[index], self.rejected[index]);
             let (least, most, rejects) = match items::treatment(number) {
                 Treatment::Filtered => {
-                    let least = fed.min(1).saturating_sub(self.over_limit[index]);
+                    let least = if passed == most { 0 } else { fed.min(1) };
                     (least, fed.min(1 + allowed[index]), 0)
                 }
                 Treatment::Unfiltered => (fed, fed, 0),
@@ -58,12 +52,6 @@ impl Tally {
             assert!(emitted <= most, "repeated: {number} was emitted {emitted} of {most} times");
             assert_eq!(rejected, rejects, "rejects of {number}, which was fed {fed} times");
         }
-        let passed: usize =
-            items::filtered().iter().map(|&number| self.emitted[number as usize]).sum();
-        let over: usize = self.over_limit.iter().sum();
-        let most = limit.unwrap_or(usize::MAX);
-        assert!(passed <= most, "{passed} items passed, and the limit is {most}");
-        assert!(over == 0 || passed == most, "{over} items are over {most}, and {passed} passed");
     }
 }
 

@@ -26,8 +26,6 @@ pub(super) struct State {
     pub(super) is_scored: bool,
     pub(super) scores: BTreeMap<Word, f64>,
     pub(super) rejected: Vec<Word>,
-    /// Over-limit list, by fingerprint.
-    pub(super) over_limit: BTreeMap<Word, Word>,
     pub(super) forget: VecDeque<Word>,
     pub(super) forgetting: VecDeque<Word>,
     pub(super) head: Option<Head>,

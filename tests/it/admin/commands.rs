@@ -36,7 +36,6 @@ source                    21   items wait to be claimed (as of 26 s ago)
 processing                22   items are claimed and not committed
 sink                      23   unseen items wait for crawlers (as of at most 26 s ago)
 rejects                   24   unreadable items wait for a decision (as of at most 26 s ago)
-over limit                25   unseen items over a limit wait for a decision
 waiting           at most 8s   is the age of the oldest uncommitted item
 held                      32   requests held at the last count; consumers: 2
 filter                    31   fingerprints, 25.0 % of 124; error rate now about 1.0e-6; 4.00 KiB
@@ -54,13 +53,13 @@ items                     47   committed since the start; of these
                           12   of these by the rule \"list pages\"
   dropped                 18   by rules
                           18   of these by the rule \"scheme = '^mailto$'\"
-  over limit              19   unseen, on the over-limit list
+  over limit              19   unseen, dropped by limits
                           19   of these by the rule \"hosts\"
+                          14   of these of the group \"shop.example\" of the rule \"hosts\"
   rejected                 4   unreadable
                           26   have a fingerprint of their own, which stays as it is
 batches                    6   committed since the start
                            5   rejects were dropped from a full list
-                          20   items over a limit are not on the list, because it was full
                            7   batches were not committed and were tested again
                            9   rollbacks, because Redis came back with older data
                           28   snapshots could not be taken

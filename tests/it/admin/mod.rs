@@ -22,8 +22,8 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use urlseen_cli::admin::{
     AdminServer, Archive, Asked, ByRule, CheckError, Checked, ClientsStatus, Counts, FilterStatus,
-    GenerationsStatus, Head, HeldStatus, Limits, ListeningSocket, Lists, Phase, RouteStatus,
-    RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
+    GenerationsStatus, GroupCount, Head, HeldStatus, Limits, ListeningSocket, Lists, Phase,
+    RouteStatus, RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 use urlseen_engine::item::RejectReason;
@@ -92,7 +92,6 @@ fn status(phase: Phase) -> Status {
             over_limit: 19,
             rejected: 4,
             rejects_dropped: 5,
-            over_limit_lost: 20,
             own_fingerprints: 26,
             source_lost: 0,
             batches: 6,
@@ -107,6 +106,11 @@ fn status(phase: Phase) -> Status {
             passed: vec![RuleCount { rule: "list pages".to_owned(), items: 12 }],
             dropped: vec![RuleCount { rule: "scheme = '^mailto$'".to_owned(), items: 18 }],
             over_limit: vec![RuleCount { rule: "hosts".to_owned(), items: 19 }],
+            over_limit_by_group: vec![GroupCount {
+                rule: "hosts".to_owned(),
+                group: "shop.example".to_owned(),
+                items: 14,
+            }],
         },
         rejected_by_reason: [(RejectReason::Url, 3), (RejectReason::Json, 1)].into_iter().collect(),
         times: times(),
@@ -116,7 +120,6 @@ fn status(phase: Phase) -> Status {
             processing: Some(22),
             sink: Some(23),
             rejected: Some(24),
-            over_limit: Some(25),
             age_seconds: Some(26),
         },
         list_limits: Lists { rejected: Some(1000), ..Lists::default() },

@@ -17,11 +17,6 @@ pub struct Counted {
 }
 
 impl Group {
-    /// Returns the group with this name of the rules with this scope.
-    pub(crate) fn in_scope(scope: &str, name: &str) -> Self {
-        Self::of(scope).within(name)
-    }
-
     /// Returns the group of a text.
     pub(crate) fn of(text: &str) -> Self {
         let (low, high) = murmur3_x64_128(text.as_bytes(), 0);

@@ -57,11 +57,6 @@ impl LimitRule {
         let is_for_all = |rule: &Self| rule.pages == Pages::default();
         self.by == other.by && (self.pages == other.pages || is_for_all(self) || is_for_all(other))
     }
-
-    /// Returns the group of the rule with this name.
-    pub fn group(&self, name: &str) -> Group {
-        Group::in_scope(&self.scope(), name)
-    }
 }
 
 impl Limits {
@@ -151,7 +146,6 @@ mod tests {
         assert_eq!(one[0].value, claims("http://h/3?page=1&x=2")[0].value);
         assert_ne!(one[0].group, one[1].group);
         assert_eq!(one[0].group, one[2].group, "two rules with the same scope");
-        assert_eq!(one[0].group, page().group(&one[0].name));
     }
 
     #[test]

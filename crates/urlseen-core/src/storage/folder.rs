@@ -30,7 +30,6 @@ use super::inspect::{self, Look};
 use super::journal::Journal;
 use super::lease;
 use super::lock::{Hold, Tenure};
-use super::raised::{self, Raised};
 use super::reader::{is_history, read_header};
 use super::rebase::Rebase;
 use super::recovery::{self, Recovered};
@@ -188,7 +187,7 @@ impl Folder {
         self.tenure.renew();
         self.stand = None;
         self.drop_history()?;
-        let notes = [lease::NAME, imports::NAME, ages::NAME, raised::NAME, timing::NAME];
+        let notes = [lease::NAME, imports::NAME, ages::NAME, timing::NAME];
         for name in notes.into_iter().chain([archive::NAME, header::NAME]) {
             self.dir.remove_if_there(name)?;
         }
@@ -240,11 +239,6 @@ impl Folder {
     /// If the folder has no filter yet.
     pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
         imports::record(&self.dir, self.begun().header.filter(), new)
-    }
-
-    /// Returns the limits of single groups.
-    pub fn raised(&self) -> Raised {
-        Raised::read(&self.dir)
     }
 
     /// Returns what the clocks showed when the last run began generations.

@@ -20,7 +20,7 @@
 //! archive   archive/                 fingerprints that pruning would lose
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
 //!           begun                    directory and header of a folder that has a filter
-//! notes     ages, imports, lease, raised, timing
+//! notes     ages, imports, lease, timing
 //!                                    small files, read and written by note
 //! time      generation_clock         tells when generations begin
 //! lock      lock                     keeps a second writing process out
@@ -61,7 +61,6 @@ mod live;
 mod lock;
 mod note;
 mod prune;
-mod raised;
 mod reader;
 mod rebase;
 mod record;
@@ -100,7 +99,6 @@ pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
 pub use journal::{Group, Journal, Logged, Record};
 pub use live::{Copied, LiveFilter};
 pub use prune::Retention;
-pub use raised::{Raised, RaisedError};
 pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;
 pub use record::Change;

@@ -1,5 +1,4 @@
-//! Notes: the small files `ages`, `clock`, `imports`, `lease` and `raised`, beside
-//! log and snapshots.
+//! Notes: the small files `ages`, `imports`, `lease` and `timing`, beside log and snapshots.
 //!
 //! A note has a line of JSON, and a line with the CRC-32C of the first line in hex. Reading a
 //! missing or damaged note returns `None`.

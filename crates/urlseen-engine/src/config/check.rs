@@ -376,13 +376,12 @@ impl Taker {
 }
 
 /// Returns the Redis keys that the configuration names, each after its own key.
-fn named_keys(config: &Config) -> [(&'static str, &String); 6] {
+fn named_keys(config: &Config) -> [(&'static str, &String); 5] {
     [
         ("source.key", &config.source.key),
         ("filter.key", &config.filter.key),
         ("sink.key", &config.sink.key),
         ("rejects.key", &config.rejects.key),
-        ("over_limit.key", &config.over_limit.key),
         ("forget.key", &config.forget.key),
     ]
 }

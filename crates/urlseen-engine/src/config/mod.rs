@@ -106,8 +106,8 @@ impl Config {
 
     /// Returns the names of the crawl's keys in Redis.
     pub fn keys(&self) -> Keys {
-        let Self { source, sink, rejects, forget, over_limit, .. } = self;
-        Keys::new(&source.key, &sink.key, &rejects.key, &forget.key, &over_limit.key)
+        let Self { source, sink, rejects, forget, .. } = self;
+        Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
     }
 
     /// Opens the configured sink.

@@ -186,15 +186,9 @@ impl Config {
             return config;
         }
         let tag = partition_tag(partition);
-        let Self { source, sink, rejects, over_limit, forget, filter, storage, .. } = &mut config;
-        for key in [
-            &mut source.key,
-            &mut sink.key,
-            &mut rejects.key,
-            &mut over_limit.key,
-            &mut forget.key,
-            &mut filter.key,
-        ] {
+        let Self { source, sink, rejects, forget, filter, storage, .. } = &mut config;
+        let keys = [&mut source.key, &mut sink.key, &mut rejects.key, &mut forget.key];
+        for key in keys.into_iter().chain([&mut filter.key]) {
             *key = partition_key(key, &tag);
         }
         storage.dir.push(partition.number().to_string());

@@ -7,9 +7,20 @@ const REMOVED: &[(&str, &str)] = &[
         "stop the daemon, empty the filter with urlseen storage reset, and start the daemon again",
     ),
     ("config schema", "urlseen config check"),
+    (
+        "limits",
+        "urlseen status shows the groups with most dropped items; to let more items pass, raise \
+         max of the rule [[limit]]",
+    ),
+    ("over_limit", DROPS),
+    ("over_limit.key", DROPS),
+    ("over_limit.max_len", DROPS),
     ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
     ("plan --plot", "the tables of urlseen plan, or its --json"),
 ];
+
+/// Replacement of the keys about a list of items over a limit.
+const DROPS: &str = "no key. Rules [[limit]] drop and count items: docs/reference/limits.md";
 
 /// Returns the message about a command, an option, a key or a section that was removed.
 pub fn removed(name: &str) -> Option<String> {

@@ -272,14 +272,6 @@ sections! {
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
     }
 
-    /// List of unseen items that are over a limit.
-    over_limit: OverLimit {
-        /// Redis hash that holds the items by their fingerprints.
-        key: String = REDIS_KEY, |crawl| format!("{crawl}:over-limit");
-        /// Maximum number of items to keep. Further items are counted and not kept.
-        max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
-    }
-
     /// Fingerprints to forget, so that their items pass again.
     forget: Forget {
         /// Redis list of fingerprints or items to forget.

@@ -9,7 +9,7 @@ use super::mailbox::Mailbox;
 use super::owner::Job;
 use urlseen_core::filter::{KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Counts, Raised};
+use urlseen_core::storage::Counts;
 
 /// Handle with which other threads use a filter while the engine works. The handle sends jobs to
 /// the owners, which do them among their other jobs. After the end of the engine, such
@@ -21,8 +21,6 @@ pub struct Handle {
     pub(super) gauges: Arc<Gauges>,
     /// Counts of limits, of all committed batches.
     pub(super) counts: Arc<Mutex<Counts>>,
-    /// Limits of single groups.
-    pub(super) raised: Arc<Mutex<Raised>>,
     /// The worker of an engine without threads; `None` if the engine has threads.
     #[cfg(feature = "simulation")]
     pub(super) stepped: Option<Arc<super::worker::Worker>>,
@@ -59,11 +57,6 @@ impl Handle {
     /// Returns the counts of limits, of all committed batches.
     pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the limits of single groups. They apply to all batches that are judged later.
-    pub fn raised(&self) -> MutexGuard<'_, Raised> {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the reply of an owner; `None` if the owner has ended.

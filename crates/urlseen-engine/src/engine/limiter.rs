@@ -13,7 +13,7 @@ use urlseen_core::filter::Hashed;
 use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::PartitionCount;
 use urlseen_core::limit::{Claim, Counted, GROUPS_MAX, Group, Limits, share};
-use urlseen_core::storage::{Counts, Position, Raised};
+use urlseen_core::storage::{Counts, Position};
 
 /// Limiter of the unseen items of batches, in the order of the batches.
 #[derive(Debug)]
@@ -38,14 +38,8 @@ impl Limiter {
     }
 
     /// Takes those items out of the unseen ones that are over a limit, in the order of the items.
-    /// `counts` has the items of all committed batches, and `raised` the limits of single groups.
-    pub(super) fn admit(
-        &mut self,
-        items: &Items,
-        found: &mut Findings,
-        counts: &Counts,
-        raised: &Raised,
-    ) {
+    /// `counts` has the items of all committed batches.
+    pub(super) fn admit(&mut self, items: &Items, found: &mut Findings, counts: &Counts) {
         let (mut onward, mut limited) =
             (Vec::with_capacity(found.onward.len()), Limited::default());
         let mut added = Vec::with_capacity(found.added.len());
@@ -62,7 +56,7 @@ impl Limiter {
             let (fingerprint, lifetime) = unseen.next().expect("an unseen item has a fingerprint");
             let url = self.reader.canonical_url(items.get(index as usize));
             let claims = url.map(|url| self.limits.claims(url)).unwrap_or_default();
-            if let Some(full) = claims.iter().find(|it| self.is_full(it, counts, raised)) {
+            if let Some(full) = claims.iter().find(|it| self.is_full(it, counts)) {
                 let rule = u16::try_from(full.rule).expect("there are at most 100 rules");
                 let group = full.name.as_str().into();
                 limited.over.push(OverLimit { index, fingerprint, rule, group });
@@ -86,12 +80,12 @@ impl Limiter {
     }
 
     /// Returns true if a group has no room for the claim of one more item.
-    fn is_full(&self, claim: &Claim, counts: &Counts, raised: &Raised) -> bool {
+    fn is_full(&self, claim: &Claim, counts: &Counts) -> bool {
         let count = self.count(claim.group, counts);
         if claim.value.is_some_and(|value| self.count(value, counts) > 0) {
             return false;
         }
-        let most = raised.of(claim.group).unwrap_or(self.limits.rules()[claim.rule].max);
+        let most = self.limits.rules()[claim.rule].max;
         let is_new = count == 0 || claim.value.is_some();
         let lacks_memory = is_new && counts.len() + self.in_flight.len() >= GROUPS_MAX;
         count >= share(most, self.partitions) || lacks_memory
@@ -154,7 +148,7 @@ fn limited(
 ) -> Uncommitted {
     let Some(limiter) = limiter else { return Uncommitted::default() };
     let (items, found) = batch.findings_mut();
-    limiter.admit(items, found, &handle.counts(), &handle.raised());
+    limiter.admit(items, found, &handle.counts());
     let over = batch.over_limit();
     let ids = over.iter().map(|over| handle.hasher.key_hash(&over.fingerprint).id());
     let over_limit = (!over.is_empty()).then(|| Arc::new(ids.collect()));

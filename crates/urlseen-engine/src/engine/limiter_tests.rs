@@ -7,7 +7,7 @@ use super::*;
 use crate::config::ItemForm;
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::fingerprint::pages::Pages;
-use urlseen_core::limit::{By, Counted, LimitRule};
+use urlseen_core::limit::{By, Counted, LimitRule, Limits};
 use urlseen_core::storage::{Head, LiveFilter as _, Restore as _};
 
 const MAX: u64 = 7;
@@ -116,7 +116,7 @@ async fn the_filter_never_gets_an_item_over_a_limit() {
 fn counts_of_a_snapshot_take_only_later_records_of_the_log() {
     let engine = engine(1);
     let mut handle = engine.handle();
-    let group = options().limits[0].group("a.x");
+    let group = Limits::new(options().limits).claims("http://a.x/")[0].group;
     let one = [Counted { group, items: 1 }];
     let position = |number| at(number).at;
     handle.load_counts(&[Counted { group, items: 4 }], position(5));

@@ -172,7 +172,6 @@ impl Engine {
                 owners,
                 gauges: Arc::new(Gauges::new(gauges, tombstones)),
                 counts: Arc::default(),
-                raised: Arc::default(),
                 #[cfg(feature = "simulation")]
                 stepped: None,
             },

@@ -4,22 +4,18 @@
 -- no other client in between, so no client has seen the push.
 -- Redis does not roll a script back, so every possible failure is checked before the first write.
 -- If memory is short, Redis refuses the whole transaction.
--- KEYS: lease, state, claimed items, sink, rejected, oversize, and the over-limit list if there
---       are limits
+-- KEYS: lease, state, claimed items, sink, rejected, oversize
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span, number of
 --       pushed items, the last pushed item, maximum number of rejects (0: no limit), number of
---       rejects, number of items over a limit, maximum length of the over-limit list, the rejects,
---       fingerprint and value of each item over a limit, then mark and reject of each oversize item
--- Answers 'ok', length of the sink, number of rejects, number of dropped rejects, length of the
---         over-limit list, number of items that it did not take.
-local lease, state, claimed, sink, rejected, oversize, over_limit = unpack(KEYS)
+--       rejects, the rejects, then mark and reject of each oversize item
+-- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
+local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local before, span = ARGV[6], ARGV[7]
 local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local rejects, over, over_max = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
-local first_reject = 14
-local first_over = first_reject + rejects
-local first_large = first_over + 2 * over
+local rejects = tonumber(ARGV[11])
+local first_reject = 12
+local first_large = first_reject + rejects
 local large = (#ARGV - first_large + 1) / 2
 
 local function commit()
@@ -27,7 +23,6 @@ local function commit()
         or head_refusal(state, seq, commit_id)
         or source_refusal(claimed, state, before, span, oversize, rejects + large)
         or rejects_refusal(rejected, oversize, rejects, large)
-        or over_limit_refusal(over_limit, over)
         or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     if refusal then
         return refusal
@@ -35,20 +30,16 @@ local function commit()
     -- These commands also refuse keys of another type.
     local sink_len = sink_length(sink)
     local rejected_len, large_len = rejects_lengths(rejected, oversize)
-    local over_len = over_limit_length(over_limit)
 
     -- After this line nothing can fail.
-    push_rejects(rejected, first_reject, first_over - 1)
-    local over_lost
-    over_len, over_lost =
-        push_over_limit(over_limit, first_over, first_large - 1, over_len, over_max)
+    push_rejects(rejected, first_reject, first_large - 1)
     source_commit(claimed, state, span, oversize, first_large)
     redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     local dropped
     rejected_len, dropped = bound_rejects(
         rejected, oversize, rejected_len + rejects, large_len + large,
         rejects + large > 0 and rejected_max or 0)
-    return {'ok', sink_len, rejected_len, dropped, over_len, over_lost}
+    return {'ok', sink_len, rejected_len, dropped}
 end
 
 -- Redis executes a transaction to its end even if a command fails. So the push may be missing.

@@ -1,23 +1,17 @@
 -- Commits one batch. The emitted items are arguments, and the script pushes them after every check.
 -- Redis does not roll a script back, so every possible failure is checked before the first write.
--- KEYS: lease, state, claimed items, sink, rejected, oversize, and the over-limit list if there
---       are limits
+-- KEYS: lease, state, claimed items, sink, rejected, oversize
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
---       maximum number of rejects (0: no limit), number of emitted items, number of rejects, number
---       of items over a limit, maximum length of the over-limit list, the emitted items, the
---       rejects, fingerprint and value of each item over a limit, then mark and reject of each
---       oversize item
--- Answers 'ok', length of the sink, number of rejects, number of dropped rejects, length of the
---         over-limit list, number of items that it did not take.
-local lease, state, claimed, sink, rejected, oversize, over_limit = unpack(KEYS)
+--       maximum number of rejects (0: no limit), number of emitted items, number of rejects, the
+--       emitted items, the rejects, then mark and reject of each oversize item
+-- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
+local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local before, span = ARGV[6], ARGV[7]
 local rejected_max, onward, rejects = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local over, over_max = tonumber(ARGV[11]), tonumber(ARGV[12])
-local first_item = 13
+local first_item = 11
 local first_reject = first_item + onward
-local first_over = first_reject + rejects
-local first_large = first_over + 2 * over
+local first_large = first_reject + rejects
 local large = (#ARGV - first_large + 1) / 2
 
 local refusal = lease_refusal(lease, token)
@@ -25,7 +19,6 @@ local refusal = lease_refusal(lease, token)
     or source_refusal(claimed, state, before, span, oversize, rejects + large)
     or sink_push_refusal(sink)
     or rejects_refusal(rejected, oversize, rejects, large)
-    or over_limit_refusal(over_limit, over)
     or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
 if refusal then
     return refusal
@@ -33,15 +26,12 @@ end
 -- These commands also refuse keys of another type.
 local sink_len = sink_length(sink)
 local rejected_len, large_len = rejects_lengths(rejected, oversize)
-local over_len = over_limit_length(over_limit)
 
 -- After this line nothing can fail.
 for from = first_item, first_reject - 1, CHUNK do
     sink_push(sink, ARGV, from, math.min(from + CHUNK, first_reject) - 1)
 end
-push_rejects(rejected, first_reject, first_over - 1)
-local over_lost
-over_len, over_lost = push_over_limit(over_limit, first_over, first_large - 1, over_len, over_max)
+push_rejects(rejected, first_reject, first_large - 1)
 source_commit(claimed, state, span, oversize, first_large)
 redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
 local dropped
@@ -51,4 +41,4 @@ rejected_len, dropped = bound_rejects(
 if onward > 0 then
     sink_len = sink_length(sink)
 end
-return {'ok', sink_len, rejected_len, dropped, over_len, over_lost}
+return {'ok', sink_len, rejected_len, dropped}

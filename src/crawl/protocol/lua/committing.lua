@@ -42,28 +42,3 @@ local function bound_rejects(rejected, oversize, length, large, most)
     end
     return length + large - dropped, dropped
 end
-
--- Refuses if there are items over a limit and the user may not write to their list.
-local function over_limit_refusal(list, items)
-    return items > 0 and permission_refusal('HSETNX', list, '', '') or nil
-end
-
--- Answers the number of items on the over-limit list. A key of another type is an error.
-local function over_limit_length(list)
-    return list and redis.call('HLEN', list) or 0
-end
-
--- Adds the arguments from `first` to `last`, pairs of a fingerprint and an item with its reason, to
--- the over-limit list of `length` items. It takes no more than `most` items. Answers its new
--- length, and the number of items that it did not take.
-local function push_over_limit(list, first, last, length, most)
-    local lost = 0
-    for index = first, last, 2 do
-        if length < most then
-            length = length + redis.call('HSETNX', list, ARGV[index], ARGV[index + 1])
-        else
-            lost = lost + 1 - redis.call('HEXISTS', list, ARGV[index])
-        end
-    end
-    return length, lost
-end

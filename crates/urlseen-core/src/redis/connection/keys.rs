@@ -34,13 +34,11 @@ pub struct Keys {
     pub rejected: String,
     /// List: keys that the filter is to forget.
     pub forget: String,
-    /// Hash: unseen items that are over a limit, by fingerprint.
-    pub over_limit: String,
 }
 
 impl Keys {
     /// Names the keys of the crawl that reads `source`.
-    pub fn new(source: &str, sink: &str, rejected: &str, forget: &str, over_limit: &str) -> Self {
+    pub fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
         let held::HeldKeys { record, processing, oversize, .. } = held::HeldKeys::of_source(source);
         Self {
@@ -57,7 +55,6 @@ impl Keys {
             sink: sink.to_owned(),
             rejected: rejected.to_owned(),
             forget: forget.to_owned(),
-            over_limit: over_limit.to_owned(),
         }
     }
 }
@@ -75,7 +72,7 @@ mod tests {
             ("a{b", "{a{b}"),
         ] {
             assert_eq!(
-                Keys::new(source, "s", "r", "f", "o").processing,
+                Keys::new(source, "s", "r", "f").processing,
                 format!("urlseen:{tagged}:processing")
             );
         }

@@ -75,8 +75,6 @@ fn every_key_can_be_set_from_everywhere() {
         ("rejects.key", "bad"),
         ("rejects.max_len", "20k"),
         ("rejects.when_full", "drop-oldest"),
-        ("over_limit.key", "over"),
-        ("over_limit.max_len", "8k"),
         ("forget.key", "again"),
         ("forget.max_len", "9k"),
         ("held.timeout", "5s"),

@@ -72,7 +72,6 @@ impl Store {
     /// [`Store::recover_to`] or [`Store::recover`].
     pub fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
         let Keeping { spec, policy, emit_again } = keeping;
-        *engine.handle().raised() = folder.raised();
         let kept = FilterStorage::new(engine.handle(), folder, policy);
         Self { kept, spec, emit_again, at: None }
     }
