@@ -16,7 +16,7 @@ impl Pipeline {
         match event {
             Event::Judged(batch) => self.filter.works.log(batch),
             Event::Ready(batch) => {
-                self.queue.push(Prepared::new(&self.parts.protocol, batch, true));
+                self.queue.push(Prepared::new(batch, true));
             }
             Event::Sifted(batch) => self.queue_parts(batch),
             Event::Full(why) => {

@@ -64,8 +64,6 @@ macro_rules! counters {
 counters! {
     rejects_dropped, "rejects_dropped": "Rejects dropped from a full list",
         event: "rejects were dropped from a full list";
-    source_lost, "source_lost": "Stream entries removed before they were read",
-        event: "stream entries were removed before they were read";
     own_fingerprints, "own_fingerprints": "Items with a fingerprint of their own";
     batches, "batches": "Batches committed";
     batches_aborted, "batches_aborted": "Batches that were not committed and were tested again",

@@ -43,7 +43,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tracing::{info, warn};
 
-use crate::crawl::protocol::{Cursor, GivenBack, Protocol, ProtocolError};
+use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
@@ -147,7 +147,7 @@ impl Pipeline {
             parts,
             filter,
             claim: Claim::new(),
-            queue: Queue::new(urlseen_core::storage::Head::START, Cursor::default()),
+            queue: Queue::new(urlseen_core::storage::Head::START, 0),
             is_recovered: false,
             limits: Limits::ASSUMED,
             suspicion: Suspicion::default(),

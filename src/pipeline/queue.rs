@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use crate::crawl::protocol::{Cursor, Protocol, Rejects, Standing};
+use crate::crawl::protocol::{Cursor, Rejects, Standing};
 use urlseen_core::redis::reject;
 use urlseen_core::redis::reject::bounded::most_made;
 use urlseen_core::storage::Head;
@@ -24,9 +24,9 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Prepares a batch. `is_last` is true for a complete batch, and for the last part of a batch
     /// that was split.
-    pub(crate) fn new(protocol: &Protocol, batch: Batch<Ready>, is_last: bool) -> Self {
-        let rejects = rejects(protocol, &batch);
-        let end = protocol.source().end(batch.items());
+    pub(crate) fn new(batch: Batch<Ready>, is_last: bool) -> Self {
+        let rejects = rejects(&batch);
+        let end = batch.items().left();
         Self { batch, rejects, end, is_last }
     }
 
@@ -89,7 +89,7 @@ impl Queue {
 
     /// Returns the number of items that were claimed and not committed at the last known commit.
     pub(crate) fn processing(&self) -> u64 {
-        self.cursor.left
+        self.cursor
     }
 
     /// Returns the position of the source before the batch at `index`, counted from the oldest. If
@@ -157,7 +157,7 @@ impl Queue {
             None => return Err(diverged),
         };
         let committed = (0..committed).filter_map(|_| self.committed()).collect();
-        let stale = self.cursor.place != standing.cursor.place;
+        let stale = self.cursor != standing.cursor;
         if stale {
             self.cursor = standing.cursor;
         }
@@ -166,11 +166,11 @@ impl Queue {
 }
 
 /// Makes the rejects of a batch.
-fn rejects(protocol: &Protocol, batch: &Batch<Ready>) -> Rejects {
+fn rejects(batch: &Batch<Ready>) -> Rejects {
     let now = SystemTime::now();
     let mut rejects = Rejects::default();
     for (place, (_, reason)) in batch.rejected_at().zip(batch.rejects()) {
-        let reason = protocol.source().explain(reason, batch.items(), place);
+        let reason = reason.to_string();
         let item = batch.items().get(place);
         let most = most_made(item.len()).min(batch.most());
         rejects.push(place, reject::write(item, &reason, now, most));
@@ -187,25 +187,21 @@ mod tests {
     /// Returns a queue of three batches with two items each, and the heads before and after each
     /// batch. Ten items are claimed, and no batch is committed.
     fn queue() -> (Queue, Vec<Head>) {
-        let mut queue = Queue::new(Head::START, cursor(10));
+        let mut queue = Queue::new(Head::START, 10);
         let mut heads = vec![Head::START];
         for left in [8, 6, 4] {
             let items: Items = [&b"a"[..], b"b"].into_iter().collect();
             let found = Batch::new(items).found(Findings::default());
             let batch = found.sifted().after(queue.next_base());
             heads.push(batch.head());
-            let (rejects, end) = (Rejects::default(), cursor(left));
-            queue.push(Prepared { batch, rejects, end, is_last: true });
+            let rejects = Rejects::default();
+            queue.push(Prepared { batch, rejects, end: left, is_last: true });
         }
         (queue, heads)
     }
 
-    fn cursor(left: u64) -> Cursor {
-        Cursor { place: left.into(), left }
-    }
-
-    fn standing(head: Option<Head>, left: u64) -> Standing {
-        Standing { head, filter: None, cursor: cursor(left), unseen: 0 }
+    fn standing(head: Option<Head>, cursor: Cursor) -> Standing {
+        Standing { head, filter: None, cursor, unseen: 0 }
     }
 
     #[test]

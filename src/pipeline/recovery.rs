@@ -98,7 +98,7 @@ impl Pipeline {
         let begin = protocol.begin(&owned.lease.token, ours, head);
         protocol.done(owned.link.call(&begin).await?)?;
         self.board.counts().recoveries += 1;
-        info!("the lease is taken; Redis is at {head}, {} items are claimed. {how}", cursor.left);
+        info!("the lease is taken; Redis is at {head}, {cursor} items are claimed. {how}");
         for warning in how.warnings() {
             warn!("{warning}");
         }

@@ -11,7 +11,7 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::link::{Link, WAITING_MAX};
 use urlseen_engine::config::Config;
-use urlseen_engine::flow::source;
+use urlseen_engine::flow::source::Source;
 
 use super::batch::Share;
 use super::status::{PartitionStatus, RouteStatus};
@@ -65,7 +65,7 @@ impl Outbox {
         queue: mpsc::UnboundedReceiver<Share>,
         status: watch::Sender<RouteStatus>,
     ) -> Self {
-        let inbox = Inbox::new(&config.keys(), source::open(&config.source).push());
+        let inbox = Inbox::new(&config.keys(), Source::new(config.source.take_from).push());
         Self { config, inbox, queue, shares: VecDeque::new(), status, backoff: Backoff::default() }
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use redis::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -119,7 +120,7 @@ impl<'a> Session<'a> {
                 self.router.enter(Phase::Stopping);
             }
             let may_read = self.has_room() && !is_stopping;
-            if may_read && (self.read_to.left > 0 || self.claim().await?) {
+            if may_read && (self.read_to > 0 || self.claim().await?) {
                 self.read().await?;
             } else if is_stopping && !self.batches.is_empty() && self.router.has_trouble() {
                 // The items stay claimed, and the next run pushes them again.
@@ -159,8 +160,7 @@ impl<'a> Session<'a> {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.is_done()) {
             let protocol = &self.router.protocol;
             let RoutedBatch { items, position, .. } = &*batch;
-            let left = self.read_to.left + self.items;
-            let before = Cursor { place: left.into(), left };
+            let before = self.read_to + self.items;
             let routed = protocol.routed(&self.token, position, before, items);
             let reply = self.link.call(&routed).await.map_err(RunError::from)?;
             protocol.done(reply).map_err(RunError::from)?;
@@ -176,8 +176,8 @@ impl<'a> Session<'a> {
     async fn read(&mut self) -> Result<(), RouteError> {
         let protocol = &self.router.protocol;
         let before = self.read_to;
-        let count = self.window.items().min(before.left).min(ITEMS - self.items);
-        let (read, _) = protocol.source().read(protocol.keys(), before, count);
+        let count = self.window.items().min(before).min(ITEMS - self.items);
+        let read = protocol.source().read(protocol.keys(), before, count);
         // A cursor counts from the end of the claimed items. If another router has taken over and
         // has claimed more, the cursor leads to other items, and their marks would be wrong. So the
         // lease must be valid after the read.
@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
         protocol.done(renewed.map_err(RunError::from)?).map_err(RunError::from)?;
         self.renewed = asked;
         let items = protocol.items(reply, before, count).map_err(RunError::from)?;
-        self.read_to = protocol.source().end(&items);
+        self.read_to = items.left();
         for items in self.window.split(items) {
             let position = self.position.clone();
             self.position.routed += items.len() as u64;
@@ -217,11 +217,10 @@ impl<'a> Session<'a> {
         let protocol = &self.router.protocol;
         let claim = protocol.claim(&self.token, CLAIM);
         let reply = self.link.call(&claim).await.map_err(RunError::from)?;
-        let (claimed, _) = protocol.claimed(reply).map_err(RunError::from)?;
-        let left = claimed.left.saturating_sub(self.items);
-        self.read_to = Cursor { place: left.into(), left };
-        self.linger.note(left);
-        Ok(left > 0)
+        let claimed = protocol.claimed(reply).map_err(RunError::from)?;
+        self.read_to = claimed.saturating_sub(self.items);
+        self.linger.note(self.read_to);
+        Ok(self.read_to > 0)
     }
 
     /// Waits until all partitions have a batch, the source has an item that can be read, the run is
@@ -231,7 +230,7 @@ impl<'a> Session<'a> {
         let may_stop = !*self.router.stop.borrow();
         if may_stop && self.has_room() && self.waiter.is_idle() {
             let seconds = TICK.as_secs_f64();
-            self.waiter.send(&protocol.source().wait(protocol.keys(), self.read_to, seconds));
+            self.waiter.send(&protocol.source().wait(protocol.keys(), seconds));
         }
         tokio::select! {
             () = self.done.notified() => {}
@@ -242,7 +241,7 @@ impl<'a> Session<'a> {
             }),
             reply = self.waiter.receive(), if !self.waiter.is_idle() => {
                 let reply = reply.map_err(RunError::from)?.into_value().map_err(RunError::from)?;
-                if protocol.source().wakes(&reply) {
+                if reply != Value::Nil {
                     self.linger.begin();
                     if !self.linger.is_over() {
                         self.linger.end().await;

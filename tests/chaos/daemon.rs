@@ -54,21 +54,12 @@ const GROWING: &[&str] =
 /// Kind of filter that has no capacity.
 const SET: &[&str] = &["filter.kind=scrapy-redis"];
 
-/// Setting that makes the source a list.
-pub(crate) const LIST: &[&str] = &["source.kind=list"];
-pub(crate) const STREAMS: [&[&str]; 3] = [
-    &["source.kind=stream", "source.after_commit=keep"],
-    &["source.kind=stream", "source.after_commit=delete"],
-    &["source.kind=stream", "source.after_commit=trim"],
-];
-
 /// Configuration of the daemon: all values that differ between rounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) batch: u64,
     pub(crate) threads: u8,
-    pub(crate) source: &'static [&'static str],
-    /// Value of `source.take_from`, for a list.
+    /// Value of `source.take_from`.
     pub(crate) take_from: &'static str,
     pub(crate) capacity: u64,
     pub(crate) fsync: &'static str,
@@ -91,7 +82,6 @@ impl Settings {
             recent: 1,
             batch: [1, 3, 20, 100, 400, 1000][random.usize(0..6)],
             threads: random.u8(1..=3),
-            source: LIST,
             take_from: ["left", "right"][random.usize(0..2)],
             capacity: 0,
             fsync: ["always", "interval", "never"][random.usize(0..3)],
@@ -114,35 +104,22 @@ impl Settings {
         self
     }
 
-    /// Returns the settings with this source.
-    pub(crate) fn from(self, source: &'static [&'static str]) -> Self {
-        let take_from = if source == LIST { self.take_from } else { "left" };
-        Self { source, take_from, ..self }
-    }
-
     /// Returns true if the filter grows. Then some of its shards grow at any time.
     pub(crate) fn grows(&self) -> bool {
         self.kind == GROWING
     }
 
-    /// Returns true if the source is a stream.
-    pub(crate) fn is_stream(&self) -> bool {
-        self.source != LIST
-    }
-
-    /// Returns a short description of the source and the filter.
+    /// Returns a short description of the filter.
     pub(crate) fn kept(&self) -> String {
-        let source = self.source.join(", ");
         match self.place {
-            FilterPlace::Local => format!("{source}, {}, fsync {}", self.kind[0], self.fsync),
-            FilterPlace::Redis => format!("{source}, {}, {} remembered", self.kind[0], self.recent),
+            FilterPlace::Local => format!("{}, fsync {}", self.kind[0], self.fsync),
+            FilterPlace::Redis => format!("{}, {} remembered", self.kind[0], self.recent),
         }
     }
 
     /// Returns the Redis command with which the feeder pushes to the source.
     pub(crate) fn push(&self) -> &'static str {
         match self.take_from {
-            _ if self.is_stream() => "XADD",
             "left" => "RPUSH",
             _ => "LPUSH",
         }
@@ -160,7 +137,7 @@ impl Settings {
             format!("storage.horizon_bytes={}", self.horizon_bytes),
             format!("storage.on_rollback={}", self.on_rollback),
         ];
-        lines.extend(self.source.iter().chain(self.kind).map(ToString::to_string));
+        lines.extend(self.kind.iter().map(ToString::to_string));
         if self.kind != SET && !self.grows() {
             lines.push(format!("filter.capacity={}", self.capacity));
         }

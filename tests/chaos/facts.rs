@@ -4,19 +4,11 @@ use anyhow::Result;
 use redis::Connection;
 
 use crate::daemon::{PROCESSING, SOURCE, STATE};
-use crate::feeder::FED;
 
-/// Script that returns the number of waiting items, `seq` and `commit_id`. In a stream, an item
-/// waits from the moment it is fed until it is committed.
+/// Script that returns the number of waiting items, `seq` and `commit_id`.
 const LOOK: &str = "
-    local found = redis.call('HMGET', KEYS[3], 'seq', 'commit_id', 'entries')
-    local waiting
-    if redis.call('TYPE', KEYS[1]).ok == 'stream' then
-        waiting = redis.call('GET', KEYS[4]) - (found[3] or 0)
-    else
-        waiting = redis.call('LLEN', KEYS[1]) + redis.call('LLEN', KEYS[2])
-    end
-    return {waiting, found[1], found[2]}
+    local found = redis.call('HMGET', KEYS[3], 'seq', 'commit_id')
+    return {redis.call('LLEN', KEYS[1]) + redis.call('LLEN', KEYS[2]), found[1], found[2]}
 ";
 
 /// State of the crawl in Redis.
@@ -32,7 +24,7 @@ impl Facts {
     /// Reads the state of the crawl at one moment.
     pub(crate) fn read(connection: &mut Connection) -> Result<Self> {
         let mut look = redis::cmd("EVAL");
-        look.arg(LOOK).arg(4).arg(&[SOURCE, PROCESSING, STATE, FED]);
+        look.arg(LOOK).arg(3).arg(&[SOURCE, PROCESSING, STATE]);
         let (waiting, seq, commit_id): (u64, Option<u64>, Option<String>) =
             look.query(connection)?;
         Ok(Self { waiting, head: seq.zip(commit_id) })

@@ -61,17 +61,11 @@ impl Feeder {
         let mut pipe = redis::pipe();
         pipe.atomic();
         let items = (self.fed..self.fed + count).map(|place| self.items.item(place).bytes);
-        if self.push == "XADD" {
-            for item in items {
-                pipe.cmd(self.push).arg(key).arg("*").arg("item").arg(item).ignore();
-            }
-        } else {
-            let push = pipe.cmd(self.push).arg(key);
-            for item in items {
-                push.arg(item);
-            }
-            push.ignore();
+        let push = pipe.cmd(self.push).arg(key);
+        for item in items {
+            push.arg(item);
         }
+        push.ignore();
         pipe.set(FED, self.fed + count).ignore();
         if self.is_generation_new {
             let generation = self.items.history.last().context("there is a generation")?;

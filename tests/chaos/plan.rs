@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::daemon::{FilterPlace, LIST, STREAMS, Settings};
+use crate::daemon::{FilterPlace, Settings};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
@@ -195,10 +195,6 @@ impl Plan {
             [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
         let new_percent = [5, 30, 30, 60][random.usize(0..4)];
         let mut settings = Settings::draw(&mut random, place);
-        // A separate generator draws the source, so that this draw does not change the values that
-        // `random` draws.
-        let draw = Rng::with_seed(seed ^ 0x5f3c).usize(0..2 * STREAMS.len());
-        settings = settings.from(STREAMS.get(draw).copied().unwrap_or(LIST));
         // Enough batches are fed for the fault to strike between them.
         let feed = (settings.batch * random.u64(10..60)).clamp(200, 15_000);
         let steps: Vec<Step> = {

@@ -122,7 +122,6 @@ export function drawCommits({ counts, head, storage, lease_seconds: lease }, his
     ["Rollbacks", counts.rollbacks],
     ["Batches not committed and tested again", counts.batches_aborted],
     ["Rejects dropped from a full list", counts.rejects_dropped],
-    ["Stream entries removed before they were read", counts.source_lost],
   ].filter(([words, value]) => value > 0 || words === "Rollbacks");
   rows("commit-rows", [
     ...good.map(([words, value]) => [words, number(format.count(value))]),

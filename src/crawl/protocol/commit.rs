@@ -72,12 +72,11 @@ impl Rejects {
     }
 
     /// Appends the rejects to the arguments of a script. An earlier argument of the script is the
-    /// number of rejects in `whole`. `mark` turns the place of an oversize item in the batch into
-    /// the argument that names this item.
-    pub(super) fn push_to(&self, command: &mut Cmd, mark: impl Fn(usize) -> String) {
+    /// number of rejects in `whole`.
+    pub(super) fn push_to(&self, command: &mut Cmd) {
         command.arg(&self.whole);
         for (place, json) in &self.oversize {
-            command.arg(mark(*place)).arg(json);
+            command.arg(place).arg(json);
         }
     }
 }
@@ -130,7 +129,7 @@ impl Protocol {
         script.arg(order.token.as_str());
         self.begin_commit(order, &mut script);
         script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects.whole.len());
-        rejects.push_to(&mut script, |place| self.source.mark(batch.items(), place));
+        rejects.push_to(&mut script);
         Commit::Transaction { push, script }
     }
 
@@ -142,7 +141,7 @@ impl Protocol {
         self.begin_commit(order, &mut command);
         command.arg(rejects_max).arg(batch.onward_len()).arg(rejects.whole.len());
         self.push_items(order, &mut command);
-        rejects.push_to(&mut command, |place| self.source.mark(batch.items(), place));
+        rejects.push_to(&mut command);
         command
     }
 
@@ -164,7 +163,7 @@ impl Protocol {
         command.arg(rejects.whole.len()).arg(places);
         self.push_items(order, &mut command);
         command.arg(extras);
-        rejects.push_to(&mut command, |place| self.source.mark(batch.items(), place));
+        rejects.push_to(&mut command);
         command
     }
 
@@ -177,9 +176,8 @@ impl Protocol {
     /// Returns the Redis keys of a commit: first the keys that all commits share, then the keys in
     /// `filter`.
     fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
-        let Keys { lease, state, sink, rejected, oversize, .. } = &self.keys;
-        let claimed = self.source.claimed(&self.keys);
-        let own: [&str; 6] = [lease, state, claimed, sink, rejected, oversize];
+        let Keys { lease, state, processing, sink, rejected, oversize, .. } = &self.keys;
+        let own: [&str; 6] = [lease, state, processing, sink, rejected, oversize];
         own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 
@@ -188,7 +186,7 @@ impl Protocol {
         for head in [batch.base(), batch.head()] {
             command.arg(head.seq).arg(head.commit_id.to_string());
         }
-        command.arg(self.source.span(before, batch.items()).as_slice());
+        command.arg(before).arg(batch.items().len());
     }
 
     /// Reads the reply to [`Protocol::commit`]. The result of a transaction is the reply to its

@@ -38,7 +38,7 @@ impl Protocol {
         let keys = [lease.as_str(), forgetting, rejected, oversize];
         let mut command = self.call("forgotten", &keys, token);
         command.arg(count).arg(rejects.whole.len());
-        rejects.push_to(&mut command, |place| place.to_string());
+        rejects.push_to(&mut command);
         command
     }
 

@@ -32,9 +32,9 @@ use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Serv
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis::sink::Sink;
 use urlseen_core::storage::Head;
-use urlseen_engine::config::Config;
+use urlseen_engine::config::{Config, End};
 pub(crate) use urlseen_engine::flow::source::Cursor;
-use urlseen_engine::flow::source::{List, Source, open};
+use urlseen_engine::flow::source::Source;
 
 /// Maximum number of claimed items that the daemon moves back to the source when it ends. If the
 /// source or the list of claimed items is empty, one rename is enough. Otherwise the move blocks
@@ -51,10 +51,16 @@ const SHARED: &str = include_str!("lua/shared.lua");
 /// Functions that all commits share.
 const COMMITTING: &str = include_str!("lua/committing.lua");
 
+/// Functions that remove items from a list of claimed items.
+const REMOVING: &str = include_str!("lua/removing.lua");
+
+/// Function that moves items between source and processing list.
+const MOVING: &str = include_str!("lua/moving.lua");
+
 /// Builder of the commands to Redis for one crawl, and reader of their replies.
 pub struct Protocol {
     keys: Keys,
-    source: Box<dyn Source>,
+    source: Source,
     sink: Box<dyn Sink>,
     /// Maximum number of items that one claim moves; 0 for all items.
     claim_max: usize,
@@ -71,34 +77,34 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// Builds the calls of the configured crawl, for a filter in the daemon's memory. Source and
-    /// sink add their parts of the scripts.
+    /// Builds the calls of the configured crawl, for a filter in the daemon's memory. The sink adds
+    /// its part of the scripts.
     pub fn new(config: &Config) -> Self {
         let keys = config.keys();
-        let (source, sink) = (open(&config.source), config.open_sink());
+        let (source, sink) = (Source::new(config.source.take_from), config.open_sink());
         let held = held::Calls::new(record(config, &keys));
-        let (from, around) = (source.lua_commit(), source.lua_session());
-        let pushing = [&from, COMMITTING, &sink.lua_push()];
-        let forgotten = [&List::from_left().lua_commit(), COMMITTING];
+        let from = source.lua();
+        let pushing = [&from, REMOVING, COMMITTING, &sink.lua_push()];
+        let forgotten = [&Source::new(End::Left).lua(), REMOVING, COMMITTING];
         let mut scripts = BTreeMap::from([
             ("begin", script(&[], include_str!("lua/begin.lua"))),
-            ("claim", script(&[&around], include_str!("lua/claim.lua"))),
+            ("claim", script(&[&from, MOVING], include_str!("lua/claim.lua"))),
             ("commit_pushing", script(&pushing, include_str!("lua/commit_pushing.lua"))),
             ("drop", script(&[], include_str!("lua/drop.lua"))),
             ("forgets", script(&[], include_str!("lua/forgets.lua"))),
             ("forgotten", script(&forgotten, include_str!("lua/forgotten.lua"))),
             ("history", script(&[], include_str!("lua/history.lua"))),
-            ("routed", script(&[&from], include_str!("lua/routed.lua"))),
-            ("give_back", script(&[&around], include_str!("lua/give_back.lua"))),
+            ("routed", script(&[&from, REMOVING], include_str!("lua/routed.lua"))),
+            ("give_back", script(&[&from, MOVING], include_str!("lua/give_back.lua"))),
             ("held_length", Script::new(include_str!("lua/held_length.lua"))),
             ("look", script(&[], include_str!("lua/look.lua"))),
-            ("own", script(&[&around], include_str!("lua/own.lua"))),
+            ("own", script(&[], include_str!("lua/own.lua"))),
             ("rejected_length", Script::new(include_str!("lua/rejected_length.lua"))),
             ("release", script(&[], include_str!("lua/release.lua"))),
             ("renew", script(&[], include_str!("lua/renew.lua"))),
         ]);
         if let Some(plain) = sink.plain() {
-            let parts = [&from, COMMITTING, &plain.lua()];
+            let parts = [&from, REMOVING, COMMITTING, &plain.lua()];
             scripts.insert("commit", script(&parts, include_str!("lua/commit.lua")));
         }
         let claim_max = if config.redis.url.is_cluster() { CLAIM_MAX } else { 0 };
@@ -120,8 +126,8 @@ impl Protocol {
     /// Returns the protocol with the calls for a filter in Redis.
     #[must_use]
     pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
-        let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
-        let parts = [&from, COMMITTING, &to, &filter.kind().lua()];
+        let (from, to) = (self.source.lua(), self.sink.lua_push());
+        let parts = [&from, REMOVING, COMMITTING, &to, &filter.kind().lua()];
         self.scripts.insert("commit_shared", script(&parts, include_str!("lua/commit_shared.lua")));
         self.filter = Some(filter);
         self
@@ -189,7 +195,7 @@ impl Protocol {
     /// Takes the lease. Succeeds also if the holder is an earlier connection of the same run, or a
     /// run in `dead`.
     pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RandomId]) -> Cmd {
-        let mut command = self.call("own", &self.session_keys(), token);
+        let mut command = self.call("own", &self.begin_keys(), token);
         command.arg(holder.to_json()).arg(milliseconds());
         for run in dead {
             command.arg(run.to_string());
@@ -200,16 +206,15 @@ impl Protocol {
     /// Asks for the crawl's state without the lease, and changes nothing. Makes all checks of
     /// [`Protocol::own`], except for the holder of the lease.
     pub(crate) fn peek(&self) -> Cmd {
-        let mut command = self.eval("own", &self.session_keys());
+        let mut command = self.eval("own", &self.begin_keys());
         command.arg("").arg("").arg(0);
         command
     }
 
     /// Reads the reply to [`Protocol::own`] or [`Protocol::peek`].
     pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
-        type Owned = (String, String, String, String, String, u64, String);
-        let (seq, commit_id, format, filter, place, left, unseen): Owned = values("own", reply)?;
-        let cursor = self.cursor(&place, left)?;
+        type Owned = (String, String, String, String, Cursor, String);
+        let (seq, commit_id, format, filter, cursor, unseen): Owned = values("own", reply)?;
         if !format.is_empty() && format != FORMAT {
             return Err(ProtocolError::Format { found: format });
         }
@@ -276,9 +281,11 @@ impl Protocol {
         self.call("release", &[&self.keys.lease], token)
     }
 
-    /// Asks for the length of the source. [`Source::unclaimed`] reads the reply.
+    /// Asks for the length of the source.
     pub(crate) fn source_length(&self) -> Cmd {
-        self.source.waiting(&self.keys)
+        let mut length = cmd("LLEN");
+        length.arg(&self.keys.source);
+        length
     }
 
     /// Asks for the length of the sink.

@@ -5,7 +5,7 @@ use urlseen_core::fingerprint::request::Request;
 use urlseen_core::redis::held::{HeldRecord, PROBE};
 use urlseen_core::redis::keys::Keys;
 use urlseen_engine::config::{Config, End, FilterPlace};
-use urlseen_engine::flow::source;
+use urlseen_engine::flow::source::Source;
 
 /// Builds the crawl record from the configuration.
 pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
@@ -22,7 +22,7 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
     HeldRecord {
         urlseen: env!("CARGO_PKG_VERSION").to_owned(),
         source: keys.source.clone(),
-        push: source::open(source).push().to_owned(),
+        push: Source::new(source.take_from).push().to_owned(),
         processing: keys.processing.clone(),
         sink: keys.sink.clone(),
         sink_kind: sink.kind.name().to_owned(),

@@ -57,11 +57,9 @@ impl Protocol {
         before: Cursor,
         items: &Items,
     ) -> Cmd {
-        let Keys { lease, state, oversize, .. } = &self.keys;
-        let claimed = self.source.claimed(&self.keys);
-        let mut command = self.call("routed", &[lease, state, claimed, oversize], token);
-        command.arg(&position.history).arg(position.routed).arg(items.len());
-        command.arg(&self.source.span(before, items));
+        let Keys { lease, state, processing, oversize, .. } = &self.keys;
+        let mut command = self.call("routed", &[lease, state, processing, oversize], token);
+        command.arg(&position.history).arg(position.routed).arg(items.len()).arg(before);
         command
     }
 }

@@ -12,37 +12,34 @@ use urlseen_engine::item::Items;
 
 impl Protocol {
     /// Returns the source of the crawl's items.
-    pub(crate) fn source(&self) -> &dyn Source {
-        &*self.source
+    pub(crate) fn source(&self) -> Source {
+        self.source
     }
 
-    /// Returns the keys of three kinds of scripts: those that begin a run, end a run, or claim
-    /// items.
-    pub(super) fn session_keys(&self) -> [&str; 5] {
-        let Keys { lease, state, source, processing, earlier_processing, .. } = &self.keys;
-        [lease, state, source, processing, earlier_processing]
+    /// Returns the keys of the script that begins a run.
+    pub(super) fn begin_keys(&self) -> [&str; 4] {
+        let Keys { lease, state, processing, earlier_processing, .. } = &self.keys;
+        [lease, state, processing, earlier_processing]
     }
 
-    /// Makes a cursor from the text of a place in the source. `left` is the number of items after
-    /// the place.
-    pub(super) fn cursor(&self, place: &str, left: u64) -> Result<Cursor, ProtocolError> {
-        let unknown = || nonsense("the question for the source's place", &place);
-        Ok(Cursor { place: self.source.place(place).ok_or_else(unknown)?, left })
+    /// Returns the keys of the scripts that claim items and give them back.
+    fn claim_keys(&self) -> [&str; 3] {
+        let Keys { lease, source, processing, .. } = &self.keys;
+        [lease, source, processing]
     }
 
     /// Claims the items of the source. While items are claimed, claims at most `more` items, behind
     /// those.
     pub(crate) fn claim(&self, token: &Token, more: u64) -> Cmd {
-        let mut command = self.call("claim", &self.session_keys(), token);
+        let mut command = self.call("claim", &self.claim_keys(), token);
         command.arg(self.claim_max).arg(more);
         command
     }
 
-    /// Reads the reply to [`Protocol::claim`]. Returns the place after the last commit with the
-    /// number of items after the place, and the number of items that were deleted unread.
-    pub(crate) fn claimed(&self, reply: Value) -> Result<(Cursor, u64), ProtocolError> {
-        let (place, left, lost): (String, _, _) = values("claim", reply)?;
-        Ok((self.cursor(&place, left)?, lost))
+    /// Reads the reply to [`Protocol::claim`]: the number of claimed items.
+    pub(crate) fn claimed(&self, reply: Value) -> Result<Cursor, ProtocolError> {
+        let (claimed,) = values("claim", reply)?;
+        Ok(claimed)
     }
 
     /// Reads the items in the reply to [`Source::read`].
@@ -61,7 +58,7 @@ impl Protocol {
     /// Puts unread items back into the source, but only if at most `most` items must be moved for
     /// this. Then the script releases the lease, even if it put no items back.
     pub(crate) fn give_back(&self, token: &Token, most: usize) -> Cmd {
-        let mut command = self.call("give_back", &self.session_keys(), token);
+        let mut command = self.call("give_back", &self.claim_keys(), token);
         command.arg(most);
         command
     }

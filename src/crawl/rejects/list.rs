@@ -8,7 +8,7 @@ use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::script::COMMON;
 use urlseen_engine::config::Config;
-use urlseen_engine::flow::source;
+use urlseen_engine::flow::source::Source;
 
 /// Number of rejects in the first read, when their sizes are not known.
 const FIRST: usize = 16;
@@ -21,8 +21,7 @@ const BYTES: usize = 8 << 20;
 pub struct RejectsList {
     pub(super) connection: Link,
     pub(super) keys: Keys,
-    /// Lua functions of the source that push items back to it.
-    requeue: String,
+    source: Source,
     /// Number of rejects in the next read.
     window: usize,
 }
@@ -43,7 +42,7 @@ impl RejectsList {
         Ok(Self {
             connection,
             keys: config.keys(),
-            requeue: source::open(&config.source).lua_requeue(),
+            source: Source::new(config.source.take_from),
             window: FIRST,
         })
     }
@@ -51,7 +50,8 @@ impl RejectsList {
     /// Builds a script that changes the lists.
     pub(super) fn script(&self, text: &str) -> Script {
         const SHARED: &str = include_str!("../protocol/lua/shared.lua");
-        Script::new(&[COMMON, SHARED, &self.requeue, text].join("\n"))
+        const REQUEUE: &str = include_str!("../protocol/lua/requeue.lua");
+        Script::new(&[COMMON, SHARED, &self.source.lua(), REQUEUE, text].join("\n"))
     }
 
     /// Returns the names of the source and of the list.

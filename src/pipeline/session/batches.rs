@@ -9,10 +9,8 @@
 //! acknowledged, or until the batch is aborted. Redis acknowledges a commit with its reply. If the
 //! crawl waits for replicas, they must have the commit, too.
 
-use tracing::warn;
-
 use super::{Pending, Session};
-use crate::crawl::protocol::{Commit, Committed, Cursor, Order};
+use crate::crawl::protocol::{Commit, Committed, Order};
 use crate::pipeline::queue::Prepared;
 use crate::pipeline::{Parts, Pipeline, RunError};
 use urlseen_engine::config::RejectsFull;
@@ -24,19 +22,13 @@ const IN_FLIGHT_MAX: usize = 3;
 
 /// Batches that are read and submitted.
 impl Session<'_> {
-    /// Processes the items of a window. A window without items is the end of the source.
-    pub(super) fn read(&mut self, items: Items, after: Cursor) {
-        let Pipeline { parts, filter, queue, suspicion, limits, .. } = &*self.pipeline;
+    /// Processes the items of a window.
+    pub(super) fn read(&mut self, items: Items) {
+        let Pipeline { filter, queue, suspicion, limits, .. } = &*self.pipeline;
         let is_next =
             queue.batches() == 0 && filter.works.in_progress() == 0 && !self.intake.has_backlog();
         let is_condemned = is_next && suspicion.condemns(queue.head());
-        let most = if is_condemned { 0 } else { limits.word };
-        let end = if items.is_empty() {
-            Cursor { left: 0, ..after }
-        } else {
-            parts.protocol.source().end(&items)
-        };
-        self.intake.read(items, end, most);
+        self.intake.read(items, if is_condemned { 0 } else { limits.word });
     }
 
     /// Submits the batches that were read to the engine, in order.
@@ -52,18 +44,6 @@ impl Session<'_> {
 
 /// Batches whose items are tested and logged.
 impl Pipeline {
-    /// Counts entries that another program removed from the source unread, and logs a warning.
-    pub(super) fn note_lost(&mut self, lost: u64) {
-        if lost > 0 {
-            self.board.counts().source_lost += lost;
-            warn!(
-                "{lost} entries of {} were removed before urlseen read them: another program \
-                 removes entries (XTRIM, XADD with MAXLEN, XDEL) and does not wait for this crawl",
-                self.parts.protocol.keys().source
-            );
-        }
-    }
-
     /// Queues a batch whose items Redis tests. Splits a large batch into parts, so that no part
     /// blocks Redis for long.
     pub(in crate::pipeline) fn queue_parts(&mut self, batch: Batch<Sifted>) {
@@ -71,7 +51,7 @@ impl Pipeline {
         let mut parts = batch.parts(most).into_iter();
         while let Some(part) = parts.next() {
             let ready = part.after(self.queue.next_base());
-            self.queue.push(Prepared::new(&self.parts.protocol, ready, parts.len() == 0));
+            self.queue.push(Prepared::new(ready, parts.len() == 0));
         }
     }
 }

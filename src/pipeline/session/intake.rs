@@ -37,9 +37,8 @@ pub(super) struct Intake {
     /// Short wait before a claim, so that more items arrive.
     linger: Linger,
     window: Window,
-    /// Cursor after the requested items. `None` if this cursor is unknown until the reply, as for a
-    /// stream.
-    read_to: Option<Cursor>,
+    /// Cursor after the requested items.
+    read_to: Cursor,
     /// Number of requested windows that were not received yet.
     windows: usize,
     /// Batches that wait for room in the engine.
@@ -52,10 +51,10 @@ impl Intake {
     pub(super) fn new(waiter: Link, linger: Linger, window: Window, read_to: Cursor) -> Self {
         Self {
             waiter: Some(waiter),
-            supply: if read_to.left > 0 { Supply::Claimed } else { Supply::Unknown },
+            supply: if read_to > 0 { Supply::Claimed } else { Supply::Unknown },
             linger,
             window,
-            read_to: Some(read_to),
+            read_to,
             windows: 0,
             backlog: VecDeque::new(),
         }
@@ -89,26 +88,23 @@ impl Intake {
     /// Returns the next window to request: its cursor and its number of items. Returns `None` if no
     /// further window may be requested before a reply.
     pub(super) fn next_window(&self, most: usize) -> Option<(Cursor, u64)> {
-        let after = self.read_to.filter(|cursor| cursor.left > 0)?;
-        let is_wanted = self.windows < self.window.at_once(most);
-        is_wanted.then(|| (after, self.window.items().min(after.left)))
+        let after = self.read_to;
+        let is_wanted = after > 0 && self.windows < self.window.at_once(most);
+        is_wanted.then(|| (after, self.window.items().min(after)))
     }
 
-    /// Notes that a window was requested. `read_to` is the end of the window, if known.
-    pub(super) fn asked(&mut self, read_to: Option<Cursor>) {
+    /// Notes that a window of this number of items was requested.
+    pub(super) fn asked(&mut self, items: u64) {
         self.windows += 1;
-        self.read_to = read_to;
+        self.read_to -= items;
     }
 
-    /// Splits the items of a window that ends at `end` into batches. `most` is the maximum size in
-    /// bytes of an item that Redis accepts.
-    pub(super) fn read(&mut self, items: Items, end: Cursor, most: usize) {
+    /// Splits the items of a window into batches. `most` is the maximum size in bytes of an item
+    /// that Redis accepts.
+    pub(super) fn read(&mut self, items: Items, most: usize) {
         self.windows -= 1;
-        self.read_to.get_or_insert(end);
-        if !items.is_empty() {
-            let parts = self.window.split(items).into_iter();
-            self.backlog.extend(parts.map(|items| Batch::<Claimed>::new(items).bounded(most)));
-        }
+        let parts = self.window.split(items).into_iter();
+        self.backlog.extend(parts.map(|items| Batch::<Claimed>::new(items).bounded(most)));
     }
 
     /// Removes and returns the oldest batch that waits for the engine.
@@ -120,7 +116,7 @@ impl Intake {
     /// commits of all claimed items are sent. If the result is true, the caller must send the
     /// claim. If `drains` is true, the session claims again even if no item has arrived.
     pub(super) fn claims(&mut self, drains: bool) -> bool {
-        if self.read_to.is_none_or(|cursor| cursor.left > 0) {
+        if self.read_to > 0 {
             return false;
         }
         if self.supply == Supply::Claimed {
@@ -136,24 +132,24 @@ impl Intake {
 
     /// Notes that the items after a cursor are claimed.
     pub(super) fn claimed(&mut self, cursor: Cursor) {
-        self.read_to = Some(cursor);
-        self.linger.note(cursor.left);
-        self.supply = if cursor.left > 0 { Supply::Claimed } else { Supply::Empty };
+        self.read_to = cursor;
+        self.linger.note(cursor);
+        self.supply = if cursor > 0 { Supply::Claimed } else { Supply::Empty };
     }
 
     /// Begins to wait for items if the source is empty and no wait is under way.
     pub(super) fn wait_if_idle(&mut self, protocol: &Protocol) {
         if self.supply == Supply::Empty
-            && let (Some(waiter), Some(after)) = (&mut self.waiter, self.read_to)
+            && let Some(waiter) = &mut self.waiter
             && waiter.is_idle()
         {
-            waiter.send(&protocol.source().wait(protocol.keys(), after, WAIT_S));
+            waiter.send(&protocol.source().wait(protocol.keys(), WAIT_S));
         }
     }
 
     /// Processes the reply to a wait for items. Returns true if an item has arrived.
-    pub(super) fn woken(&mut self, protocol: &Protocol, found: &Value) -> bool {
-        let has_arrived = protocol.source().wakes(found);
+    pub(super) fn woken(&mut self, found: &Value) -> bool {
+        let has_arrived = *found != Value::Nil;
         if self.supply == Supply::Empty && has_arrived {
             self.supply = Supply::Unknown;
             self.linger.begin();

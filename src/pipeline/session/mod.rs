@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use super::linger::Linger;
 use super::window::Window;
 use super::{Ending, Pipeline, Report, RunError};
-use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
+use crate::crawl::protocol::GIVE_BACK_MAX;
 use crate::pipeline::phase::{Backpressure, Phase};
 pub(super) use begin::Owned;
 use begin::{Connected, Recovered};
@@ -202,7 +202,7 @@ impl<'a> Session<'a> {
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 infos = saves::answered(saves) => self.note_saves(infos),
                 found = intake.wake() => if let Some(found) = found?
-                    && !intake.woken(&pipeline.parts.protocol, &found.into_value()?)
+                    && !intake.woken(&found.into_value()?)
                 {
                     pipeline.arrivals.was_empty(std::time::Instant::now());
                 },
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
         let reply = self.line.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
         let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
-        queue.claimed(Cursor { left: given.left, ..queue.cursor(0) });
+        queue.claimed(given.left);
         board.note_source(given.source);
         board.note(queue);
         if let Some(footprint) = filter.rest(head).await? {
@@ -294,8 +294,8 @@ impl<'a> Session<'a> {
             && let Some((after, items)) = self.intake.next_window(AHEAD_MAX)
         {
             let protocol = &self.pipeline.parts.protocol;
-            let (window, read_to) = protocol.source().read(protocol.keys(), after, items);
-            self.intake.asked(read_to);
+            let window = protocol.source().read(protocol.keys(), after, items);
+            self.intake.asked(items);
             self.line.ask(Pending::Window { after, items }, &window);
         }
     }

@@ -68,19 +68,18 @@ impl Session<'_> {
         let protocol = &self.pipeline.parts.protocol;
         match pending {
             Pending::Claim => {
-                let (cursor, lost) = protocol.claimed(reply.into_value()?)?;
-                if protocol.claims_all(cursor.left) {
+                let cursor = protocol.claimed(reply.into_value()?)?;
+                if protocol.claims_all(cursor) {
                     self.pipeline.arrivals.claimed(sent);
                     self.pipeline.board.note_source(0);
                 }
-                self.pipeline.note_lost(lost);
                 self.intake.claimed(cursor);
                 self.pipeline.queue.claimed(cursor);
                 self.pipeline.backoff.reset();
             }
             Pending::Window { after, items: wanted } => {
                 let items = protocol.items(reply, after, wanted)?;
-                self.read(items, after);
+                self.read(items);
             }
             Pending::Commit { is_transaction } => {
                 let committed = protocol.committed(reply.into_value()?, is_transaction)?;
@@ -92,9 +91,7 @@ impl Session<'_> {
             }
             Pending::SourceLength => {
                 let waiting = protocol.length(reply.into_value()?)?;
-                let claimed = self.pipeline.queue.processing();
-                let source = protocol.source().unclaimed(waiting, claimed);
-                self.pipeline.board.note_source(source);
+                self.pipeline.board.note_source(waiting);
             }
             Pending::SinkLength => self.pressure.sink = protocol.length(reply.into_value()?)?,
             Pending::RejectedLength => {

@@ -112,9 +112,7 @@ impl State {
             }
             "claim" => {
                 claim(&mut self.source, &mut self.processing);
-                let length = self.processing.len();
-                let place = bulk(length.to_string().as_bytes());
-                array([bulk(b"ok"), place, integer(length), integer(0)])
+                done(&[self.processing.len()])
             }
             "commit_pushing" => self.commit_pushing(args).unwrap_or_else(|refusal| refusal),
             "commit_shared" => self.commit_shared(args).unwrap_or_else(|refusal| refusal),
@@ -167,9 +165,7 @@ impl State {
         self.lease = Some((format!("{token} {holder}"), until));
         let state = ["ok", &seq, &commit_id, &self.format, &self.filter].map(str::as_bytes);
         let mut owned: Vec<_> = state.into_iter().map(bulk).collect();
-        let length = self.processing.len();
-        let [place, unseen] = [length, self.unseen].map(|it| bulk(it.to_string().as_bytes()));
-        owned.extend([place, integer(length), unseen]);
+        owned.extend([integer(self.processing.len()), bulk(self.unseen.to_string().as_bytes())]);
         array(owned)
     }
 

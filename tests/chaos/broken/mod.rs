@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::daemon::{FilterPlace, LIST, STREAMS};
+use crate::daemon::FilterPlace;
 use crate::oracle::{Verdict, Wrong};
 use crate::plan::{Kind, Plan, Scenario};
 
@@ -27,8 +27,6 @@ pub(crate) enum Broken {
     NoSeq,
     /// bits are set before the commit
     BitsBeforeCommit,
-    /// the cursor of a stream moves when its entries are read
-    CursorBeforePush,
 }
 
 /// Maximum number of rounds for a broken build. One of them must show its fault.
@@ -62,14 +60,9 @@ impl Broken {
     /// Plans a round in which this fault loses or repeats items. The sound program must pass the
     /// same round.
     pub(crate) fn plan(self, seed: u64) -> Plan {
-        let with_place =
-            |kinds: &[Kind], place| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, place);
-        let faults_from = |source, kinds: &[Kind]| {
-            let mut plan = with_place(kinds, FilterPlace::Local);
-            plan.settings = plan.settings.from(source);
-            plan
+        let faults = |kinds: &[Kind]| {
+            Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, FilterPlace::Local)
         };
-        let faults = |kinds: &[Kind]| faults_from(LIST, kinds);
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
@@ -83,7 +76,6 @@ impl Broken {
             }
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
-            Self::CursorBeforePush => faults_from(STREAMS[0], &[Kind::KillDaemon]),
         }
     }
 

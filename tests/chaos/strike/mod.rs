@@ -7,10 +7,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use redis::Commands;
 use rustix::process::Signal;
 
-use crate::daemon::{PROCESSING, SOURCE, STATE};
+use crate::daemon::{PROCESSING, SOURCE};
 use crate::plan::{Kind, Step};
 use crate::process::POLL;
 use crate::round::Round;
@@ -162,17 +161,7 @@ impl Round {
 
     fn meddle(&mut self, step: &Step) -> Result<()> {
         let phase = self.phase(&self.facts()?);
-        if self.runner.settings.is_stream() {
-            // Another daemon would trim only committed items off the stream. The fault does the
-            // same.
-            let mut connection = self.server.connection()?;
-            let cursor: Option<String> = connection.hget(STATE, "cursor")?;
-            let cursor = cursor.unwrap_or_else(|| "0-0".to_owned());
-            let mut trim = redis::cmd("XTRIM");
-            let _: u64 = trim.arg(SOURCE).arg("MINID").arg(cursor).query(&mut connection)?;
-        } else {
-            self.feeder.feed(&self.server, PROCESSING, 1 + step.draw % 3)?;
-        }
+        self.feeder.feed(&self.server, PROCESSING, 1 + step.draw % 3)?;
         // An idle daemon checks the claimed items only when it claims, so one item is fed.
         self.feeder.feed(&self.server, SOURCE, 1)?;
         self.tally.strike(step.kind, phase, &[]);

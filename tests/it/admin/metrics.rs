@@ -41,7 +41,6 @@ const SAMPLES: &[(&str, f64)] = &[
     ("urlseen_own_fingerprints_total", 26.0),
     (r#"urlseen_items_total{fate="rejected"}"#, 4.0),
     ("urlseen_rejects_dropped_total", 5.0),
-    ("urlseen_source_lost_total", 0.0),
     ("urlseen_batches_total", 6.0),
     ("urlseen_batches_aborted_total", 7.0),
     ("urlseen_recoveries_total", 8.0),

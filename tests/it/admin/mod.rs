@@ -93,7 +93,6 @@ fn status(phase: Phase) -> Status {
             rejected: 4,
             rejects_dropped: 5,
             own_fingerprints: 26,
-            source_lost: 0,
             batches: 6,
             batches_aborted: 7,
             recoveries: 8,

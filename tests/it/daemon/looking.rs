@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Crawl, LEASE, stop, stream_source, urls};
+use super::{Crawl, LEASE, stop, urls};
 use crate::util::binary::{Output, Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
@@ -113,31 +113,23 @@ fn uncommitted_items_are_unseen_without_a_daemon() {
 }
 
 /// While commits wait, the daemon claims nothing, so only its question at the start tells the
-/// length of a list. Redis does not record which entries of a stream are claimed, so the daemon
-/// claims all of them again.
+/// length of the list.
 #[test]
 fn the_length_of_the_source_is_known_at_the_start() {
-    for (kind, processing, source) in [("list", 10, 7), ("stream", 17, 0)] {
-        let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
-        let crawl = crawl.set(&format!("source.kind={kind}"));
-        let push = |items: &[String]| match kind {
-            "list" => crawl.push(items),
-            _ => drop(stream_source::add(&crawl, items)),
-        };
-        push(&urls(0, 15));
-        let mut daemon = crawl.start();
-        daemon.wait_for_line("waiting: ", SOON);
-        daemon.signal(Signal::KILL);
-        daemon.wait(SOON);
-        push(&urls(15, 7));
-        let daemon = crawl.start();
-        wait_until(SOON, "phase", || status(&crawl)["phase"]["name"] == "backpressure");
-        wait_until(SOON, "lengths", || {
-            let lists = &status(&crawl)["lists"];
-            (&lists["processing"], &lists["source"]) == (&processing.into(), &source.into())
-        });
-        stop(daemon);
-    }
+    let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
+    crawl.push(&urls(0, 15));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: ", SOON);
+    daemon.signal(Signal::KILL);
+    daemon.wait(SOON);
+    crawl.push(&urls(15, 7));
+    let daemon = crawl.start();
+    wait_until(SOON, "phase", || status(&crawl)["phase"]["name"] == "backpressure");
+    wait_until(SOON, "lengths", || {
+        let lists = &status(&crawl)["lists"];
+        (&lists["processing"], &lists["source"]) == (&10.into(), &7.into())
+    });
+    stop(daemon);
 }
 
 /// A killed daemon leaves its socket in the folder.

@@ -32,7 +32,6 @@ mod shared;
 mod shared_refusals;
 mod signals;
 mod stream;
-mod stream_source;
 mod tampering;
 mod tap;
 mod words;

@@ -14,7 +14,7 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::feed::{FeedError, Page, Place};
-use urlseen_engine::flow::source::List;
+use urlseen_engine::flow::source::Source;
 use urlseen_engine::item::Items;
 
 /// Approximate size in bytes and maximum number of items of a page. A page consists of the items
@@ -61,7 +61,7 @@ struct Key {
     /// Connection to the server with the key. In a Redis Cluster, each key may have another server.
     link: Link,
     row: KeyRead,
-    list: List,
+    list: Source,
     field: String,
     kind: Kind,
     /// Command that returns the length.
@@ -133,7 +133,7 @@ impl Keys {
                 Kind::Stream => Position::Behind("-".to_owned()),
             };
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
-            let (list, field) = (List::new(config.source.take_from), field.to_owned());
+            let (list, field) = (Source::new(config.source.take_from), field.to_owned());
             let item_bytes = PAGE_BYTES / FIRST;
             keys.push(Key { link, row, list, field, kind, length, place, item_bytes });
         }

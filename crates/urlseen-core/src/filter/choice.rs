@@ -120,20 +120,8 @@ choices! {
     SourceKind {
         /// Items on a list in Redis.
         List = "list",
-        /// Items in a stream in Redis.
-        Stream = "stream",
         /// No source: the daemon only answers clients, and needs no Redis.
         None = "none",
-    } later []
-
-    /// Action on the committed entries of a stream.
-    AfterCommit {
-        /// The entries stay in the stream.
-        Keep = "keep",
-        /// The committed entries are deleted, and no others.
-        Delete = "delete",
-        /// All entries up to the committed ones are removed.
-        Trim = "trim",
     } later []
 
     /// Form of the source's items.
@@ -262,7 +250,6 @@ mod tests {
 
     #[test]
     fn every_word_selects_its_choice() {
-        each_word_reads_back::<AfterCommit>();
         each_word_reads_back::<Algorithm>();
         each_word_reads_back::<Emit>();
         each_word_reads_back::<End>();

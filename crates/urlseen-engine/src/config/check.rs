@@ -6,6 +6,7 @@ use super::mask::masked;
 use super::partitions::has_tag;
 use super::problem::{Problems, ValueOrigin};
 use super::raw::ValueError;
+use super::removed::removed;
 use super::rules::FoundRules;
 use super::secret::Secret;
 use super::sections::Config;
@@ -66,9 +67,8 @@ impl Taker {
                 ValueError::Type if found != kind => {
                     format!("{key} is {found}, {kind}; allowed: {allowed}")
                 }
-                ValueError::Type | ValueError::Value => {
-                    format!("{key} is {found}; allowed: {allowed}")
-                }
+                ValueError::Type | ValueError::Value => removed(&format!("{key} = {found}"))
+                    .unwrap_or_else(|| format!("{key} is {found}; allowed: {allowed}")),
                 ValueError::Because(reason) => format!("{key} is {found}: {reason}"),
                 ValueError::NotYet => format!(
                     "{key} is {found}, which is not in this version yet; allowed now: {allowed}"
@@ -124,7 +124,6 @@ impl Taker {
             self.check_partitions(config);
             self.check_emit(config);
             self.check_push_to(config);
-            self.check_take_from(config);
             self.check_rejects(config);
             self.check_kind(config);
             self.check_expiry(config);
@@ -252,20 +251,6 @@ impl Taker {
                 self.origin("sink.kind")
             );
             self.refuse(&["sink.push_to", "sink.kind"], fault);
-        }
-    }
-
-    /// Checks that `take_from` is not set for a source without ends.
-    fn check_take_from(&mut self, config: &Config) {
-        let source = &config.source;
-        let has_ends = matches!(source.kind, SourceKind::List | SourceKind::None);
-        if !has_ends && source.take_from == End::Right {
-            let fault = format!(
-                "source.take_from is \"right\": source.kind is \"{}\", whose items are taken in \
-                 their order; leave source.take_from out, or set source.kind = \"list\"",
-                source.kind
-            );
-            self.refuse(&["source.take_from", "source.kind"], fault);
         }
     }
 

@@ -56,8 +56,8 @@ pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};
 pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
-    AfterCommit, Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
-    SourceKind, WhenFull, choose,
+    Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
+    WhenFull, choose,
 };
 
 pub use urlseen_core::filter::Kind;

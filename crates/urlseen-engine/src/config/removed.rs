@@ -1,7 +1,13 @@
 //! Commands and keys of version 0.2.0 that later versions lack, with what to use instead.
 
+/// Replacement of a stream as source.
+const LIST: &str = "let crawlers push to the list source.key, with source.kind = \"list\"";
+
 /// Names that exist no more, each with its replacement.
 const REMOVED: &[(&str, &str)] = &[
+    ("source.kind = \"stream\"", LIST),
+    ("source.field", LIST),
+    ("source.after_commit", LIST),
     (
         "storage rotate",
         "stop the daemon, empty the filter with urlseen storage reset, and start the daemon again",

@@ -14,17 +14,15 @@ use super::rules::FoundRules;
 use super::secret::Secret;
 use super::seed::{Seed, SeedChoice};
 use super::span::DurationRange;
-use super::value::{
-    CRAWL, FIELD, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS, Rule, WholeNumber, Word,
-};
+use super::value::{CRAWL, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS, Rule, WholeNumber, Word};
 use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{
-    AfterCommit, Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
-    SourceKind, WhenFull,
+    Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
+    WhenFull,
 };
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
@@ -173,14 +171,10 @@ sections! {
     source: Source {
         /// Kind of the source of items.
         kind: SourceKind = Word, |_| SourceKind::List;
-        /// Redis list or stream that holds the items.
+        /// Redis list that holds the items.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:discovered");
         /// End of the list from which the next item is taken.
         take_from: End = Word, |_| End::Left;
-        /// Field of a stream's entry that contains the item.
-        field: String = FIELD, |_| "item".to_owned();
-        /// Action on a stream's entries after their commit: keep, delete or trim them.
-        after_commit: AfterCommit = Word, |_| AfterCommit::Keep;
         /// Form of the items in the source.
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// Maximum number of items that are claimed, judged and committed together.

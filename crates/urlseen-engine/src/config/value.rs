@@ -126,9 +126,6 @@ impl<T: for<'a> From<&'a str> + AsRef<Path>> Rule<T> for Text {
 /// Non-empty name of a Redis key.
 pub(super) const REDIS_KEY: Text = Text("a Redis key, not empty", |key| !key.is_empty());
 
-/// Name of a field of an item.
-pub(super) const FIELD: Text = Text("the name of a field, not empty", |field| !field.is_empty());
-
 /// Path of a folder, not empty.
 pub(super) const FOLDER: Text =
     Text("the path of a folder, not empty", |path| !path.is_empty() && !path.contains('\0'));

@@ -13,11 +13,8 @@ pub struct Items {
     places: Vec<Range<usize>>,
     /// Total length of all items.
     len: usize,
-    /// Size in bytes of the largest item. For a stream, this is the size of the largest entry with
-    /// all of its fields.
+    /// Size in bytes of the largest item.
     largest: usize,
-    /// Id of each item's entry in a stream; empty for a list.
-    marks: Vec<u128>,
     /// Number of items that are known to follow this sequence in the source.
     left: u64,
 }
@@ -33,15 +30,7 @@ impl Items {
             len += place.len();
             largest = largest.max(place.len());
         }
-        Self { bytes, places, len, largest, marks: Vec::new(), left: 0 }
-    }
-
-    /// Adds the id of each item's entry in a stream. `largest` is the size in bytes of the largest
-    /// entry, with all of its fields.
-    #[must_use]
-    pub fn marked(self, marks: Vec<u128>, largest: usize) -> Self {
-        debug_assert_eq!(marks.len(), self.len());
-        Self { largest, marks, ..self }
+        Self { bytes, places, len, largest, left: 0 }
     }
 
     /// Records that `left` more items follow this sequence in the source.
@@ -50,18 +39,12 @@ impl Items {
         Self { left, ..self }
     }
 
-    /// Returns the id of each item's entry in a stream; empty for items of a list.
-    pub fn marks(&self) -> &[u128] {
-        &self.marks
-    }
-
     /// Returns the number of items that are known to follow this sequence in the source.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// Returns the size in bytes of the largest item. For a stream, that is the size of the largest
-    /// entry with all of its fields.
+    /// Returns the size in bytes of the largest item.
     pub fn largest(&self) -> usize {
         self.largest
     }
@@ -121,12 +104,7 @@ impl Items {
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Self {
         let items = self.places[range.clone()].iter().map(|place| &self.bytes[place.clone()]);
-        let marks = if self.marks.is_empty() { &[] } else { &self.marks[range.clone()] };
-        Self {
-            marks: marks.to_vec(),
-            left: self.left + (self.len() - range.end) as u64,
-            ..items.collect()
-        }
+        Self { left: self.left + (self.len() - range.end) as u64, ..items.collect() }
     }
 }
 
@@ -171,10 +149,10 @@ mod tests {
     #[test]
     fn a_part_keeps_its_place_in_the_source() {
         let items = Items::from_lines(b"a\nbb\n\nccc\n".to_vec());
-        let items = items.marked(vec![3, 5, 8, 9], 70).before(10);
+        let items = items.before(10);
         let part = items.part(1..3);
-        assert_eq!((part.marks(), part.left(), part.largest()), (&[5, 8][..], 11, 2));
-        assert_eq!(items.largest(), 70);
+        assert_eq!((part.left(), part.largest()), (11, 2));
+        assert_eq!(items.largest(), 3);
         assert_eq!(items.part(0..4).left(), 10);
     }
 }

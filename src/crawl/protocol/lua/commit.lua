@@ -5,13 +5,13 @@
 -- Redis does not roll a script back, so every possible failure is checked before the first write.
 -- If memory is short, Redis refuses the whole transaction.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize
--- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span, number of
---       pushed items, the last pushed item, maximum number of rejects (0: no limit), number of
---       rejects, the rejects, then mark and reject of each oversize item
+-- ARGV: token, seq, commit_id, next seq, next commit_id, number of claimed items, number of items
+--       of the batch, number of pushed items, the last pushed item, maximum number of rejects (0:
+--       no limit), number of rejects, the rejects, then place and reject of each oversize item
 -- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
-local before, span = ARGV[6], ARGV[7]
+local before, count = ARGV[6], tonumber(ARGV[7])
 local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 local rejects = tonumber(ARGV[11])
 local first_reject = 12
@@ -21,7 +21,7 @@ local large = (#ARGV - first_large + 1) / 2
 local function commit()
     local refusal = lease_refusal(lease, token)
         or head_refusal(state, seq, commit_id)
-        or source_refusal(claimed, state, before, span, oversize, rejects + large)
+        or source_refusal(claimed, before, oversize, rejects + large)
         or rejects_refusal(rejected, oversize, rejects, large)
         or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     if refusal then
@@ -33,7 +33,7 @@ local function commit()
 
     -- After this line nothing can fail.
     push_rejects(rejected, first_reject, first_large - 1)
-    source_commit(claimed, state, span, oversize, first_large)
+    source_commit(claimed, count, oversize, first_large)
     redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     local dropped
     rejected_len, dropped = bound_rejects(

@@ -1,13 +1,13 @@
 -- Commits one batch. The emitted items are arguments, and the script pushes them after every check.
 -- Redis does not roll a script back, so every possible failure is checked before the first write.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize
--- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
---       maximum number of rejects (0: no limit), number of emitted items, number of rejects, the
---       emitted items, the rejects, then mark and reject of each oversize item
+-- ARGV: token, seq, commit_id, next seq, next commit_id, number of claimed items, number of items
+--       of the batch, maximum number of rejects (0: no limit), number of emitted items, number of
+--       rejects, the emitted items, the rejects, then place and reject of each oversize item
 -- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
-local before, span = ARGV[6], ARGV[7]
+local before, count = ARGV[6], tonumber(ARGV[7])
 local rejected_max, onward, rejects = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local first_item = 11
 local first_reject = first_item + onward
@@ -16,7 +16,7 @@ local large = (#ARGV - first_large + 1) / 2
 
 local refusal = lease_refusal(lease, token)
     or head_refusal(state, seq, commit_id)
-    or source_refusal(claimed, state, before, span, oversize, rejects + large)
+    or source_refusal(claimed, before, oversize, rejects + large)
     or sink_push_refusal(sink)
     or rejects_refusal(rejected, oversize, rejects, large)
     or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
@@ -32,7 +32,7 @@ for from = first_item, first_reject - 1, CHUNK do
     sink_push(sink, ARGV, from, math.min(from + CHUNK, first_reject) - 1)
 end
 push_rejects(rejected, first_reject, first_large - 1)
-source_commit(claimed, state, span, oversize, first_large)
+source_commit(claimed, count, oversize, first_large)
 redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
 local dropped
 rejected_len, dropped = bound_rejects(

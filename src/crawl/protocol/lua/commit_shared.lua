@@ -4,16 +4,16 @@
 -- first write. Only new bits and members are written: a seen item adds nothing to the append-only
 -- file.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize, keys of the filter
--- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
---       maximum number of rejects (0: no limit), numbers of items to test, of extras and of
---       rejects, the places, the items, the extras, the rejects, then mark and reject of each
+-- ARGV: token, seq, commit_id, next seq, next commit_id, number of claimed items, number of items
+--       of the batch, maximum number of rejects (0: no limit), numbers of items to test, of extras
+--       and of rejects, the places, the items, the extras, the rejects, then place and reject of each
 --       oversize item
 -- The function `judge`, which belongs to the kind of filter, reads the places and the extras.
 -- Answers 'ok', length of the sink, number of rejects, number of dropped rejects, number of unseen
 --         items.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS, 1, 6)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
-local before, span, rejected_max = ARGV[6], ARGV[7], tonumber(ARGV[8])
+local before, count, rejected_max = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 local judged, extra, rejects = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local places = ARGV[12]
 local first_item = 13
@@ -28,7 +28,7 @@ for index = 7, #KEYS do
 end
 local refusal = lease_refusal(lease, token)
     or head_refusal(state, seq, commit_id)
-    or source_refusal(claimed, state, before, span, oversize, rejects + large)
+    or source_refusal(claimed, before, oversize, rejects + large)
     or sink_push_refusal(sink)
     or rejects_refusal(rejected, oversize, rejects, large)
     or filter_refusal(filter)
@@ -49,7 +49,7 @@ for from = 1, #onward, CHUNK do
     sink_push(sink, onward, from, math.min(from + CHUNK - 1, #onward))
 end
 push_rejects(rejected, first_reject, first_large - 1)
-source_commit(claimed, state, span, oversize, first_large)
+source_commit(claimed, count, oversize, first_large)
 redis.call(
     'HSET', state, 'seq', next_seq, 'commit_id', next_commit_id,
     'unseen', string.format('%.0f', unseen_before + unseen))

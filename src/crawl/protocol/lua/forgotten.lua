@@ -16,5 +16,5 @@ if refusal then
     return refusal
 end
 push_rejects(rejected, first_reject, first_large - 1)
-source_commit(forgetting, nil, ARGV[2], oversize, first_large)
+source_commit(forgetting, tonumber(ARGV[2]), oversize, first_large)
 return {'ok'}

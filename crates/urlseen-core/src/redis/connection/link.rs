@@ -19,7 +19,6 @@ use tokio_util::io::poll_read_buf;
 
 use super::packed::Packed;
 use super::page;
-pub use super::page::Entries;
 use super::reply::{Frame, Places, ReplyError, ReplyScan};
 use super::stream::Stream;
 use crate::redis::error::LinkError;
@@ -281,12 +280,6 @@ impl Reply {
     pub fn into_page(self) -> Option<Page> {
         let (cursor, members) = page::page(&self.bytes, self.places?)?;
         Some(Page { cursor, bytes: self.bytes, members })
-    }
-
-    /// Converts the reply of an `XRANGE` into entries, with the values of one field. Returns `None`
-    /// for any other reply.
-    pub fn into_entries(self, field: &[u8]) -> Option<Entries> {
-        page::entries(self.bytes, &self.places?, field)
     }
 
     /// Converts an array of strings to its bytes and the positions of the strings. Returns `None`

@@ -43,8 +43,6 @@ fn every_key_can_be_set_from_everywhere() {
         ("source.kind", "list"),
         ("source.key", "in"),
         ("source.take_from", "right"),
-        ("source.field", "url"),
-        ("source.after_commit", "delete"),
         ("source.item", "json"),
         ("source.batch", "10k"),
         ("source.batch_bytes", "1e6"),

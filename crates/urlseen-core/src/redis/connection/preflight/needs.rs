@@ -13,8 +13,6 @@ pub enum KeyKind {
     Set,
     /// Sorted set, `zset` in the reply to `TYPE`.
     SortedSet,
-    /// Stream, `stream` in the reply to `TYPE`.
-    Stream,
 }
 
 impl KeyKind {
@@ -26,7 +24,6 @@ impl KeyKind {
             Self::String => "string",
             Self::Set => "set",
             Self::SortedSet => "zset",
-            Self::Stream => "stream",
         }
     }
 }

@@ -1,8 +1,8 @@
--- A Redis list as source. TAKE_FROM ('left' or 'right') is the end from which items are taken. A
--- place is the number of items after it, and a span is the number of items of a batch. The mark of
--- an item is its number in the batch, counted from 0.
+-- Removes items from the front of a list of claimed items. TAKE_FROM ('left' or 'right') is the end
+-- from which items are taken.
 
-local function source_refusal(claimed, state, before, span, oversize, rejects)
+-- Refuses a list of other than `before` items, or if the user may not remove items.
+local function source_refusal(claimed, before, oversize, rejects)
     local found = redis.call('LLEN', claimed)
     if found ~= tonumber(before) then
         return {'source', 'the list of claimed items: it now holds ' .. found .. ' items'}
@@ -19,9 +19,11 @@ local function trim(claimed, count)
     end
 end
 
--- LMOVE moves a rejected item within Redis, so that the item does not pass through Lua.
-local function source_commit(claimed, state, span, oversize, first)
-    local count, gone = tonumber(span), 0
+-- Removes a batch of `count` items. Beginning with the argument `first`, the arguments are pairs of
+-- the place of an item in the batch and a reject. Pushes the reject, and then the item, to the
+-- right end of `oversize`. LMOVE moves the item within Redis, so that it does not pass through Lua.
+local function source_commit(claimed, count, oversize, first)
+    local gone = 0
     for index = first, #ARGV, 2 do
         local place = tonumber(ARGV[index])
         redis.call('RPUSH', oversize, ARGV[index + 1])
