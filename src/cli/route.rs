@@ -28,7 +28,7 @@ use urlseen_engine::config::{Config, HostPort, SourceKind};
 /// process moves its items at a time.
 ///
 /// If the command is killed, or a connection breaks, it pushes some items again. The partitions
-/// drop the repeats, also those of items without a fingerprint (`dont_filter`).
+/// drop the repeats, but pass those of items without a fingerprint (`dont_filter`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

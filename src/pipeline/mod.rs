@@ -18,6 +18,7 @@ mod error;
 mod filter;
 mod filter_status;
 mod growth;
+pub(crate) mod intake;
 pub(crate) mod linger;
 mod lost;
 mod memory_watch;

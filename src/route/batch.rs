@@ -5,16 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 use urlseen_core::fingerprint::{Fingerprint, PartitionCount};
+use urlseen_engine::item::batch::{Batch, Claimed};
 use urlseen_engine::item::{Identity, Items, Reader};
-
-use crate::crawl::protocol::Position;
 
 /// Items of the source that were read together.
 #[derive(Debug)]
 pub(super) struct RoutedBatch {
-    pub(super) items: Items,
-    /// Position of the first item in the history of the source.
-    pub(super) position: Position,
+    batch: Batch<Claimed>,
     /// Number of partitions that have not acknowledged their items.
     missing: AtomicUsize,
     /// Told when no partition is missing.
@@ -25,47 +22,41 @@ pub(super) struct RoutedBatch {
 #[derive(Debug)]
 pub(super) struct Share {
     batch: Arc<RoutedBatch>,
-    /// Indices of the items that have a fingerprint.
-    filtered: Vec<usize>,
-    /// Indices of the other items, with their marks.
-    marked: Vec<(usize, String)>,
+    indices: Vec<usize>,
 }
 
 impl RoutedBatch {
     /// Divides items by their partitions. Returns the batch and the shares of the partitions that
     /// have items. `done` is told when all of them have acknowledged their shares.
     pub(super) fn divide(
-        items: Items,
-        position: Position,
+        batch: Batch<Claimed>,
         reader: &mut Reader,
         count: PartitionCount,
         done: &Arc<Notify>,
     ) -> (Arc<Self>, Vec<(usize, Share)>) {
-        let mut parts = vec![(Vec::new(), Vec::new()); count.get().into()];
-        for (index, item) in items.iter().enumerate() {
-            match reader.read(item).map(|item| item.identity) {
-                Ok(Identity::Fingerprint(fingerprint)) => {
-                    parts[usize::from(count.of(&fingerprint).number())].0.push(index);
-                }
+        let mut parts = vec![Vec::new(); count.get().into()];
+        for (index, item) in batch.items().iter().enumerate() {
+            let partition = match reader.read(item).map(|item| item.identity) {
+                Ok(Identity::Fingerprint(fingerprint)) => count.of(&fingerprint),
                 // The daemon of the partition rejects an item that cannot be read, and counts a
                 // dropped one.
                 Ok(Identity::Unfiltered | Identity::Dropped(_)) | Err(_) => {
-                    let partition = count.of(&Fingerprint::Text(item.into()));
-                    let mark = position.mark(index, item);
-                    parts[usize::from(partition.number())].1.push((index, mark));
+                    count.of(&Fingerprint::Text(item.into()))
                 }
-            }
+            };
+            parts[usize::from(partition.number())].push(index);
         }
-        let parts: Vec<_> = parts
-            .into_iter()
-            .enumerate()
-            .filter(|(_, (filtered, marked))| !filtered.is_empty() || !marked.is_empty())
-            .collect();
+        let parts: Vec<_> =
+            parts.into_iter().enumerate().filter(|(_, indices)| !indices.is_empty()).collect();
         let missing = AtomicUsize::new(parts.len());
-        let batch = Arc::new(Self { items, position, missing, done: Arc::clone(done) });
-        let share = |(filtered, marked)| Share { batch: Arc::clone(&batch), filtered, marked };
+        let batch = Arc::new(Self { batch, missing, done: Arc::clone(done) });
+        let share = |indices| Share { batch: Arc::clone(&batch), indices };
         let shares = parts.into_iter().map(|(number, part)| (number, share(part))).collect();
         (batch, shares)
+    }
+
+    pub(super) fn items(&self) -> &Items {
+        self.batch.items()
     }
 
     /// Returns true if all partitions have acknowledged their items.
@@ -76,17 +67,11 @@ impl RoutedBatch {
 
 impl Share {
     pub(super) fn len(&self) -> u64 {
-        (self.filtered.len() + self.marked.len()) as u64
+        self.indices.len() as u64
     }
 
-    /// Returns the items that have a fingerprint.
-    pub(super) fn filtered(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.filtered.iter().map(|&index| self.batch.items.get(index))
-    }
-
-    /// Returns the other items, with their marks.
-    pub(super) fn marked(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
-        self.marked.iter().map(|(index, mark)| (mark.as_str(), self.batch.items.get(*index)))
+    pub(super) fn items(&self) -> impl Iterator<Item = &[u8]> {
+        self.indices.iter().map(|&index| self.batch.items().get(index))
     }
 
     /// Notes that the partition has the items.

@@ -2,9 +2,9 @@
 //!
 //! A router reads a batch of items, and pushes each item to the source of its partition. It waits
 //! until all partitions have acknowledged their items, and only then removes the batch from the
-//! list. If it is killed between these steps, it pushes the batch again. An item with a fingerprint
-//! may arrive twice, and the filter of the partition drops it then. Any other item has a mark, and
-//! the partition remembers the marks (`crawl/protocol/lua/inbox.lua`).
+//! list. If it is killed between these steps, the next router pushes the batch again. The filter of
+//! the partition drops an item that arrives twice. Any other item then passes twice, as after a
+//! producer's push whose answer was lost.
 //!
 //! A router has no filter and no folder, so any process can take over its list.
 
@@ -60,7 +60,7 @@ pub(crate) struct Router {
 pub enum RouteError {
     /// The list cannot be read.
     #[error(transparent)]
-    Source(#[from] RunError),
+    Source(RunError),
     /// The items of a partition cannot be pushed.
     #[error("partition {number} takes no items: {error}")]
     Partition {
@@ -69,6 +69,12 @@ pub enum RouteError {
         /// Error of the last push.
         error: LinkError,
     },
+}
+
+impl<E: Into<RunError>> From<E> for RouteError {
+    fn from(error: E) -> Self {
+        Self::Source(error.into())
+    }
 }
 
 impl Router {
@@ -161,8 +167,8 @@ impl Router {
         }
     }
 
-    async fn connect(&self) -> Result<Link, RunError> {
-        Ok(connect(&self.address, Timeouts::default()).await?)
+    async fn connect(&self) -> Result<Link, LinkError> {
+        connect(&self.address, Timeouts::default()).await
     }
 
     /// Makes a token for a connection.

@@ -15,11 +15,10 @@ use urlseen_engine::flow::source::Source;
 
 use super::batch::Share;
 use super::status::{PartitionStatus, RouteStatus};
-use crate::crawl::protocol::Inbox;
 
-/// Maximum number of shares that are sent and not acknowledged. A share needs at most two commands,
-/// and one command waits for replicas.
-const SENT: usize = (WAITING_MAX - 1) / 2;
+/// Maximum number of shares that are sent and not acknowledged. One further command waits for
+/// replicas.
+const SENT: usize = WAITING_MAX - 1;
 
 /// Maximum time of a `WAIT`, in milliseconds.
 const WAIT_MS: u64 = 2000;
@@ -28,7 +27,6 @@ const WAIT_MS: u64 = 2000;
 /// that is not acknowledged.
 pub(super) struct Outbox {
     config: Config,
-    inbox: Inbox,
     /// Shares that are to be pushed.
     queue: mpsc::UnboundedReceiver<Share>,
     /// Shares that are not acknowledged.
@@ -42,7 +40,7 @@ struct Sending {
     link: Link,
     /// Replies that Redis still owes, in order.
     expected: VecDeque<Expected>,
-    /// Number of shares whose commands are sent.
+    /// Number of shares whose pushes are sent.
     sent: usize,
     /// Number of shares that Redis has, and that replicas may lack.
     pushed: usize,
@@ -52,8 +50,8 @@ struct Sending {
 
 /// Reply that Redis owes.
 enum Expected {
-    /// Reply to a push of the oldest share that is not pushed. The last one completes the share.
-    Push { is_last: bool },
+    /// Reply to the push of the oldest share that is not pushed.
+    Push,
     /// Reply to a `WAIT` for this number of the oldest shares.
     Replicas { shares: usize },
 }
@@ -65,8 +63,7 @@ impl Outbox {
         queue: mpsc::UnboundedReceiver<Share>,
         status: watch::Sender<RouteStatus>,
     ) -> Self {
-        let inbox = Inbox::new(&config.keys(), Source::new(config.source.take_from).push());
-        Self { config, inbox, queue, shares: VecDeque::new(), status, backoff: Backoff::default() }
+        Self { config, queue, shares: VecDeque::new(), status, backoff: Backoff::default() }
     }
 
     /// Pushes items for ever. Returns the number of the partition, and the error that no retry can
@@ -87,8 +84,7 @@ impl Outbox {
 
     /// Pushes items over one connection.
     async fn work(&mut self) -> Result<Infallible, LinkError> {
-        let mut link = connect(&self.config.redis.url, Timeouts::default()).await?;
-        link.call(&self.inbox.load()).await?;
+        let link = connect(&self.config.redis.url, Timeouts::default()).await?;
         self.end_trouble();
         let expected = VecDeque::new();
         let mut sending = Sending { link, expected, sent: 0, pushed: 0, waits: false };
@@ -106,18 +102,15 @@ impl Outbox {
         }
     }
 
-    /// Sends the commands of the next share.
+    /// Sends the push of the next share.
     fn send(&self, sending: &mut Sending) {
-        let share = &self.shares[sending.sent];
-        let (has_filtered, has_marked) = (share.filtered().len() > 0, share.marked().len() > 0);
-        if has_filtered {
-            sending.link.send(&self.inbox.push(share.filtered()));
-            sending.expected.push_back(Expected::Push { is_last: !has_marked });
+        let mut push = cmd(Source::new(self.config.source.take_from).push());
+        push.arg(&self.config.source.key);
+        for item in self.shares[sending.sent].items() {
+            push.arg(item);
         }
-        if has_marked {
-            sending.link.send(&self.inbox.push_marked(share.marked()));
-            sending.expected.push_back(Expected::Push { is_last: true });
-        }
+        sending.link.send(&push);
+        sending.expected.push_back(Expected::Push);
         sending.sent += 1;
     }
 
@@ -125,7 +118,7 @@ impl Outbox {
     fn note(&mut self, sending: &mut Sending, reply: &Value) {
         let wanted = self.config.redis.wait_replicas;
         match sending.expected.pop_front() {
-            Some(Expected::Push { is_last }) => sending.pushed += usize::from(is_last),
+            Some(Expected::Push) => sending.pushed += 1,
             Some(Expected::Replicas { shares }) => {
                 sending.waits = false;
                 match reply {

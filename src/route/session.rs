@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -16,14 +15,15 @@ use urlseen_engine::item::Reader;
 use super::batch::{RoutedBatch, Share};
 use super::outbox::Outbox;
 use super::{RouteError, Router};
-use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX, Position};
+use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
+use crate::pipeline::intake::Intake;
 use crate::pipeline::linger::Linger;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::window::Window;
 use crate::pipeline::{Ending, RunError};
 
-/// Maximum number of items that are read and not acknowledged by all partitions. A partition knows
-/// the marks of more items.
+/// Number of items that are read and not acknowledged by all partitions, from which on no more are
+/// read.
 const ITEMS: u64 = 65_536;
 
 /// Maximum number of bytes of these items.
@@ -39,19 +39,13 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) struct Session<'a> {
     router: &'a mut Router,
     link: Link,
-    /// Second connection, on which the session waits for items while the source is empty.
-    waiter: Link,
     token: Token,
     /// Time of the last request for the lease.
     renewed: Instant,
-    /// Cursor after the items that were read.
-    read_to: Cursor,
-    /// Position after the items that were read.
-    position: Position,
-    window: Window,
-    /// Short wait before a claim, so that more items arrive.
-    linger: Linger,
+    intake: Intake,
     reader: Reader,
+    /// Number of claimed items.
+    claimed: Cursor,
     /// Batches that are read and still in the source, in order.
     batches: VecDeque<Arc<RoutedBatch>>,
     /// Number of items in these batches.
@@ -71,14 +65,11 @@ impl<'a> Session<'a> {
         let mut link = router.connect().await?;
         let waiter = router.connect().await?;
         for command in protocol.load() {
-            link.call(&command).await.map_err(RunError::from)?;
+            link.call(&command).await?;
         }
         let (token, renewed) = (router.token(), Instant::now());
         let own = protocol.own(&token, &router.holder(), &[]);
-        let standing = protocol.owned(link.call(&own).await.map_err(RunError::from)?);
-        let read_to = standing.map_err(RunError::from)?.cursor;
-        let reply = link.call(&protocol.history(&token)).await.map_err(RunError::from)?;
-        let position = protocol.position(reply).map_err(RunError::from)?;
+        let claimed = protocol.owned(link.call(&own).await?)?.cursor;
         let window = Window::configured(&config.source, BYTES);
         let linger = Linger::configured(&config.source);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
@@ -89,22 +80,18 @@ impl<'a> Session<'a> {
         }
         router.begin_session();
         let reader = Reader::new(router.items);
-        let (batches, done) = (VecDeque::new(), Arc::default());
         Ok(Self {
             router,
             link,
-            waiter,
             token,
             renewed,
-            read_to,
-            position,
-            window,
-            linger,
+            intake: Intake::new(waiter, linger, window, claimed),
             reader,
-            batches,
+            claimed,
+            batches: VecDeque::new(),
             items: 0,
             bytes: 0,
-            done,
+            done: Arc::default(),
             queues,
             outboxes,
         })
@@ -117,26 +104,28 @@ impl<'a> Session<'a> {
             self.remove_routed().await?;
             let is_stopping = *self.router.stop.borrow();
             if is_stopping {
+                self.intake.end();
                 self.router.enter(Phase::Stopping);
+            } else if self.items < ITEMS && self.bytes < BYTES {
+                if let Some((after, count)) = self.intake.next_window(1) {
+                    self.read(after, count).await?;
+                    continue;
+                } else if self.intake.claims(self.router.drain) {
+                    self.claim().await?;
+                    continue;
+                }
             }
-            let may_read = self.has_room() && !is_stopping;
-            if may_read && (self.read_to > 0 || self.claim().await?) {
-                self.read().await?;
-            } else if is_stopping && !self.batches.is_empty() && self.router.has_trouble() {
+            let is_drained = self.router.drain && self.intake.is_empty();
+            if is_stopping && !self.batches.is_empty() && self.router.has_trouble() {
                 // The items stay claimed, and the next run pushes them again.
                 self.release().await?;
                 return Ok(Ending::Stopped);
-            } else if self.batches.is_empty() && (is_stopping || self.router.drain) {
+            } else if self.batches.is_empty() && (is_stopping || is_drained) {
                 self.give_back().await?;
                 return Ok(if is_stopping { Ending::Stopped } else { Ending::Drained });
-            } else {
-                self.wait().await?;
             }
+            self.wait(is_stopping).await?;
         }
-    }
-
-    fn has_room(&self) -> bool {
-        self.items < ITEMS && self.bytes < BYTES
     }
 
     /// Renews the lease, if it is time.
@@ -149,8 +138,8 @@ impl<'a> Session<'a> {
         }
         let asked = Instant::now();
         let protocol = &self.router.protocol;
-        let reply = self.link.call(&protocol.renew(&self.token)).await.map_err(RunError::from)?;
-        protocol.done(reply).map_err(RunError::from)?;
+        let reply = self.link.call(&protocol.renew(&self.token)).await?;
+        protocol.done(reply)?;
         self.renewed = asked;
         Ok(())
     }
@@ -159,45 +148,29 @@ impl<'a> Session<'a> {
     async fn remove_routed(&mut self) -> Result<(), RouteError> {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.is_done()) {
             let protocol = &self.router.protocol;
-            let RoutedBatch { items, position, .. } = &*batch;
-            let before = self.read_to + self.items;
-            let routed = protocol.routed(&self.token, position, before, items);
-            let reply = self.link.call(&routed).await.map_err(RunError::from)?;
-            protocol.done(reply).map_err(RunError::from)?;
-            let count = items.len() as u64;
+            let count = batch.items().len() as u64;
+            let routed = protocol.routed(&self.token, self.claimed, count);
+            protocol.done(self.link.call(&routed).await?)?;
+            self.claimed -= count;
             self.items -= count;
-            self.bytes -= items.bytes_len();
+            self.bytes -= batch.items().bytes_len();
             self.router.status.send_modify(|status| status.routed += count);
         }
         Ok(())
     }
 
     /// Reads the next items, and hands them to the outboxes.
-    async fn read(&mut self) -> Result<(), RouteError> {
+    async fn read(&mut self, after: Cursor, count: u64) -> Result<(), RouteError> {
         let protocol = &self.router.protocol;
-        let before = self.read_to;
-        let count = self.window.items().min(before).min(ITEMS - self.items);
-        let read = protocol.source().read(protocol.keys(), before, count);
-        // A cursor counts from the end of the claimed items. If another router has taken over and
-        // has claimed more, the cursor leads to other items, and their marks would be wrong. So the
-        // lease must be valid after the read.
-        let asked = Instant::now();
-        self.link.send(&read);
-        self.link.send(&protocol.renew(&self.token));
-        let reply = self.link.receive().await.map_err(RunError::from)?;
-        let renewed = self.link.receive().await.map_err(RunError::from)?.into_value();
-        protocol.done(renewed.map_err(RunError::from)?).map_err(RunError::from)?;
-        self.renewed = asked;
-        let items = protocol.items(reply, before, count).map_err(RunError::from)?;
-        self.read_to = items.left();
-        for items in self.window.split(items) {
-            let position = self.position.clone();
-            self.position.routed += items.len() as u64;
-            self.items += items.len() as u64;
-            self.bytes += items.bytes_len();
+        self.link.send(&protocol.source().read(protocol.keys(), after, count));
+        self.intake.asked(count);
+        let items = protocol.items(self.link.receive().await?, after, count)?;
+        self.intake.read(items, usize::MAX);
+        while let Some(batch) = self.intake.next_batch() {
+            self.items += batch.items().len() as u64;
+            self.bytes += batch.items().bytes_len();
             let count = self.router.config.partitions.count;
-            let (batch, shares) =
-                RoutedBatch::divide(items, position, &mut self.reader, count, &self.done);
+            let (batch, shares) = RoutedBatch::divide(batch, &mut self.reader, count, &self.done);
             self.router.status.send_modify(|status| {
                 for (number, share) in &shares {
                     status.partitions[*number].waiting += share.len();
@@ -212,26 +185,19 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Claims items of the source, behind those that are claimed. Returns true if there are any.
-    async fn claim(&mut self) -> Result<bool, RouteError> {
+    /// Claims items of the source, behind those that are claimed.
+    async fn claim(&mut self) -> Result<(), RouteError> {
         let protocol = &self.router.protocol;
         let claim = protocol.claim(&self.token, CLAIM);
-        let reply = self.link.call(&claim).await.map_err(RunError::from)?;
-        let claimed = protocol.claimed(reply).map_err(RunError::from)?;
-        self.read_to = claimed.saturating_sub(self.items);
-        self.linger.note(self.read_to);
-        Ok(self.read_to > 0)
+        self.claimed = protocol.claimed(self.link.call(&claim).await?)?;
+        self.intake.claimed(self.claimed.saturating_sub(self.items));
+        Ok(())
     }
 
     /// Waits until all partitions have a batch, the source has an item that can be read, the run is
     /// told to stop, or for a tick.
-    async fn wait(&mut self) -> Result<(), RouteError> {
-        let protocol = &self.router.protocol;
-        let may_stop = !*self.router.stop.borrow();
-        if may_stop && self.has_room() && self.waiter.is_idle() {
-            let seconds = TICK.as_secs_f64();
-            self.waiter.send(&protocol.source().wait(protocol.keys(), seconds));
-        }
+    async fn wait(&mut self, is_stopping: bool) -> Result<(), RouteError> {
+        self.intake.wait_if_idle(&self.router.protocol);
         tokio::select! {
             () = self.done.notified() => {}
             () = sleep(TICK) => {}
@@ -239,24 +205,18 @@ impl<'a> Session<'a> {
                 Ok((number, error)) => RouteError::Partition { number, error },
                 Err(_) => RunError::Ended("the task of a partition").into(),
             }),
-            reply = self.waiter.receive(), if !self.waiter.is_idle() => {
-                let reply = reply.map_err(RunError::from)?.into_value().map_err(RunError::from)?;
-                if reply != Value::Nil {
-                    self.linger.begin();
-                    if !self.linger.is_over() {
-                        self.linger.end().await;
-                    }
-                }
-            }
-            _ = self.router.stop.wait_for(|stop| *stop), if may_stop => {}
+            found = self.intake.wake() => if let Some(found) = found? {
+                self.intake.woken(&found.into_value()?);
+            },
+            _ = self.router.stop.wait_for(|stop| *stop), if !is_stopping => {}
         }
         Ok(())
     }
 
     async fn release(&mut self) -> Result<(), RouteError> {
         let protocol = &self.router.protocol;
-        let reply = self.link.call(&protocol.release(&self.token)).await.map_err(RunError::from)?;
-        protocol.done(reply).map_err(RunError::from)?;
+        let reply = self.link.call(&protocol.release(&self.token)).await?;
+        protocol.done(reply)?;
         Ok(())
     }
 
@@ -264,8 +224,8 @@ impl<'a> Session<'a> {
     async fn give_back(&mut self) -> Result<(), RouteError> {
         let protocol = &self.router.protocol;
         let give_back = protocol.give_back(&self.token, GIVE_BACK_MAX);
-        let reply = self.link.call(&give_back).await.map_err(RunError::from)?;
-        protocol.given_back(reply).map_err(RunError::from)?;
+        let reply = self.link.call(&give_back).await?;
+        protocol.given_back(reply)?;
         Ok(())
     }
 }

@@ -22,7 +22,6 @@ pub(crate) use persistence::{Persistence, ReplicaInfo, replicas};
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
 use reply::{FORMAT, nonsense, value, values};
-pub(crate) use route::{Inbox, Position};
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
@@ -93,7 +92,6 @@ impl Protocol {
             ("drop", script(&[], include_str!("lua/drop.lua"))),
             ("forgets", script(&[], include_str!("lua/forgets.lua"))),
             ("forgotten", script(&forgotten, include_str!("lua/forgotten.lua"))),
-            ("history", script(&[], include_str!("lua/history.lua"))),
             ("routed", script(&[&from, REMOVING], include_str!("lua/routed.lua"))),
             ("give_back", script(&[&from, MOVING], include_str!("lua/give_back.lua"))),
             ("held_length", Script::new(include_str!("lua/held_length.lua"))),

@@ -3,7 +3,6 @@
 mod batches;
 mod begin;
 mod forgetting;
-mod intake;
 mod lease;
 mod line;
 mod pending;
@@ -17,6 +16,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use super::intake::Intake;
 use super::linger::Linger;
 use super::window::Window;
 use super::{Ending, Pipeline, Report, RunError};
@@ -25,7 +25,6 @@ use crate::pipeline::phase::{Backpressure, Phase};
 pub(super) use begin::Owned;
 use begin::{Connected, Recovered};
 use forgetting::{FORGETS, Forgetting};
-use intake::Intake;
 pub(super) use lease::Lease;
 use line::Line;
 use pending::Pending;

@@ -6,7 +6,6 @@ local record, state = unpack(KEYS)
 local fixed = tonumber(ARGV[2])
 local first = fixed + 3
 
--- A router keeps its history in the same hash.
 if redis.call('HEXISTS', state, 'seq') == 1 then
     return {'table', 'partitions', '1'}
 end

@@ -3,8 +3,8 @@
 use crate::redis::hash_tag::tagged;
 use crate::redis::held;
 
-/// Keys of a crawl. urlseen itself names the keys from `lease` to `inbox`; the configuration names
-/// the other keys.
+/// Keys of a crawl. urlseen itself names the keys from `lease` to `record`; the configuration
+/// names the other keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: holder of the lease.
@@ -24,8 +24,6 @@ pub struct Keys {
     pub forgetting: String,
     /// Hash: crawl record for producers and consumers.
     pub record: String,
-    /// Sorted set: marks of the items without a fingerprint that a router has pushed to the source.
-    pub inbox: String,
     /// Key of the source of items.
     pub source: String,
     /// Key of the sink for unseen items.
@@ -50,7 +48,6 @@ impl Keys {
             oversize,
             forgetting: format!("urlseen:{tagged}:forgetting"),
             record,
-            inbox: format!("urlseen:{tagged}:inbox"),
             source: source.to_owned(),
             sink: sink.to_owned(),
             rejected: rejected.to_owned(),

@@ -1,12 +1,13 @@
-//! Intake of a session: the known state of the source, and the items that are read ahead.
+//! Intake of a session or of a router: the known state of the source, and the items that are read
+//! ahead.
 
 use std::collections::VecDeque;
 
 use redis::Value;
 
+use super::linger::Linger;
+use super::window::Window;
 use crate::crawl::protocol::{Cursor, Protocol};
-use crate::pipeline::linger::Linger;
-use crate::pipeline::window::Window;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Reply};
 use urlseen_engine::item::Items;
@@ -28,8 +29,8 @@ enum Supply {
     Empty,
 }
 
-/// Claims and reads of a session.
-pub(super) struct Intake {
+/// Claims and reads of the items of a source.
+pub(crate) struct Intake {
     /// Second connection, on which the session waits for items while the source is empty. `None` if
     /// the session is ending.
     waiter: Option<Link>,
@@ -48,7 +49,7 @@ pub(super) struct Intake {
 impl Intake {
     /// Starts to read at the cursor `read_to`. `waiter` is a connection only for waits, because a
     /// wait blocks its connection.
-    pub(super) fn new(waiter: Link, linger: Linger, window: Window, read_to: Cursor) -> Self {
+    pub(crate) fn new(waiter: Link, linger: Linger, window: Window, read_to: Cursor) -> Self {
         Self {
             waiter: Some(waiter),
             supply: if read_to > 0 { Supply::Claimed } else { Supply::Unknown },
@@ -61,61 +62,61 @@ impl Intake {
     }
 
     /// Ends the intake: the session no longer waits for the source.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.waiter = None;
     }
 
     /// Returns true if the session is ending.
-    pub(super) fn is_ending(&self) -> bool {
+    pub(crate) fn is_ending(&self) -> bool {
         self.waiter.is_none()
     }
 
     /// Returns true if the source is known to be empty.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.supply == Supply::Empty
     }
 
     /// Counts the windows and batches between the source and the engine.
-    pub(super) fn on_their_way(&self) -> usize {
+    pub(crate) fn on_their_way(&self) -> usize {
         self.windows + self.backlog.len()
     }
 
     /// Returns true if batches wait for room in the engine.
-    pub(super) fn has_backlog(&self) -> bool {
+    pub(crate) fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
     }
 
     /// Returns the next window to request: its cursor and its number of items. Returns `None` if no
     /// further window may be requested before a reply.
-    pub(super) fn next_window(&self, most: usize) -> Option<(Cursor, u64)> {
+    pub(crate) fn next_window(&self, most: usize) -> Option<(Cursor, u64)> {
         let after = self.read_to;
         let is_wanted = after > 0 && self.windows < self.window.at_once(most);
         is_wanted.then(|| (after, self.window.items().min(after)))
     }
 
     /// Notes that a window of this number of items was requested.
-    pub(super) fn asked(&mut self, items: u64) {
+    pub(crate) fn asked(&mut self, items: u64) {
         self.windows += 1;
         self.read_to -= items;
     }
 
     /// Splits the items of a window into batches. `most` is the maximum size in bytes of an item
     /// that Redis accepts.
-    pub(super) fn read(&mut self, items: Items, most: usize) {
+    pub(crate) fn read(&mut self, items: Items, most: usize) {
         self.windows -= 1;
         let parts = self.window.split(items).into_iter();
         self.backlog.extend(parts.map(|items| Batch::<Claimed>::new(items).bounded(most)));
     }
 
     /// Removes and returns the oldest batch that waits for the engine.
-    pub(super) fn next_batch(&mut self) -> Option<Batch<Claimed>> {
+    pub(crate) fn next_batch(&mut self) -> Option<Batch<Claimed>> {
         self.backlog.pop_front()
     }
 
-    /// Decides whether the session claims the items of the source now. May be called only when the
-    /// commits of all claimed items are sent. If the result is true, the caller must send the
+    /// Decides whether the items of the source are claimed now. A session may call this only when
+    /// the commits of all claimed items are sent. If the result is true, the caller must send the
     /// claim. If `drains` is true, the session claims again even if no item has arrived.
-    pub(super) fn claims(&mut self, drains: bool) -> bool {
+    pub(crate) fn claims(&mut self, drains: bool) -> bool {
         if self.read_to > 0 {
             return false;
         }
@@ -131,14 +132,14 @@ impl Intake {
     }
 
     /// Notes that the items after a cursor are claimed.
-    pub(super) fn claimed(&mut self, cursor: Cursor) {
+    pub(crate) fn claimed(&mut self, cursor: Cursor) {
         self.read_to = cursor;
         self.linger.note(cursor);
         self.supply = if cursor > 0 { Supply::Claimed } else { Supply::Empty };
     }
 
     /// Begins to wait for items if the source is empty and no wait is under way.
-    pub(super) fn wait_if_idle(&mut self, protocol: &Protocol) {
+    pub(crate) fn wait_if_idle(&mut self, protocol: &Protocol) {
         if self.supply == Supply::Empty
             && let Some(waiter) = &mut self.waiter
             && waiter.is_idle()
@@ -148,7 +149,7 @@ impl Intake {
     }
 
     /// Processes the reply to a wait for items. Returns true if an item has arrived.
-    pub(super) fn woken(&mut self, found: &Value) -> bool {
+    pub(crate) fn woken(&mut self, found: &Value) -> bool {
         let has_arrived = *found != Value::Nil;
         if self.supply == Supply::Empty && has_arrived {
             self.supply = Supply::Unknown;
@@ -159,7 +160,7 @@ impl Intake {
 
     /// Waits until Redis replies to the wait for items, and returns the reply. Returns `None` if
     /// the linger before a claim ends first.
-    pub(super) async fn wake(&mut self) -> Result<Option<Reply>, LinkError> {
+    pub(crate) async fn wake(&mut self) -> Result<Option<Reply>, LinkError> {
         let Self { waiter, linger, .. } = self;
         let reply = async {
             match waiter {
