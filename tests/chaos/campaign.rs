@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::broken::{Broken, ROUNDS};
-use crate::daemon::{FilterPlace, log_in};
+use crate::daemon::FilterPlace;
 use crate::oracle::Verdict;
 use crate::plan::{Kind, Plan, Scenario};
 use crate::round::{Outcome, Round};
+use crate::servers::{self, Servers};
 use crate::tally::Tally;
 
 /// Minimum counts for a campaign to pass.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) daemon_kills: u64,
     pub(crate) growing_snapshots: u64,
@@ -24,6 +25,15 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
+    pub(crate) const NONE: Self = Self {
+        daemon_kills: 0,
+        growing_snapshots: 0,
+        redis_kills: 0,
+        rollbacks: 0,
+        cuts: 0,
+        items: 0,
+    };
+
     fn met_by(&self, tally: &Tally) -> bool {
         tally.daemon_kills >= self.daemon_kills
             && tally.growing_snapshots >= self.growing_snapshots
@@ -48,6 +58,7 @@ pub(crate) struct Campaign {
     pub(crate) steps: usize,
     pub(crate) faults: Vec<Kind>,
     pub(crate) place: FilterPlace,
+    pub(crate) servers: Servers,
     /// True if the folders of rounds with an error are kept.
     pub(crate) keep: bool,
 }
@@ -69,8 +80,7 @@ impl Campaign {
                 break;
             }
             let seed = self.seed.wrapping_add(round);
-            let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults, self.place);
-            match run_round(&plan, &self.program, self.keep, &self.again(&plan)) {
+            match self.run_round(seed) {
                 Ok(outcome) => {
                     unclean += u64::from(!outcome.is_clean());
                     total += &outcome.tally;
@@ -118,17 +128,31 @@ impl Campaign {
     /// program passes the same rounds.
     fn sees(&self, broken: Broken, program: &Path) -> Result<bool> {
         for round in 0..ROUNDS {
-            let plan = broken.plan(self.seed.wrapping_add(round));
-            let again = format!("scripts/chaos --broken {} --seed {}", broken.name(), plan.seed);
-            let sound = run_round(&plan, &self.program, self.keep, &again)?;
+            let seed = self.seed.wrapping_add(round);
+            let again = format!("scripts/chaos --broken {} --seed {seed}", broken.name());
+            let run = |program: &Path, keep| match broken.plan(seed) {
+                Some(plan) => run_round(&plan, program, keep, &again),
+                None => run_group(Servers::Cluster, seed, program, keep, &again),
+            };
+            let sound = run(&self.program, self.keep)?;
             ensure!(sound.is_clean(), "the sound build fails where {} should", broken.name());
-            let outcome = run_round(&plan, program, false, &again);
-            let outcome = outcome.with_context(|| broken.name())?;
+            let outcome = run(program, false).with_context(|| broken.name())?;
             if Broken::is_seen_in(&outcome.verdict) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Runs the round of this seed.
+    fn run_round(&self, seed: u64) -> Result<Outcome> {
+        if self.servers != Servers::Single {
+            let kind = self.servers.name();
+            let again = format!("scripts/chaos --servers {kind} --seed {seed} --rounds 1");
+            return run_group(self.servers, seed, &self.program, self.keep, &again);
+        }
+        let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults, self.place);
+        run_round(&plan, &self.program, self.keep, &self.again(&plan))
     }
 
     /// Returns the command that repeats a round.
@@ -151,17 +175,35 @@ impl Campaign {
     }
 }
 
-/// Runs one round in its own folder. `again` is the command that repeats the round.
+/// Runs one round. `again` is the command that repeats the round.
 fn run_round(plan: &Plan, program: &Path, keep: bool, again: &str) -> Result<Outcome> {
+    let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
+    let (batch, kept) = (settings.batch, settings.kept());
+    let what = format!(
+        "round of seed {seed}: {scenario:?}, {persistence:?}, batch {batch}, {new_percent} % new, \
+         {kept}"
+    );
+    in_folder(&what, keep, again, |folder| Round::run(plan, program, folder))
+}
+
+/// Runs one round with a group of servers.
+fn run_group(kind: Servers, seed: u64, program: &Path, keep: bool, again: &str) -> Result<Outcome> {
+    let plan = servers::Plan::draw(kind, seed);
+    let what = format!("round of seed {seed}: {}", kind.name());
+    in_folder(&what, keep, again, |folder| plan.run(program, folder))
+}
+
+/// Runs one round in its own folder, and prints the outcome.
+fn in_folder(
+    what: &str,
+    keep: bool,
+    again: &str,
+    run: impl FnOnce(&Path) -> Result<Outcome>,
+) -> Result<Outcome> {
     let started = Instant::now();
     let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;
-    let result = Round::run(plan, program, folder.path());
-    let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
-    print!(
-        "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, {}: ",
-        settings.batch,
-        settings.kept(),
-    );
+    let result = run(folder.path());
+    print!("{what}: ");
     match &result {
         Ok(outcome) => println!("{outcome}, {:.1} s", started.elapsed().as_secs_f64()),
         Err(_) => println!("FAILED"),
@@ -170,7 +212,7 @@ fn run_round(plan: &Plan, program: &Path, keep: bool, again: &str) -> Result<Out
         println!("  again: {again}");
         if keep {
             folder.disable_cleanup(true);
-            println!("  kept: {}", log_in(folder.path()).display());
+            println!("  kept: {}", folder.path().display());
         }
     }
     result

@@ -234,7 +234,7 @@ impl Runner {
 
 /// Returns the path of the daemons' log for the round in `folder`. The log has the outputs of all
 /// daemons.
-pub(crate) fn log_in(folder: &Path) -> PathBuf {
+fn log_in(folder: &Path) -> PathBuf {
     folder.join("daemon.log")
 }
 

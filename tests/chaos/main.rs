@@ -16,6 +16,7 @@ mod proxy;
 mod round;
 mod scenario;
 mod server;
+mod servers;
 mod spiders;
 mod storage;
 mod strike;
@@ -32,6 +33,7 @@ use broken::Choice;
 use campaign::{Campaign, Needs};
 use daemon::FilterPlace;
 use plan::{Kind, Scenario};
+use servers::Servers;
 
 /// Counts that a long run must reach to pass.
 const LONG: Needs = Needs {
@@ -52,6 +54,12 @@ const SHORT: Needs = Needs {
     cuts: 25,
     items: 300_000,
 };
+
+/// Counts that a long run with a group of servers must reach to pass.
+const GROUP: Needs = Needs { daemon_kills: 60, redis_kills: 15, items: 300_000, ..Needs::NONE };
+
+/// Counts that a short run with a group of servers must reach to pass: one round does.
+const SHORT_GROUP: Needs = Needs { daemon_kills: 1, redis_kills: 1, items: 5_000, ..Needs::NONE };
 
 /// Seed of the short run. Its first rounds cover all scenarios.
 const SHORT_SEED: u64 = 20_260_321;
@@ -93,6 +101,10 @@ struct Args {
     #[arg(long, value_name = "PLACE", default_value = "local")]
     #[arg(conflicts_with_all = ["scenario", "broken"])]
     place: FilterPlace,
+    /// Redis servers of the crawl
+    #[arg(long, value_name = "KIND", default_value = "single")]
+    #[arg(conflicts_with_all = ["steps", "faults", "scenario", "place", "broken", "items"])]
+    servers: Servers,
     /// Path of the program to test
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
@@ -121,9 +133,12 @@ fn main() -> Result<ExitCode> {
         return Ok(code);
     }
     let is_free = args.scenario.is_some() || !args.faults.is_empty();
+    let is_group = args.servers != Servers::Single;
     let mut needs = match (args.short, is_free) {
+        (true, _) if is_group => SHORT_GROUP,
+        (false, _) if is_group => GROUP,
         (true, _) => SHORT,
-        (false, true) => Needs { items: args.items, ..Needs::default() },
+        (false, true) => Needs { items: args.items, ..Needs::NONE },
         (false, false) => Needs { items: args.items, ..LONG },
     };
     if args.place == FilterPlace::Redis {
@@ -140,6 +155,7 @@ fn main() -> Result<ExitCode> {
         steps: args.steps,
         faults: args.faults,
         place: args.place,
+        servers: args.servers,
         keep: args.keep,
     };
     let passes = match args.broken {

@@ -44,13 +44,18 @@ pub(crate) struct Tally {
     pub(crate) cuts: u64,
     pub(crate) late_bytes: u64,
     /// Number of faults for each kind and phase.
-    faults: BTreeMap<Kind, [u64; 4]>,
+    faults: BTreeMap<String, [u64; 4]>,
 }
 
 impl Tally {
     /// Counts a fault, if work was in progress.
     pub(crate) fn strike(&mut self, kind: Kind, phase: Phase, effects: &[Effect]) {
-        self.faults.entry(kind).or_default()[phase as usize] += 1;
+        self.count(kind.name(), phase, effects);
+    }
+
+    /// Counts a fault by its name, if work was in progress.
+    pub(crate) fn count(&mut self, fault: String, phase: Phase, effects: &[Effect]) {
+        self.faults.entry(fault).or_default()[phase as usize] += 1;
         if phase == Phase::Idle {
             return;
         }
@@ -81,8 +86,8 @@ impl AddAssign<&Self> for Tally {
         self.rollbacks += other.rollbacks;
         self.cuts += other.cuts;
         self.late_bytes += other.late_bytes;
-        for (&kind, phases) in &other.faults {
-            let ours = self.faults.entry(kind).or_default();
+        for (fault, phases) in &other.faults {
+            let ours = self.faults.entry(fault.clone()).or_default();
             ours.iter_mut().zip(phases).for_each(|(ours, theirs)| *ours += theirs);
         }
     }
@@ -95,13 +100,12 @@ impl fmt::Display for Tally {
             "{:<18} {:>8} {:>8}   {:>8} {:>8} {:>8} {:>8}",
             "fault", "struck", "counted", "recovery", "snapshot", "batch", "idle"
         )?;
-        for (kind, phases) in &self.faults {
+        for (fault, phases) in &self.faults {
             let [recovery, snapshot, batch, idle] = phases;
             let counted = recovery + snapshot + batch;
             writeln!(
                 f,
-                "{:<18} {:>8} {counted:>8}   {recovery:>8} {snapshot:>8} {batch:>8} {idle:>8}",
-                kind.name(),
+                "{fault:<18} {:>8} {counted:>8}   {recovery:>8} {snapshot:>8} {batch:>8} {idle:>8}",
                 counted + idle
             )?;
         }

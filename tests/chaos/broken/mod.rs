@@ -1,8 +1,8 @@
 //! Builds of urlseen that are broken on purpose. The oracle must detect each of them.
 //!
 //! Each build is the source tree with a patch of `tests/chaos/broken/`. All broken builds share one
-//! separate target folder. `scripts/simulate --broken` builds all patches that change code in Rust,
-//! also those that are not listed here.
+//! separate target folder. `scripts/simulate --broken` builds all patches that change code in Rust
+//! outside the router, also those that are not listed here.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ pub(crate) enum Broken {
     NoSeq,
     /// bits are set before the commit
     BitsBeforeCommit,
+    /// a router removes a batch before its partitions have it
+    RoutedEarly,
 }
 
 /// Maximum number of rounds for a broken build. One of them must show its fault.
@@ -58,12 +60,13 @@ impl Broken {
     }
 
     /// Plans a round in which this fault loses or repeats items. The sound program must pass the
-    /// same round.
-    pub(crate) fn plan(self, seed: u64) -> Plan {
+    /// same round. Returns `None` if only a group of servers shows the fault.
+    pub(crate) fn plan(self, seed: u64) -> Option<Plan> {
         let faults = |kinds: &[Kind]| {
             Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, FilterPlace::Local)
         };
-        match self {
+        Some(match self {
+            Self::RoutedEarly => return None,
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
                 // Without this setting the daemon would not start again, because the log lacks a
@@ -76,7 +79,7 @@ impl Broken {
             }
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
-        }
+        })
     }
 
     /// Returns true if the verdict shows the fault: an item is lost or repeated.
