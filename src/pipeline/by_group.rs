@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn over(rule: u16, group: &str) -> OverLimit {
-        let fingerprint = Fingerprint::try_from(&[0; 20][..]).unwrap();
+        let fingerprint = Fingerprint::from(&[0; 20][..]);
         OverLimit { index: 0, fingerprint, rule, group: group.into() }
     }
 
