@@ -1,6 +1,6 @@
 //! Options that commands share: the sources of the configuration, and the storage folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
 
@@ -124,9 +124,9 @@ impl Place {
 }
 
 impl Folder {
-    /// Returns true if the user named a folder in place of a configuration.
-    pub(super) fn is_named(&self) -> bool {
-        self.storage.is_some()
+    /// Returns the folder that the user named in place of a configuration.
+    pub(super) fn named(&self) -> Option<&Path> {
+        self.storage.as_deref()
     }
 
     /// Returns the configuration and the place of the filter. With `--storage`, returns the default
@@ -142,7 +142,7 @@ impl Folder {
 
     /// Returns the options for reading items of all partitions.
     pub(super) fn item_options(&self) -> anyhow::Result<Options> {
-        Ok(start::items(&if self.is_named() {
+        Ok(start::items(&if self.named().is_some() {
             Config::default()
         } else {
             self.settings.load_crawl()?

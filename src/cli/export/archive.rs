@@ -39,7 +39,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
     };
     let algorithm = header.spec().filter.fingerprint.algorithm;
-    let target = if args.folder.is_named() || config.source.kind == SourceKind::None {
+    let target = if args.folder.named().is_some() || config.source.kind == SourceKind::None {
         Target::Last
     } else {
         context.runtime.block_on(target(&context))?

@@ -55,13 +55,23 @@ enum StorageCommand {
     /// fingerprints of batches that Redis lost. These fingerprints count as seen. If there is no
     /// storage folder, the command makes one with an empty filter. If Redis has no state of the
     /// crawl, the crawl continues from the last batch of the folder.
+    ///
+    /// If the log of the folder is damaged, the command says what the damage makes unusable, and
+    /// asks before it gives that up. The damaged files stay in the folder, with damaged- before
+    /// their names. With --storage, the command only ends a damaged log: no crawl may use the
+    /// folder.
     #[command(after_help = "\
 Examples:
   urlseen storage adopt
-  urlseen storage adopt --config news.toml")]
+  urlseen storage adopt --config news.toml
+  urlseen storage adopt --storage seen --yes")]
     Adopt {
         #[command(flatten)]
-        settings: Settings,
+        folder: Folder,
+        /// Give up what a damaged log makes unusable, without a question. Required for that if
+        /// standard input is not a terminal
+        #[arg(long)]
+        yes: bool,
     },
     /// Convert a native filter into a filter of the kind two-choice, which grows and forgets.
     ///
@@ -142,9 +152,13 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
                 Place::Redis => show_in_redis(config, *json),
             })
         }
-        StorageCommand::Adopt { settings } => {
-            partitions::each(settings.load_all()?, |config| Repair::new(config)?.adopt())
-        }
+        StorageCommand::Adopt { folder, yes } => match folder.named() {
+            Some(dir) => repair::end_damaged_log(dir, *yes),
+            None => {
+                let all = folder.settings.load_all()?;
+                partitions::each(all, |config| Repair::new(config)?.adopt(*yes))
+            }
+        },
         StorageCommand::Convert { settings, rules: false } => {
             partitions::each(settings.load_all()?, |config| convert::convert(&config))
         }

@@ -1,8 +1,9 @@
 //! Commands that change a crawl's filter and its state in Redis while the crawl does not run.
 
 use std::io::Write;
+use std::path::Path;
 
-use crate::admin::printable::stdout;
+use crate::admin::printable::{stderr, stdout};
 use crate::crawl::upkeep::Upkeep;
 use indicatif::HumanCount;
 use urlseen_core::filter::id::RandomId;
@@ -29,6 +30,35 @@ enum StoppedFilter {
     Redis(Wanted),
 }
 
+/// Ends a damaged log in a folder that no crawl uses.
+pub(super) fn end_damaged_log(dir: &Path, yes: bool) -> anyhow::Result<Outcome> {
+    let mut folder = Folder::open(dir)?;
+    if folder.damage()?.is_none() {
+        writeln!(stdout(), "the log in {} is not damaged", dir.display())?;
+    } else if without_damage(&mut folder, yes)? {
+        writeln!(stdout(), "the log in {} ends before the damage now", dir.display())?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Ends the log of a folder before its damage, if it is damaged, and the user confirms or `yes` is
+/// set. Returns false if the user says no.
+fn without_damage(folder: &mut Folder, yes: bool) -> anyhow::Result<bool> {
+    // If no state of the folder can be loaded, the caller reports this, too.
+    let Ok(Some((damage, lost))) = folder.damage() else { return Ok(true) };
+    let question = format!(
+        "The log in {} is damaged ({damage}). Give up {lost}? Their URLs are then emitted again.",
+        folder.dir().display()
+    );
+    if !confirmed(yes, &question, "nothing is changed")? {
+        return Ok(false);
+    }
+    folder.cut_at_damage()?;
+    let kept = "the damaged files stay in the folder, with damaged- before their names";
+    writeln!(stderr(), "urlseen: {damage}: gave up {lost}; {kept}")?;
+    Ok(true)
+}
+
 impl Repair {
     /// Locks the storage folder if the filter is in one.
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
@@ -43,8 +73,14 @@ impl Repair {
         Ok(Self { context, filter })
     }
 
-    /// Makes the crawl continue with the filter as it is. Neither adds nor removes fingerprints.
-    pub(super) fn adopt(mut self) -> anyhow::Result<Outcome> {
+    /// Makes the crawl continue with the filter as it is. Neither adds nor removes fingerprints,
+    /// unless the log is damaged, and the user confirms or `yes` is set.
+    pub(super) fn adopt(mut self, yes: bool) -> anyhow::Result<Outcome> {
+        if let StoppedFilter::Local(folder) = &mut self.filter
+            && !without_damage(folder, yes)?
+        {
+            return Ok(Outcome::Done);
+        }
         let (mut upkeep, name) = (self.lease()?, self.name());
         let theirs = upkeep.standing().head;
         let Self { context: Context { config, runtime }, filter } = self;

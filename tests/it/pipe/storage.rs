@@ -1,6 +1,7 @@
 //! `urlseen filter --storage`: it records unseen lines in the storage folder.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -236,4 +237,40 @@ fn a_crawl_has_seen_lines_that_a_pipe_added_to_its_folder() {
     shared.server.restart();
     assert_eq!(shared.crawl(0..60), 20, "10 that Redis forgot, and 10 new ones");
     assert_eq!(shared.pipe(0..61), lines(60..61));
+}
+
+/// A bit that flips in the middle of the log would otherwise make all later lines new again.
+#[test]
+fn a_damaged_log_is_refused_until_its_end_is_given_up() {
+    let folder = TempDir::new().unwrap();
+    let run = |input: String| filter(folder.path(), &[]).stdin(input).output();
+    for number in 0..3 {
+        done(&run(lines(1000 * number..1000 * number + 1000)));
+    }
+    let files = || fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+    let is_log = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("log-");
+    let log = files().find(is_log).unwrap();
+    let mut bytes = fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&log, &bytes).unwrap();
+    let storage = |words: &[&str]| urlseen(words).arg("--storage").arg(folder.path());
+    let readers = [
+        run(lines(0..10)),
+        storage(&["check", "http://example.com/1"]).output(),
+        storage(&["explain", "http://example.com/1"]).output(),
+        storage(&["storage", "adopt"]).output(),
+    ];
+    for refused in readers {
+        assert_ne!(refused.code(), Some(0), "{refused:?}");
+        let name = log.file_name().unwrap().to_string_lossy();
+        let said = format!("{}{}", refused.text(), refused.stderr);
+        assert!(said.contains(&format!("{name} at byte ")), "{said}");
+    }
+    assert_eq!(fs::read(&log).unwrap(), bytes);
+    let given_up = storage(&["storage", "adopt", "--yes"]).output();
+    assert!(given_up.stderr.contains("2 records with at least"), "{given_up:?}");
+    assert_eq!(done(&run(lines(0..3000))), lines(1000..3000));
+    let is_copy = |path: &PathBuf| fs::read(path).unwrap() == bytes;
+    assert!(files().any(|path| is_copy(&path)), "the damaged file is gone");
 }

@@ -15,7 +15,7 @@
 use std::io;
 
 use super::dir::aside;
-use super::disk::read_exact_at;
+use super::disk::{DiskFile, ReadFile, read_exact_at};
 use super::error::RecoveryError;
 use super::history::{Place, Segments};
 use super::record::{self, Content};
@@ -92,6 +92,36 @@ pub(super) fn apply(
     Ok((end, tail))
 }
 
+/// Copies files of the log to names that no part of urlseen reads, for people. The copies are on
+/// the disk when the function returns.
+pub(super) fn copy_aside(segments: &Segments<'_>, from: u64) -> io::Result<()> {
+    let dir = &segments.begun.dir;
+    let names: Vec<String> = dir.list()?.into_iter().map(|file| file.name).collect();
+    let is_used = |prefix: &String| names.iter().any(|name| name.starts_with(prefix.as_str()));
+    let mut prefixes = (1..).map(|number: u32| format!("damaged-{number}-"));
+    let prefix = prefixes.find(|prefix| !is_used(prefix)).expect("the folder has fewer files");
+    for (&file, &len) in segments.files.range(from..) {
+        let name = segment::name(file);
+        let copy = dir.create(&format!("{prefix}{name}"))?;
+        copy_part(&*dir.open(&name)?, len, &*copy)?;
+        copy.sync()?;
+    }
+    dir.sync()
+}
+
+/// Appends the first `len` bytes of a file to another file.
+fn copy_part(from: &dyn ReadFile, len: u64, to: &dyn DiskFile) -> io::Result<()> {
+    let (mut offset, mut buffer) = (0, Vec::with_capacity(COPY));
+    while offset < len {
+        let left = usize::try_from(len - offset).unwrap_or(usize::MAX);
+        buffer.resize(COPY.min(left), 0);
+        read_exact_at(from, &mut buffer, offset)?;
+        to.append(&buffer)?;
+        offset += buffer.len() as u64;
+    }
+    Ok(())
+}
+
 /// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds,
 /// forgets and generations.
 fn rewrite(
@@ -103,15 +133,8 @@ fn rewrite(
     let name = &segment::name(place.file);
     let old = dir.open(name)?;
     let new = dir.create(&aside(name))?;
-    let (mut offset, mut buffer) = (0, Vec::with_capacity(COPY));
-    while offset < place.offset {
-        let left = usize::try_from(place.offset - offset).unwrap_or(usize::MAX);
-        buffer.resize(COPY.min(left), 0);
-        read_exact_at(&*old, &mut buffer, offset)?;
-        new.append(&buffer)?;
-        offset += buffer.len() as u64;
-    }
-    buffer.clear();
+    copy_part(&*old, place.offset, &*new)?;
+    let (mut offset, mut buffer) = (place.offset, Vec::new());
     let (mut end, mut result) = (plan.end, Ok(()));
     segments.walk(plan.from, |_, entry| {
         if !entry.head.kind.is_batch()
@@ -121,9 +144,10 @@ fn rewrite(
             end.number += 1;
             let before: Head = end.head;
             let (kind, fingerprints) = (entry.head.kind, &entry.fingerprints()[..]);
-            let (generation, lifetimes) = (entry.generation, &entry.lifetimes);
+            let (generation, lifetimes) = (entry.head.generation, &entry.lifetimes);
             let counted = &entry.counted[..];
-            let content = Content { fingerprints, generation, lifetimes, counted };
+            let synced = plan.end.number;
+            let content = Content { synced, fingerprints, generation, lifetimes, counted };
             result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
                 offset += buffer.len() as u64;
                 new.append(&buffer)

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::damage::{Damage, ReadError};
+use super::history::Lost;
 use super::lock::Holder;
 use crate::storage::head::Head;
 
@@ -91,6 +92,13 @@ pub enum RecoveryError {
         why = because(damage.as_ref())
     )]
     NoSnapshot { damage: Option<Damage> },
+    /// The log is damaged, and the records from the damage on cannot be used.
+    #[error(
+        "the log is damaged ({damage}), which makes {lost} unusable. Restore the folder from a \
+         copy. Or continue without these records, and emit their URLs again: urlseen storage \
+         adopt, with --storage DIR for a folder that no crawl uses"
+    )]
+    Damaged { damage: Damage, lost: Lost },
     /// A record of a kind that this version does not know.
     #[error(
         "the log has a record of the unknown kind {kind} ({file} at byte {offset}): a later \

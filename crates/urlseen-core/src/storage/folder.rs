@@ -20,11 +20,13 @@ use super::ages;
 use super::archive;
 use super::begun::Begun;
 use super::cut::Stand;
+use super::damage::Damage;
 use super::difference::Difference;
 use super::dir::{ASIDE, Dir};
 use super::disk::RealDisk;
 use super::error::{OpenError, RecoveryError};
 use super::header::{self, Header, StorageSpec};
+use super::history::Lost;
 use super::imports::{self, Checkpoint};
 use super::inspect::{self, Look};
 use super::journal::Journal;
@@ -274,6 +276,26 @@ impl Folder {
         let (recovered, tail) = recovery::recover(begun, target, filter)?;
         self.stand = Some((recovered.position, tail));
         Ok(recovered)
+    }
+
+    /// Returns the damage of the log that [`Folder::recover`] refuses, and what the damage makes
+    /// unusable.
+    ///
+    /// # Errors
+    /// If the disk fails, or the folder has no state that can be loaded.
+    pub fn damage(&self) -> Result<Option<(Damage, Lost)>, RecoveryError> {
+        self.begun.as_ref().map_or(Ok(None), recovery::damage)
+    }
+
+    /// Ends the log before its damage: the filter loses all later records. The damaged file of the
+    /// log and the later files stay, under names that begin with `damaged-`.
+    ///
+    /// # Errors
+    /// If the disk fails, or the folder has no state that can be loaded.
+    pub fn cut_at_damage(&mut self) -> Result<(), RecoveryError> {
+        self.tenure.renew();
+        self.stand = None;
+        recovery::cut_at_damage(self.begun())
     }
 
     /// Replaces the content of the folder with the caller's filter, whose head becomes `at`. The

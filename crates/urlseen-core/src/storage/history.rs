@@ -1,7 +1,7 @@
 //! Reads the log from a position on, through all its files.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::{fmt, io};
 
 use super::begun::Begun;
 use super::damage::{Damage, ReadError};
@@ -38,6 +38,18 @@ pub(super) struct Walk {
     pub(super) other: Option<Head>,
     /// Damage that ended the walk, if there was any.
     pub(super) damage: Option<Damage>,
+    /// Records that the damage took. `None` if the log ends there with a record that was never
+    /// written to its end.
+    pub(super) lost: Option<Lost>,
+}
+
+/// Records of the log that cannot be used because of damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Number of the records, at least: those that were damaged, and all later ones.
+    pub records: u64,
+    /// Number of fingerprints in those of the records whose heads can be read.
+    pub fingerprints: u64,
 }
 
 impl<'a> Segments<'a> {
@@ -67,12 +79,12 @@ impl<'a> Segments<'a> {
         from: Position,
         mut visit: impl FnMut(Place, &Entry<'_>),
     ) -> Result<Walk, RecoveryError> {
-        let mut walk = Walk { end: from, place: None, other: None, damage: None };
+        let mut walk = Walk { end: from, place: None, other: None, damage: None, lost: None };
         let Some((mut file, mut segment)) = self.seek(from, &mut walk)? else {
             return Ok(walk);
         };
         loop {
-            walk.damage = match segment.next() {
+            let read = match segment.next() {
                 Ok(Some(entry)) => {
                     visit(Place { file, offset: entry.offset }, &entry);
                     continue;
@@ -82,6 +94,14 @@ impl<'a> Segments<'a> {
             };
             walk.end = segment.position;
             walk.place = Some(Place { file, offset: segment.offset });
+            if read.is_some() {
+                let first = walk.end.number + 1;
+                let (lost, is_proven) = self.lost(file, segment.offset, first)?;
+                let is_torn = !is_proven && segment.is_unfinished()?;
+                let lost = Lost { records: lost.records.max(1), ..lost };
+                walk.lost = Some(lost).filter(|_| !is_torn);
+            }
+            walk.damage = read;
             let next = walk.end.number;
             if next == file || !self.files.contains_key(&next) {
                 walk.damage = walk.damage.or_else(|| self.gap(next));
@@ -96,7 +116,12 @@ impl<'a> Segments<'a> {
                     let what = "the file does not follow the one before";
                     Damage::new(segment::name(next), 0, what)
                 }
-                Err(error) => damage(error)?,
+                Err(error) => {
+                    // A file gets its name with its whole header, so the header was damaged later.
+                    let (lost, _) = self.lost(next, 0, next + 1)?;
+                    walk.lost = walk.lost.or(Some(lost).filter(|lost| lost.records > 0));
+                    damage(error)?
+                }
             };
             walk.damage = walk.damage.or(Some(here));
             return Ok(walk);
@@ -117,7 +142,7 @@ impl<'a> Segments<'a> {
         let mut segment = match self.open(file) {
             Ok(segment) => segment,
             Err(error) => {
-                walk.damage = Some(damage(error)?);
+                self.lose(walk, damage(error)?, file)?;
                 return Ok(None);
             }
         };
@@ -133,7 +158,7 @@ impl<'a> Segments<'a> {
                     // The damage is before `from`, so it does no harm if the record after `from` is
                     // found.
                     if !segment.seek(from)? {
-                        walk.damage = Some(damage);
+                        self.lose(walk, damage, file)?;
                         return Ok(None);
                     }
                 }
@@ -144,6 +169,39 @@ impl<'a> Segments<'a> {
             return Ok(None);
         }
         Ok(Some((file, segment)))
+    }
+
+    /// Notes damage before the start of the walk, and the later records, which the log no longer
+    /// leads to.
+    fn lose(&self, walk: &mut Walk, damage: Damage, file: u64) -> io::Result<()> {
+        let (lost, _) = self.lost(file, 0, walk.end.number + 1)?;
+        (walk.damage, walk.lost) = (Some(damage), Some(lost).filter(|lost| lost.records > 0));
+        Ok(())
+    }
+
+    /// Searches the log from `offset` in the file `file` on for records from number `first` on.
+    /// Returns what is lost if none of them can be used. Also returns true if one of them proves
+    /// that the record `first` was once on the disk.
+    fn lost(&self, file: u64, offset: u64, first: u64) -> io::Result<(Lost, bool)> {
+        let (mut lost, mut is_proven) = (Lost { records: 0, fingerprints: 0 }, false);
+        for &later in self.files.range(file..).map(|(later, _)| later) {
+            let offset = if later == file { offset } else { 0 };
+            let mut segment = Segment::unchecked(self.begun, &segment::name(later), offset)?;
+            segment.heads(first, |head| {
+                let number = head.position.number;
+                lost.records = lost.records.max(number - first + 1);
+                lost.fingerprints += u64::from(head.count);
+                is_proven |= head.synced >= first && number > first;
+            })?;
+        }
+        Ok((lost, is_proven))
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { records, fingerprints } = self;
+        write!(f, "{records} records with at least {fingerprints} fingerprints")
     }
 }
 

@@ -226,7 +226,7 @@ pub fn named(
                     Kind::Forgets => Named::Forgotten(position),
                     Kind::Generation => return,
                 };
-                let (generation, lifetime) = (entry.generation, entry.lifetimes.of(place));
+                let (generation, lifetime) = (entry.head.generation, entry.lifetimes.of(place));
                 last = Some((named, LetThrough { generation, lifetime }));
             }
         });

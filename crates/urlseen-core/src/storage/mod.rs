@@ -82,8 +82,7 @@ mod timing;
 pub use archive::{Archive, Standing};
 pub use clock::{Clocks, Moment};
 pub use counts::Counts;
-#[cfg(test)]
-pub(crate) use damage::Damage;
+pub use damage::Damage;
 pub use difference::Difference;
 pub use error::{OpenError, RecoveryError};
 pub use filter_storage::{FilterStorage, Footprint, StoragePolicy};
@@ -92,6 +91,7 @@ pub use generation_clock::{Doubt, GenerationClock, TimesOfDay};
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
 pub use histogram::Histogram;
+pub use history::Lost;
 pub use imports::Checkpoint;
 pub use inspect::header as header_of;
 pub use inspect::timing as timing_of;

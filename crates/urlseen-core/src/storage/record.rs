@@ -8,23 +8,25 @@
 //!  9      8  seq   ┐ batch: its own
 //! 17      8  commit_id   ┘ others: those of the last batch logged before
 //! 25      8  commit_id of the last batch logged before
-//! 33      4  count of fingerprints
-//! 37      4  length of what follows the head
-//! 41      4  CRC-32C of what follows the head
-//! 45      4  CRC-32C of bytes 0 to 44
-//! 49         fingerprints, one after the other: a byte with the length (16, 20 or 32), then the
+//! 33      8  number of a record that was on the disk when this one was written
+//! 41      4  number of the generation of the fingerprints; 4,294,967,295 if they do not expire
+//! 45      4  count of fingerprints
+//! 49      4  length of what follows the head
+//! 53      4  CRC-32C of what follows the head
+//! 57      4  CRC-32C of bytes 0 to 56
+//! 61         fingerprints, one after the other: a byte with the length (16, 20 or 32), then the
 //!            raw bytes. For text: the byte 255, the length (4 bytes), then the text
 //!            In kind 5, the number of changed counts (4 bytes), then for each the hash of its
 //!            group (16 bytes) and the number of items (8 bytes)
-//!            If the fingerprints of the filter expire, the number of their generation (4 bytes).
-//!            If some have a lifetime of their own, then a byte for each fingerprint: the number of
-//!            generations after which it passes again (1 to 5), or 255 for never
+//!            If some fingerprints have a lifetime of their own, a byte for each fingerprint: the
+//!            number of generations after which it passes again (1 to 5), or 255 for never
 //! ```
 //!
 //! A record of the kind *generation* has no fingerprints: its generation begins.
 //!
 //! The head has a CRC of its own, so that a reader can trust the length before it reads the body.
-//! The CRC also distinguishes an unfinished record from a damaged record.
+//! The number of the synced record proves that all records up to there were once whole: if one of
+//! them cannot be read, it was damaged later.
 
 use std::io;
 
@@ -37,7 +39,7 @@ use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
 
 /// Bytes of a record before its fingerprints.
-pub(super) const HEAD: usize = 49;
+pub(super) const HEAD: usize = 61;
 
 /// Tag of a fingerprint of plain text.
 pub(super) const TEXT: u8 = 255;
@@ -89,6 +91,11 @@ pub(super) struct RecordHead {
     pub(super) kind: Kind,
     pub(super) position: Position,
     pub(super) predecessor: RandomId,
+    /// Number of a record that was on the disk, with all records before it, when this one was
+    /// written.
+    pub(super) synced: u64,
+    /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
+    pub(super) generation: Generation,
     pub(super) count: u32,
     pub(super) length: u32,
     pub(super) body_crc: u32,
@@ -119,6 +126,8 @@ impl RecordHead {
             kind,
             position: fields.position(),
             predecessor: RandomId::new(fields.u64()),
+            synced: fields.u64(),
+            generation: Generation::new(fields.u32()),
             count: fields.u32(),
             length: fields.u32(),
             body_crc: fields.u32(),
@@ -150,6 +159,8 @@ impl RecordHead {
 /// Bytes of a record after its head.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Content<'a> {
+    /// Number of the last record that is known to be on the disk.
+    pub(super) synced: u64,
     pub(super) fingerprints: &'a [Fingerprint],
     /// Generation of the fingerprints, or [`Generation::FOREVER`].
     pub(super) generation: Generation,
@@ -162,8 +173,6 @@ pub(super) struct Content<'a> {
 /// Parts of a record after its fingerprints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
-    pub(super) generation: Generation,
     /// Lifetimes of the fingerprints.
     pub(super) lifetimes: Lifetimes,
     /// Changes of the counts of limits.
@@ -178,7 +187,7 @@ pub(super) fn encode(
     kind: Kind,
     before: Head,
     position: Position,
-    Content { fingerprints, generation, lifetimes, counted }: Content<'_>,
+    Content { synced, fingerprints, generation, lifetimes, counted }: Content<'_>,
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
@@ -201,11 +210,8 @@ pub(super) fn encode(
             counted.encode(bytes);
         }
     }
-    if generation != Generation::FOREVER {
-        bytes.extend(generation.get().to_le_bytes());
-        if !lifetimes.are_whole() {
-            bytes.extend((0..fingerprints.len()).map(|index| lifetimes.of(index).byte()));
-        }
+    if generation != Generation::FOREVER && !lifetimes.are_whole() {
+        bytes.extend((0..fingerprints.len()).map(|index| lifetimes.of(index).byte()));
     }
     let body = &bytes[start + HEAD..];
     let length = u32::try_from(body.len()).map_err(too_long)?;
@@ -215,7 +221,8 @@ pub(super) fn encode(
     head.push(kind as u8);
     push_position(&mut head, position);
     head.extend(before.commit_id.get().to_le_bytes());
-    for field in [count, length, crc32c::crc32c(body)] {
+    head.extend(synced.to_le_bytes());
+    for field in [generation.get(), count, length, crc32c::crc32c(body)] {
         head.extend(field.to_le_bytes());
     }
     push_crc(&mut head, 0);
@@ -266,19 +273,14 @@ pub(super) fn decode(
         let length = (u32::from_le_bytes(*count) as usize).checked_mul(Counted::BYTES)?;
         counted = Counted::decode_all(body.split_off(..length)?)?;
     }
-    let (generation, mut lifetimes) = (Generation::FOREVER, Lifetimes::default());
-    if body.is_empty() {
-        return Some(Tail { generation, lifetimes, counted });
-    }
-    let (generation, bytes) = body.split_first_chunk()?;
-    if !bytes.is_empty() && bytes.len() != head.count as usize {
+    if !body.is_empty() && body.len() != head.count as usize {
         return None;
     }
-    for (index, &byte) in bytes.iter().enumerate() {
+    let mut lifetimes = Lifetimes::default();
+    for (index, &byte) in body.iter().enumerate() {
         lifetimes.push(index, Lifetime::from_byte(byte)?);
     }
-    let generation = Generation::new(u32::from_le_bytes(*generation));
-    Some(Tail { generation, lifetimes, counted })
+    Some(Tail { lifetimes, counted })
 }
 
 /// Removes a fingerprint of this width from the front of a body, and returns it.

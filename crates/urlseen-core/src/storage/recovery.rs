@@ -18,7 +18,7 @@ use super::begun::Begun;
 use super::cut;
 use super::damage::{Damage, ReadError, sound};
 use super::error::RecoveryError;
-use super::history::{Place, Segments, Walk};
+use super::history::{Lost, Place, Segments, Walk};
 use super::record::Kind;
 use super::restore::Restore;
 use super::scan::{Scan, Target};
@@ -101,8 +101,22 @@ struct Obstacles {
     best: Vec<(Summary, Head)>,
 }
 
-/// Finds the newest snapshot that leads to `target` and that `load` accepts.
+/// Finds the newest snapshot that leads to `target` and that `load` accepts. Refuses a damaged log.
 pub(super) fn find(
+    begun: &Begun,
+    target: Target,
+    load: impl FnMut(&Summary) -> Result<(), ReadError>,
+) -> Result<Way, RecoveryError> {
+    let way = find_past_damage(begun, target, load)?;
+    match (&way.scan.walk.damage, way.scan.walk.lost) {
+        (Some(damage), Some(lost)) => Err(RecoveryError::Damaged { damage: damage.clone(), lost }),
+        _ => Ok(way),
+    }
+}
+
+/// Finds the newest snapshot that leads to `target` and that `load` accepts. The log may be damaged
+/// after the target.
+pub(super) fn find_past_damage(
     begun: &Begun,
     target: Target,
     mut load: impl FnMut(&Summary) -> Result<(), ReadError>,
@@ -135,6 +149,20 @@ pub(super) fn find(
         }
     }
     Err(obstacles.refuse(begun, target, &all.sound, &damaged)?)
+}
+
+/// Returns the damage of the log from which on the newest state of the folder lacks records.
+pub(super) fn damage(begun: &Begun) -> Result<Option<(Damage, Lost)>, RecoveryError> {
+    let walk = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?.scan.walk;
+    Ok(walk.damage.zip(walk.lost))
+}
+
+/// Ends the log before its [damage], and keeps copies of the damaged and all later files.
+pub(super) fn cut_at_damage(begun: &Begun) -> Result<(), RecoveryError> {
+    let way = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?;
+    let (segments, plan) = (Segments::list(begun)?, &way.scan.plan);
+    cut::copy_aside(&segments, plan.place.map_or(plan.end.number, |place| place.file))?;
+    cut::apply(&segments, plan, &[]).map(drop)
 }
 
 impl Obstacles {
@@ -215,7 +243,7 @@ pub(super) fn recover(
         let at = entry.head.position;
         match entry.head.kind {
             Kind::Batch | Kind::CountedBatch | Kind::Adds if entry.lifetimes.are_whole() => {
-                filter.add(entry.fingerprints(), entry.generation, at);
+                filter.add(entry.fingerprints(), entry.head.generation, at);
             }
             Kind::Batch | Kind::CountedBatch | Kind::Adds => {
                 let mut by_generation = BTreeMap::<_, Vec<_>>::new();
@@ -227,7 +255,7 @@ pub(super) fn recover(
                 }
             }
             Kind::Forgets => filter.forget(entry.fingerprints(), at),
-            Kind::Generation => filter.begin_generation(entry.generation),
+            Kind::Generation => filter.begin_generation(entry.head.generation),
         }
         if !entry.counted.is_empty() {
             filter.count(&entry.counted, at);

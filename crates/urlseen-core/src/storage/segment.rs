@@ -3,7 +3,7 @@
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenL"
-//!  8      4  format of the folder, 5
+//!  8      4  format of the folder, 6
 //! 12      8  id of the filter
 //! 20     24  position that the first record follows: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43
@@ -36,6 +36,9 @@ const PREFIX: &str = "log-";
 
 /// Number of bytes to read at a time, unless a record is longer.
 const READ: usize = 1 << 20;
+
+/// Number of bytes that a disk writes or loses together, or a divisor of it.
+const BLOCK: usize = 64;
 
 /// Returns the name of the file that begins after record `follows`.
 pub(super) fn name(follows: u64) -> String {
@@ -79,8 +82,6 @@ pub(super) struct Entry<'a> {
     pub(super) head: RecordHead,
     /// Offset of the record in its file.
     pub(super) offset: u64,
-    /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
-    pub(super) generation: Generation,
     /// Lifetimes of the fingerprints.
     pub(super) lifetimes: Lifetimes,
     /// Changes of the counts of limits.
@@ -101,7 +102,7 @@ impl Entry<'_> {
     /// Reads the fingerprints of the record, each with the generation under which the filter stores
     /// it.
     pub(super) fn stored(&self) -> impl Iterator<Item = (Generation, Fingerprint)> {
-        let stored_in = |index| self.lifetimes.of(index).stored_in(self.generation);
+        let stored_in = |index| self.lifetimes.of(index).stored_in(self.head.generation);
         let all = self.fingerprints().into_iter().enumerate();
         all.map(move |(index, fingerprint)| (stored_in(index), fingerprint))
     }
@@ -152,14 +153,14 @@ impl Segment {
             return Err(self.damaged("the record is damaged"));
         }
         let decoded = record::decode(&head, &self.buffer[body.clone()], drop);
-        let Some(Tail { generation, lifetimes, counted }) = decoded else {
+        let Some(Tail { lifetimes, counted }) = decoded else {
             return Err(self.damaged("the record's fingerprints cannot be read"));
         };
         let offset = self.offset;
         self.offset = start + u64::from(head.length);
         self.position = head.position;
         let body = &self.buffer[body];
-        Ok(Some(Entry { head, offset, generation, lifetimes, counted, body }))
+        Ok(Some(Entry { head, offset, lifetimes, counted, body }))
     }
 
     /// Calls `visit` with each of the remaining records, up to the end of the file or to damage.
@@ -206,6 +207,69 @@ impl Segment {
             start += (left.min(READ) - (HEAD - 1)) as u64;
         }
         Ok(false)
+    }
+
+    /// Opens the file called `name`, whose header may be damaged, at `offset`. Only
+    /// [`Segment::heads`] can read it.
+    pub(super) fn unchecked(begun: &Begun, name: &str, offset: u64) -> io::Result<Self> {
+        let file = begun.dir.open(name)?;
+        let (len, follows) = (file.len()?, Position::START);
+        let (name, position, offset) = (name.to_owned(), follows, offset.min(len));
+        Ok(Self { name, file, len, follows, offset, position, buffer: Vec::new(), buffered: 0 })
+    }
+
+    /// Calls `visit` with the head of each record in the rest of the file whose number is at least
+    /// `first`. Skips all other bytes, and does not check the fingerprints.
+    pub(super) fn heads(
+        &mut self,
+        first: u64,
+        mut visit: impl FnMut(&RecordHead),
+    ) -> io::Result<()> {
+        let mut start = self.offset;
+        while self.len.saturating_sub(start) >= HEAD as u64 {
+            let left = usize::try_from(self.len - start).unwrap_or(usize::MAX);
+            let bytes = self.fill(start, left.min(READ))?;
+            let window = &self.buffer[bytes];
+            let mut at = 0;
+            while let Some(bytes) = window.get(at..).and_then(<[u8]>::first_chunk) {
+                let head = RecordHead::decode(bytes).ok();
+                match head.filter(|head| head.position.number >= first) {
+                    Some(head) => {
+                        visit(&head);
+                        at += HEAD + head.length as usize;
+                    }
+                    None => at += 1,
+                }
+            }
+            start += at as u64;
+        }
+        Ok(())
+    }
+
+    /// Returns true if the next record, which cannot be read, may never have been written to its
+    /// end: the file ends before the record does, or a block of it has only zeros. A file system
+    /// can leave such a block after a loss of power.
+    pub(super) fn is_unfinished(&mut self) -> io::Result<bool> {
+        let left = self.len - self.offset;
+        if left < HEAD as u64 {
+            return Ok(true);
+        }
+        let bytes = self.fill(self.offset, HEAD)?;
+        let head = self.buffer[bytes].first_chunk().expect("as many as a head has");
+        let length = RecordHead::decode(head).map_or(0, |head| u64::from(head.length));
+        let record = HEAD as u64 + length;
+        if left < record {
+            return Ok(true);
+        }
+        // A loss begins at a block, or at a record that was written later than those before it.
+        let end = (self.offset + record).next_multiple_of(BLOCK as u64).min(self.len);
+        let length = usize::try_from(end - self.offset).unwrap_or(usize::MAX);
+        let bytes = self.fill(self.offset, length)?;
+        let bytes = &self.buffer[bytes];
+        let skipped = usize::try_from(self.offset % BLOCK as u64).expect("less than a block");
+        let (first, blocks) = bytes.split_at(length.min((BLOCK - skipped) % BLOCK));
+        let parts = [first].into_iter().filter(|first| !first.is_empty());
+        Ok(parts.chain(blocks.chunks(BLOCK)).any(|part| part.iter().all(|&byte| byte == 0)))
     }
 
     /// Reads the head of the next record, and checks that the file has the whole record.

@@ -86,7 +86,7 @@ impl ShardReader {
         let walk = way.replay(&begun, |entry| {
             count += u64::from(entry.head.count);
             if entry.head.kind == Kind::Generation {
-                generation = generation.max(entry.generation);
+                generation = generation.max(entry.head.generation);
             }
             // Most folders have no tombstones.
             if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {

@@ -79,6 +79,11 @@ impl Unsynced {
         self.state().written = number;
     }
 
+    /// Returns the number of the last record that is known to be on the disk.
+    pub(super) fn synced(&self) -> u64 {
+        self.state().synced
+    }
+
     /// Notes that the log continues in a new file.
     pub(super) fn rolled(&self, file: &Arc<dyn DiskFile>) {
         let mut state = self.state();

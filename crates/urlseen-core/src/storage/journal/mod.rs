@@ -148,7 +148,8 @@ impl Journal {
         self.usable()?;
         let none = || io::Error::other("no generation of the filter has begun");
         let generation = self.generation.ok_or_else(none)?;
-        let content = Content { fingerprints, generation, lifetimes, counted };
+        let synced = self.unsynced.synced();
+        let content = Content { synced, fingerprints, generation, lifetimes, counted };
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         record::encode(kind, self.position.head, next, content, &mut self.buffer)?;

@@ -24,16 +24,16 @@ fn positions() -> (Position, Position) {
 }
 
 fn encoded() -> Vec<u8> {
-    let (generation, lifetimes) = (Generation::FOREVER, Lifetimes::default());
-    encoded_as(Kind::Batch, &Tail { generation, lifetimes, counted: Vec::new() })
+    let tail = Tail { lifetimes: Lifetimes::default(), counted: Vec::new() };
+    encoded_as(Kind::Batch, Generation::FOREVER, &tail)
 }
 
-fn encoded_as(kind: Kind, tail: &Tail) -> Vec<u8> {
+fn encoded_as(kind: Kind, generation: Generation, tail: &Tail) -> Vec<u8> {
     let (before, position) = positions();
     let mut bytes = Vec::new();
-    let Tail { generation, lifetimes, counted } = tail;
+    let Tail { lifetimes, counted } = tail;
     let fingerprints = &fingerprints()[..];
-    let content = Content { fingerprints, generation: *generation, lifetimes, counted };
+    let content = Content { synced: 5, fingerprints, generation, lifetimes, counted };
     encode(kind, before.head, position, content, &mut bytes).unwrap();
     bytes
 }
@@ -52,12 +52,13 @@ fn a_record_is_read_back_and_its_end_is_needed() {
         (Kind::CountedBatch, forever, Lifetimes::default(), changes.to_vec()),
         (Kind::CountedBatch, dated, lifetimes, changes.to_vec()),
     ] {
-        let tail = Tail { generation, lifetimes, counted };
-        let bytes = encoded_as(kind, &tail);
+        let tail = Tail { lifetimes, counted };
+        let bytes = encoded_as(kind, generation, &tail);
         let (head, body) = bytes.split_first_chunk().unwrap();
         let head = RecordHead::decode(head).unwrap();
         let (before, position) = positions();
         assert_eq!((head.kind, head.position, head.count), (kind, position, 5));
+        assert_eq!((head.synced, head.generation), (5, generation));
         assert_eq!(head.length as usize, body.len());
         assert!(head.follows(before) && head.matches(body));
         let mut read = Vec::new();
@@ -93,6 +94,8 @@ fn a_record_follows_only_the_one_before() {
             kind,
             position: Position { number: 7, head: own },
             predecessor: before.head.commit_id,
+            synced: 0,
+            generation: Generation::FOREVER,
             count: 0,
             length: 0,
             body_crc: 0,
@@ -113,6 +116,8 @@ fn a_record_follows_only_the_one_before() {
         kind: Kind::Adds,
         position: Position { number: 7, head: before.head },
         predecessor: before.head.commit_id,
+        synced: 0,
+        generation: Generation::FOREVER,
         count: 0,
         length: 0,
         body_crc: 0,
