@@ -12,7 +12,6 @@
 
 mod ages;
 mod block;
-pub mod calendar;
 mod capacity;
 mod cells;
 pub mod choice;

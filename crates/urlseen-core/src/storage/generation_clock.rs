@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use super::clock::{Clocks, Moment, unix_ms};
+use super::clock::{Moment, unix_ms};
 use super::timing::{Shown, Timing};
-use crate::filter::calendar::Calendar;
 use crate::filter::expire_after::{ExpireAfter, shown};
 use crate::filter::generation::Generation;
 
@@ -80,13 +79,6 @@ impl GenerationClock {
     /// Returns the generation at a moment of the same boot.
     pub fn generation_at(&self, now: Moment) -> Generation {
         self.expire_after.generation_at(self.time_at(now))
-    }
-
-    /// Returns the calendar of a generation that has begun, by clocks of the same boot.
-    pub fn calendar(&self, generation: Generation, now: Clocks) -> Calendar {
-        let ago = self.time_at(now.moment).saturating_sub(self.expire_after.begin_of(generation));
-        let began = now.local.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
-        Calendar::new(self.expire_after, generation, began)
     }
 
     fn time_at(&self, now: Moment) -> Duration {

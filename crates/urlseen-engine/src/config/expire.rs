@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::problem::ValueOrigin;
 use super::rules::Table;
-use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::expire_after::{ExpireAfter, shown};
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::pages::Pages;
@@ -37,9 +36,10 @@ impl ExpireRule {
         Ok(Self { pages, after, origin: table.origin.clone() })
     }
 
-    /// Returns the lifetime of the fingerprints of these pages.
-    pub(crate) fn lifetime(&self, calendar: &Calendar) -> Lifetime {
-        self.after.map_or(Lifetime::FOREVER, |after| calendar.lifetime(after))
+    /// Returns the lifetime of the fingerprints of these pages in a filter with this
+    /// `expire_after`.
+    pub(crate) fn lifetime(&self, expire_after: ExpireAfter) -> Lifetime {
+        self.after.map_or(Lifetime::FOREVER, |after| Lifetime::at_least(after, expire_after))
     }
 
     /// Returns the reason if a filter with this `expire_after` cannot keep the rule's time.

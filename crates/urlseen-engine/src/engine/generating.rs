@@ -8,7 +8,6 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 use super::Engine;
 use super::owner::Job;
 use super::store::Storage;
-use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::storage::{Clocks, GenerationClock, Moment};
 
@@ -72,13 +71,8 @@ impl Generating {
             storage.begin_generation(due);
             return None;
         }
-        engine.begin_generation(due, Some(self.calendar(due)));
+        engine.begin_generation(due);
         Some(due)
-    }
-
-    /// Returns the calendar of a generation that has begun.
-    pub(super) fn calendar(&self, generation: Generation) -> Calendar {
-        self.clock.calendar(generation, (self.clocks)())
     }
 }
 
@@ -88,11 +82,10 @@ impl Engine {
         self.generation
     }
 
-    /// Begins a generation. The log already has its begin. If there is a calendar, the dates of
-    /// later items belong to its generations.
-    pub fn begin_generation(&mut self, generation: Generation, calendar: Option<Calendar>) {
+    /// Begins a generation. The log already has its begin.
+    pub fn begin_generation(&mut self, generation: Generation) {
         self.generation = generation;
-        self.handle.tell_all(|| Job::BeginGeneration(generation, calendar));
+        self.handle.tell_all(|| Job::BeginGeneration(generation));
     }
 
     /// Makes the owners free some slots of expired keys, unless they are still doing so.

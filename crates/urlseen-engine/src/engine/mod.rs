@@ -155,7 +155,7 @@ impl Engine {
                 hasher: *hasher,
                 filter: ForgettingFilter::new(filter, Arc::clone(&tombstones)),
                 shared: shared.clone(),
-                reader: Reader::new(*items),
+                reader: Reader::new(*items).expiring(*expire_after),
                 owners: owners.clone(),
                 tell: tell.clone(),
                 _alive: alive.clone(),

@@ -14,9 +14,9 @@ use super::progress::{Found, Progress};
 use super::worker::Lent;
 use crate::item::Findings;
 use crate::item::batch::Batch;
-use crate::item::{Expiry, Identity, Item, Options, Reader, Unreadable};
-use urlseen_core::filter::calendar::Calendar;
+use crate::item::{Identity, Item, Options, Reader, Unreadable};
 use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
@@ -50,9 +50,8 @@ pub(super) enum Job {
     Clear,
     /// Set keys of a generation, all of which belong to shards of this owner.
     Set { key_hashes: Vec<KeyHash>, generation: Generation },
-    /// Begin a generation, whose start is in the log. If there is a calendar, the dates of later
-    /// items belong to its generations.
-    BeginGeneration(Generation, Option<Calendar>),
+    /// Begin a generation, whose start is in the log.
+    BeginGeneration(Generation),
     /// Free slots of expired keys. The token shows that the job is not done yet.
     Sweep { _token: Arc<()> },
     /// Record that the filter is at position `at`.
@@ -96,9 +95,8 @@ pub(super) struct KeyHashes {
     /// Place of each key in the batch.
     places: Vec<u32>,
     key_hashes: Vec<KeyHash>,
-    /// Expiry that items ask for, each with the place of the item, ascending. An item that asks for
-    /// none has no entry.
-    expiries: Vec<(u32, Expiry)>,
+    /// Lifetimes that differ from the default, each with the place of its item, ascending.
+    lifetimes: Vec<(u32, Lifetime)>,
 }
 
 /// Results of reading one part of a batch. Each entry has the place of its item in the batch.
@@ -110,7 +108,7 @@ pub(super) struct Readings {
     pub(super) rejects: Vec<(u32, Unreadable)>,
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
     pub(super) scores: Vec<(u32, f64)>,
-    pub(super) expiries: Vec<(u32, Expiry)>,
+    pub(super) lifetimes: Vec<(u32, Lifetime)>,
     /// Number of items with a fingerprint of their own.
     pub(super) own_fingerprints: usize,
 }
@@ -153,10 +151,7 @@ impl Owner {
             Job::EvictSeen => self.filter.clear(),
             Job::ReadAs(items) => self.reader.read_as(items),
             Job::Clear => self.clear(),
-            Job::BeginGeneration(generation, calendar) => {
-                self.filter.begin_generation(generation);
-                self.reader.set_calendar(calendar);
-            }
+            Job::BeginGeneration(generation) => self.filter.begin_generation(generation),
             Job::Sweep { .. } => drop(self.filter.sweep()),
             Job::Set { key_hashes, generation } => {
                 if let Err(why) = self.filter.insert_in(generation, &key_hashes) {
@@ -221,9 +216,9 @@ impl Owner {
                             let key_hash = self.hasher.key_hash(&fingerprint);
                             let owner = &mut key_hashes[key_hash.shard().owner(owners)];
                             owner.push(number, key_hash);
-                            if item.expiry != Expiry::default() {
-                                owner.expiries.push((number, item.expiry));
-                                readings.expiries.push((number, item.expiry));
+                            if item.lifetime != Lifetime::default() {
+                                owner.lifetimes.push((number, item.lifetime));
+                                readings.lifetimes.push((number, item.lifetime));
                             }
                             readings.own_fingerprints += usize::from(item.has_own_fingerprint);
                             readings.fingerprints.push((number, fingerprint));
@@ -275,28 +270,18 @@ impl Owner {
     fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
         let (mut verdicts, mut unseen) = (Vec::new(), Vec::new());
         let mut batch = ByLifetime::default();
-        let mut expiries = own.expiries.iter().peekable();
+        let mut lifetimes = own.lifetimes.iter().peekable();
         self.filter.test(&own.key_hashes, &mut verdicts);
         let judged = own.places.iter().zip(&own.key_hashes).zip(verdicts);
         for ((&place, &key_hash), verdict) in judged {
-            let expiry = expiries.next_if(|(other, _)| *other == place);
-            let expiry = expiry.map_or_else(Expiry::default, |&(_, expiry)| expiry);
-            let passes = verdict == Verdict::Unseen || self.has_changed(key_hash, expiry);
-            if passes && self.in_flight.insert(key_hash) {
+            let lifetime = lifetimes.next_if(|(other, _)| *other == place);
+            if verdict == Verdict::Unseen && self.in_flight.insert(key_hash) {
                 unseen.push(place);
-                batch.push(expiry.lifetime, key_hash);
+                batch.push(lifetime.map_or_else(Lifetime::default, |&(_, it)| it), key_hash);
             }
         }
         self.in_flight.batches.push_back(batch);
         unseen
-    }
-
-    /// Returns true if a seen page has changed in a later generation than that in which it was let
-    /// through. With the lifetime that the page had then, the page passes once for a change.
-    fn has_changed(&self, key_hash: KeyHash, Expiry { lifetime, changed }: Expiry) -> bool {
-        let Some(changed) = changed else { return false };
-        let stored = self.filter.kind().generation(key_hash);
-        stored.is_some_and(|stored| stored < lifetime.stored_in(changed))
     }
 
     /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
@@ -334,7 +319,7 @@ impl KeyHashes {
         Self {
             places: Vec::with_capacity(most),
             key_hashes: Vec::with_capacity(most),
-            expiries: Vec::new(),
+            lifetimes: Vec::new(),
         }
     }
 
@@ -347,10 +332,10 @@ impl KeyHashes {
     fn concat(parts: Vec<Option<Self>>) -> Self {
         let mut parts = parts.into_iter().flatten();
         let mut all = parts.next().unwrap_or_default();
-        for Self { places, key_hashes, expiries } in parts {
+        for Self { places, key_hashes, lifetimes } in parts {
             all.places.extend(places);
             all.key_hashes.extend(key_hashes);
-            all.expiries.extend(expiries);
+            all.lifetimes.extend(lifetimes);
         }
         all
     }

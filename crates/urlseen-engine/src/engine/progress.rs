@@ -83,12 +83,12 @@ impl Progress {
         let mut judged = Findings::default();
         let mut places = unseen.iter().peekable();
         for (_, reading) in readings {
-            let mut expiries = reading.expiries.iter().peekable();
+            let mut lifetimes = reading.lifetimes.iter().peekable();
             for (place, fingerprint) in reading.fingerprints {
-                let expiry = expiries.next_if(|(other, _)| *other == place);
+                let lifetime = lifetimes.next_if(|(other, _)| *other == place);
                 if places.next_if_eq(&&place).is_some() {
-                    if let Some((_, expiry)) = expiry {
-                        judged.lifetimes.push(judged.added.len(), expiry.lifetime);
+                    if let Some(&(_, lifetime)) = lifetime {
+                        judged.lifetimes.push(judged.added.len(), lifetime);
                     }
                     judged.added.push(fingerprint);
                 } else if self.keeps_seen {

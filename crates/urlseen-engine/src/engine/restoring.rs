@@ -119,7 +119,7 @@ impl Restore for Handle {
     }
 
     fn begin_generation(&mut self, generation: Generation) {
-        self.tell_all(|| Job::BeginGeneration(generation, None));
+        self.tell_all(|| Job::BeginGeneration(generation));
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {

@@ -117,7 +117,7 @@ impl Works {
             storage.call(begin).await?.map_err(WorksError::Log)?;
         }
         let generating = Generating::new(clock, generation, self.engine.clocks);
-        self.engine.begin_generation(generation, Some(generating.calendar(generation)));
+        self.engine.begin_generation(generation);
         // From now on, the gauges show the generation.
         self.engine.settled().await?;
         self.generations = Some(generating);
@@ -209,8 +209,7 @@ impl Works {
                     Event::Asked
                 }
                 Stored::Generation(generation) => {
-                    let calendar = generations.as_ref().map(|it| it.calendar(generation));
-                    engine.begin_generation(generation, calendar);
+                    engine.begin_generation(generation);
                     Event::Generation(generation)
                 }
                 Stored::SnapshotDue => Event::SnapshotDue,

@@ -6,7 +6,6 @@
 pub mod batch;
 mod canonical;
 mod digest;
-mod expiry;
 pub mod fate;
 pub(crate) mod findings;
 mod fingerprint;
@@ -19,11 +18,11 @@ mod reject_reason;
 mod said;
 mod start_url;
 mod tab;
+mod ttl;
 pub mod url;
 
 use std::borrow::Cow;
 
-pub use expiry::Expiry;
 pub use findings::{Findings, OverLimit};
 pub use items::Items;
 use json::JsonError;
@@ -35,7 +34,7 @@ pub use said::Said;
 
 use crate::config::{Emit, ExpireRule, ItemForm, NamedRule};
 use urlseen_core::filter::PlacementError;
-use urlseen_core::filter::calendar::Calendar;
+use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::pages::Page;
@@ -58,8 +57,8 @@ pub struct Item<'a> {
     pub passed: Option<u16>,
     /// Score in a sorted set; consumers pop the lowest score first.
     pub score: f64,
-    /// Expiry of the fingerprint. The default if the filter's fingerprints do not expire.
-    pub expiry: Expiry,
+    /// Lifetime of the fingerprint. The default if the filter's fingerprints do not expire.
+    pub lifetime: Lifetime,
 }
 
 impl From<Fingerprint> for Item<'_> {
@@ -81,8 +80,8 @@ impl Item<'_> {
     #[inline]
     fn only(identity: Identity, has_own_fingerprint: bool) -> Self {
         let (url, emitted, passed, score) = (None, None, None, 0.0);
-        let expiry = Expiry::default();
-        Self { identity, url, has_own_fingerprint, emitted, passed, score, expiry }
+        let lifetime = Lifetime::default();
+        Self { identity, url, has_own_fingerprint, emitted, passed, score, lifetime }
     }
 }
 
@@ -134,11 +133,6 @@ pub enum Unreadable {
     Pickle(#[from] PickleError),
     #[error("`ttl` is neither a number of seconds nor a time such as \"12h\" or \"3d\"")]
     Ttl,
-    #[error(
-        "`lastmod` is neither a date such as \"2026-11-03\" or \"2026-11-03T12:00:00Z\" nor a \
-         number of seconds since 1970"
-    )]
-    Lastmod,
     #[error("the item has no URL to emit (sink.emit is not `item`)")]
     NothingToEmit,
     #[error(
@@ -174,8 +168,8 @@ pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
     pickles: Pickles,
-    /// Calendar of the filter, if its fingerprints expire.
-    calendar: Option<Calendar>,
+    /// Time of the filter, if its fingerprints expire.
+    expire_after: Option<ExpireAfter>,
     /// Pages of the rules. Each reader has a copy, because two threads cannot share the memory of a
     /// pattern.
     pass: ByPages,
@@ -258,7 +252,7 @@ impl Reader {
             options,
             fingerprinter,
             pickles: Pickles::default(),
-            calendar: None,
+            expire_after: None,
             pass: ByPages::new(options.pass.iter().map(|rule| &rule.pages)),
             drop: ByPages::new(options.drop.iter().map(|rule| &rule.pages)),
             expire: ByPages::new(options.expire.iter().map(|rule| &rule.pages)),
@@ -267,12 +261,12 @@ impl Reader {
 
     /// Reads later items with these options.
     pub(crate) fn read_as(&mut self, options: Options) {
-        *self = Self { calendar: self.calendar, ..Self::new(options) };
+        *self = Self { expire_after: self.expire_after, ..Self::new(options) };
     }
 
-    /// Reads the dates of later items by this calendar, if there is one.
-    pub(crate) fn set_calendar(&mut self, calendar: Option<Calendar>) {
-        self.calendar = calendar;
+    /// Reads the lifetimes of items for a filter whose fingerprints expire after this time.
+    pub(crate) fn expiring(self, expire_after: Option<ExpireAfter>) -> Self {
+        Self { expire_after, ..self }
     }
 
     /// Reads one item in any form.
@@ -313,13 +307,13 @@ impl Reader {
             }
             Emit::StartUrl => Some(self.start_url(&said, form, bytes)?),
         };
-        let expiry = match &self.calendar {
-            Some(calendar) => Expiry::read(&said.ttl, &said.lastmod, lifetime, calendar)?,
-            None => Expiry::default(),
+        let lifetime = match self.expire_after {
+            Some(expire_after) => said.ttl.shorten(lifetime, expire_after)?,
+            None => Lifetime::default(),
         };
         let has_own_fingerprint = said.fingerprint.is_some();
         let url = said.url;
-        Ok(Item { identity, url, has_own_fingerprint, emitted, passed, score, expiry })
+        Ok(Item { identity, url, has_own_fingerprint, emitted, passed, score, lifetime })
     }
 
     /// Finds the identity of a request.
@@ -337,7 +331,7 @@ impl Reader {
 
     fn has_rules(&self) -> bool {
         !(self.pass.is_empty() && self.drop.is_empty())
-            || (!self.expire.is_empty() && self.calendar.is_some())
+            || (!self.expire.is_empty() && self.expire_after.is_some())
     }
 
     /// Finds the identity of a request, and what the rules say about its URL.
@@ -364,8 +358,8 @@ impl Reader {
             return Ok(Ruling { passed: Some(rule), ..Identity::Unfiltered.into() });
         }
         let rule = first(&mut self.expire).map(|number| &self.options.expire[number]);
-        let lifetime = rule.zip(self.calendar.as_ref());
-        let lifetime = lifetime.map(|(rule, calendar)| rule.lifetime(calendar));
+        let lifetime = rule.zip(self.expire_after);
+        let lifetime = lifetime.map(|(rule, expire_after)| rule.lifetime(expire_after));
         let fingerprint = match &said.fingerprint {
             Some(given) => given.clone(),
             None => self.fingerprinter.finish(&request),

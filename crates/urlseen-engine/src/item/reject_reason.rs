@@ -33,7 +33,7 @@ reasons! {
     Pickle = "pickle",
     /// The fingerprint is missing or malformed, or the filter cannot hold it.
     Fingerprint = "fingerprint",
-    /// `ttl` or `lastmod` is not a time.
+    /// The `ttl` is not a time.
     Expiry = "expiry",
     /// The priority is not a finite number.
     Priority = "priority",
@@ -57,7 +57,7 @@ impl RejectReason {
             | Unreadable::TabInFingerprint
             | Unreadable::NoDigest { .. }
             | Unreadable::NoPlace(_) => Self::Fingerprint,
-            Unreadable::Ttl | Unreadable::Lastmod => Self::Expiry,
+            Unreadable::Ttl => Self::Expiry,
             Unreadable::Priority { .. } => Self::Priority,
             Unreadable::OtherPartition { .. } => Self::Partition,
             Unreadable::NothingToEmit | Unreadable::Grown { .. } | Unreadable::TooLarge { .. } => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Unreadable;
-use super::expiry::SaidTime;
+use super::ttl::Ttl;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
@@ -19,9 +19,7 @@ pub struct Said<'a> {
     pub(super) dont_filter: bool,
     pub(super) priority: Priority,
     /// Time after which the item is to pass again.
-    pub(super) ttl: SaidTime<'a>,
-    /// Date of the last change of the page.
-    pub(super) lastmod: SaidTime<'a>,
+    pub(super) ttl: Ttl<'a>,
 }
 
 /// Priority of a request; consumers get the highest priority first.

@@ -5,8 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{Config, Sources};
-use std::time::{Duration, SystemTime};
-use urlseen_core::filter::generation::Generation;
+use std::time::Duration;
 use urlseen_core::fingerprint::Algorithm;
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -324,11 +323,9 @@ fn rules_set_the_time_of_pages_by_host_and_path() {
     let form = ItemForm::Auto.into();
     let options = Options::new(form, Algorithm::Scrapy);
     let mut reader = Reader::new(Options { expire: config.expire, ..options });
-    let lifetime =
-        |reader: &mut Reader, item: &str| reader.read(item.as_bytes()).unwrap().expiry.lifetime;
-    assert_eq!(lifetime(&mut reader, "http://news.a/"), Lifetime::WHOLE, "nothing expires yet");
-    let now = Generation::new(9);
-    reader.set_calendar(Some(Calendar::new(expire_after, now, SystemTime::UNIX_EPOCH)));
+    let lifetime = |reader: &mut Reader, item: &str| reader.read(item.as_bytes()).unwrap().lifetime;
+    assert_eq!(lifetime(&mut reader, "http://news.a/"), Lifetime::WHOLE, "nothing expires");
+    let mut reader = reader.expiring(Some(expire_after));
     for (item, expected) in [
         ("http://NEWS.a:80/x", days(6)),
         ("http://news.a/archive/1", days(6)),

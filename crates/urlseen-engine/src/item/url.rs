@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 
 use super::Unreadable;
-use super::expiry::SaidTime;
 use super::said::{Priority, Said};
+use super::ttl::Ttl;
 use urlseen_core::filter::item_form::MARK;
 
 /// Bytes that no scheme of a URL contains. They show that an item is text of another kind. Each
@@ -33,8 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
         fingerprint: None,
         dont_filter: false,
         priority: Priority::default(),
-        ttl: SaidTime::Nothing,
-        lastmod: SaidTime::Nothing,
+        ttl: Ttl::Nothing,
     })
 }
 

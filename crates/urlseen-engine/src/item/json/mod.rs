@@ -9,8 +9,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::expiry::SaidTime;
 use super::said::{Priority, Said};
+use super::ttl::Ttl;
 use urlseen_core::filter::item_form::unmarked;
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -55,7 +55,6 @@ pub enum JsonError {
 /// | `meta.verbatim_url` | boolean: the URL is sent unchanged | false |
 /// | `priority` | number: the urgency, for a sorted set as sink | 0 |
 /// | `ttl`, `meta.ttl` | seconds, or a time such as `12h`: pass again after it | |
-/// | `lastmod`, `meta.lastmod` | date of the page's last change, or seconds since 1970 | |
 ///
 /// `null` means that the field is absent. Other fields may hold anything. If a key is repeated, the
 /// last one counts, as in Python.
@@ -88,7 +87,6 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     let dont_filter = truth("dont_filter", fields.dont_filter.truth())?;
     let verbatim_url = truth("meta.verbatim_url", meta.verbatim_url.truth())?;
     let ttl = fields.ttl.time_or(meta.ttl);
-    let lastmod = fields.lastmod.time_or(meta.lastmod);
     match (&url, &fingerprint) {
         (None, None) => return Err(JsonError::NoIdentity),
         (_, Some(fingerprint)) if fingerprint.is_empty() => {
@@ -98,7 +96,7 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     }
     let fingerprint = fingerprint.map(|text| Fingerprint::from_text(text.as_bytes()));
     let priority = fields.priority.priority();
-    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl, lastmod })
+    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl })
 }
 
 fn wrong(field: &'static str, expected: &'static str, found: &'static str) -> JsonError {
@@ -116,7 +114,6 @@ struct JsonFields<'a> {
     dont_filter: FieldValue<'a>,
     priority: FieldValue<'a>,
     ttl: FieldValue<'a>,
-    lastmod: FieldValue<'a>,
     meta: FieldValue<'a>,
 }
 
@@ -125,7 +122,6 @@ struct JsonFields<'a> {
 struct MetaFields<'a> {
     verbatim_url: FieldValue<'a>,
     ttl: FieldValue<'a>,
-    lastmod: FieldValue<'a>,
 }
 
 /// Value of any type. Only text, booleans and numbers keep their value.
@@ -161,12 +157,12 @@ impl<'a> FieldValue<'a> {
     }
 
     /// Returns a time; that of `other` if there is none.
-    fn time_or(self, other: Self) -> SaidTime<'a> {
+    fn time_or(self, other: Self) -> Ttl<'a> {
         match if matches!(self, Self::Null) { other } else { self } {
-            Self::Null => SaidTime::Nothing,
-            Self::Number(number) => SaidTime::Number(number),
-            Self::Text(text) => SaidTime::Text(text),
-            Self::Boolean(_) | Self::Object(_) | Self::List => SaidTime::Wrong,
+            Self::Null => Ttl::Nothing,
+            Self::Number(number) => Ttl::Number(number),
+            Self::Text(text) => Ttl::Text(text),
+            Self::Boolean(_) | Self::Object(_) | Self::List => Ttl::Wrong,
         }
     }
 
@@ -212,7 +208,6 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 "dont_filter" => fields.dont_filter = map.next_value()?,
                 "priority" => fields.priority = map.next_value()?,
                 "ttl" => fields.ttl = map.next_value()?,
-                "lastmod" => fields.lastmod = map.next_value()?,
                 "meta" => fields.meta = map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -281,7 +276,6 @@ impl<'de> Visitor<'de> for ValueVisitor {
             match &*key {
                 "verbatim_url" => fields.verbatim_url = map.next_value()?,
                 "ttl" => fields.ttl = map.next_value()?,
-                "lastmod" => fields.lastmod = map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }

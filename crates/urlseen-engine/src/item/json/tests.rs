@@ -120,16 +120,12 @@ fn any_other_json_is_refused() {
 
 #[test]
 fn times_are_read_beside_meta_and_in_it() {
-    for (line, ttl, lastmod) in [
-        (r#"{"url": "u"}"#, SaidTime::Nothing, SaidTime::Nothing),
-        (
-            r#"{"url": "u", "ttl": 60, "meta": {"ttl": 5, "lastmod": "2026"}}"#,
-            SaidTime::Number(60.0),
-            SaidTime::Text("2026".into()),
-        ),
-        (r#"{"url": "u", "ttl": [1], "lastmod": null}"#, SaidTime::Wrong, SaidTime::Nothing),
+    for (line, ttl) in [
+        (r#"{"url": "u"}"#, Ttl::Nothing),
+        (r#"{"url": "u", "ttl": 60, "meta": {"ttl": 5}}"#, Ttl::Number(60.0)),
+        (r#"{"url": "u", "meta": {"ttl": "5s"}}"#, Ttl::Text("5s".into())),
+        (r#"{"url": "u", "ttl": [1]}"#, Ttl::Wrong),
     ] {
-        let said = parse(line).unwrap();
-        assert_eq!((said.ttl, said.lastmod), (ttl, lastmod), "{line}");
+        assert_eq!(parse(line).unwrap().ttl, ttl, "{line}");
     }
 }

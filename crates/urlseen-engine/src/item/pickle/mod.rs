@@ -12,8 +12,8 @@ mod value;
 
 use std::borrow::Cow;
 
-use super::expiry::SaidTime;
 use super::said::{Priority, Said};
+use super::ttl::Ttl;
 use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
 use value::PickleValue;
@@ -74,7 +74,6 @@ struct PickleFields {
     meta: PickleValue,
     verbatim_url: PickleValue,
     ttl: PickleValue,
-    lastmod: PickleValue,
 }
 
 impl Pickles {
@@ -111,7 +110,6 @@ impl Pickles {
             dont_filter: self.truth("dont_filter", fields.dont_filter)?,
             priority: priority(fields.priority),
             ttl: time(pickle, fields.ttl),
-            lastmod: time(pickle, fields.lastmod),
         })
     }
 
@@ -154,7 +152,6 @@ impl Pickles {
                     match key.of(pickle) {
                         b"verbatim_url" => fields.verbatim_url = value,
                         b"ttl" => fields.ttl = value,
-                        b"lastmod" => fields.lastmod = value,
                         _ => {}
                     }
                 }
@@ -242,16 +239,16 @@ fn body<'a>(pickle: &'a [u8], fields: &PickleFields) -> Result<Cow<'a, [u8]>, Pi
 }
 
 /// Reads a time. Scrapy's spiders set numbers and text; objects such as a `datetime` are not read.
-fn time(pickle: &[u8], value: PickleValue) -> SaidTime<'_> {
+fn time(pickle: &[u8], value: PickleValue) -> Ttl<'_> {
     match value {
-        PickleValue::None => SaidTime::Nothing,
-        PickleValue::Int(value) => SaidTime::Number(value as f64),
-        PickleValue::Float(value) => SaidTime::Number(value),
+        PickleValue::None => Ttl::Nothing,
+        PickleValue::Int(value) => Ttl::Number(value as f64),
+        PickleValue::Float(value) => Ttl::Number(value),
         PickleValue::Text(span) => match std::str::from_utf8(span.of(pickle)) {
-            Ok(text) => SaidTime::Text(text.into()),
-            Err(_) => SaidTime::Wrong,
+            Ok(text) => Ttl::Text(text.into()),
+            Err(_) => Ttl::Wrong,
         },
-        _ => SaidTime::Wrong,
+        _ => Ttl::Wrong,
     }
 }
 

@@ -261,21 +261,14 @@ proptest! {
 }
 
 #[test]
-fn times_are_read_from_the_meta() {
-    let meta = |pairs: &[(&str, &[u8])]| {
-        let mut dict = b"}(".to_vec();
-        for (key, value) in pairs {
-            dict.extend(text(key));
-            dict.extend(*value);
-        }
-        dict.push(b'u');
-        with("meta", &dict)
-    };
-    let pickle = meta(&[("ttl", b"K\x3c"), ("lastmod", &text("2026"))]);
-    let said = read(&pickle).unwrap();
-    assert_eq!(said.ttl, SaidTime::Number(60.0));
-    assert_eq!(said.lastmod, SaidTime::Text("2026".into()));
-    let pickle = meta(&[("ttl", b"]"), ("lastmod", b"N")]);
-    let said = read(&pickle).unwrap();
-    assert_eq!((said.ttl, said.lastmod), (SaidTime::Wrong, SaidTime::Nothing));
+fn a_time_is_read_from_the_meta() {
+    for (value, ttl) in [
+        (&b"K\x3c"[..], Ttl::Number(60.0)),
+        (&text("5s"), Ttl::Text("5s".into())),
+        (b"]", Ttl::Wrong),
+        (b"N", Ttl::Nothing),
+    ] {
+        let meta = [b"}(", &text("ttl")[..], value, b"u"].concat();
+        assert_eq!(read(&with("meta", &meta)).unwrap().ttl, ttl);
+    }
 }
