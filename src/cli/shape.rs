@@ -30,7 +30,7 @@ pub(super) struct Shape {
     /// number that the storage folder records, or 1G
     #[arg(long, value_name = "N")]
     grow_to: Option<Capacity>,
-    /// Time after which a fingerprint passes again, for the kinds two-choice and exact: a time such
+    /// Time after which a fingerprint passes again, for the kind two-choice: a time such
     /// as 30d or 12h. Default: the time that the storage folder records, or never
     #[arg(long, value_name = "TIME")]
     expire_after: Option<ExpireAfter>,

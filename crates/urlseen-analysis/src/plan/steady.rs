@@ -19,7 +19,7 @@ const DAY: Duration = Duration::from_hours(24);
 const EXPIRE_AFTER: &str = "filter.expire_after";
 
 /// Fingerprints and memory of a filter of the kind `two-choice` whose fingerprints expire, after
-/// its first generations. Also the memory of an exact filter.
+/// its first generations.
 #[derive(Debug, Serialize)]
 pub struct Steady {
     /// Value for `filter.expire_after`.
@@ -38,8 +38,6 @@ pub struct Steady {
     grow_to: u64,
     /// Minimum and maximum of the memory, in bytes.
     bytes: [u64; 2],
-    /// Maximum of the memory of an exact filter, in bytes.
-    exact_bytes: u64,
 }
 
 impl Steady {
@@ -60,8 +58,6 @@ impl Steady {
         let expired_keys = whole(of_generation.ceil());
         let grow_to = live_keys + expired_keys;
         let parameters = parameters(expire_after, (live_keys, grow_to), error_rate)?;
-        let time = Some(expire_after.to_string());
-        let exact = Kind::EXACT.read(&|name| time.clone().filter(|_| name == EXPIRE_AFTER))?;
         let (least, most) = (parameters.outlook(live_keys)?, parameters.outlook(grow_to)?);
         Ok(Self {
             expire_after: expire_after.to_string(),
@@ -72,7 +68,6 @@ impl Steady {
             expired_keys,
             grow_to,
             bytes: [least.bytes[0], most.bytes[1]],
-            exact_bytes: exact.outlook(grow_to)?.bytes[1],
         })
     }
 
@@ -88,7 +83,6 @@ impl Steady {
             ("error rate, at most", format!("{:.2e}", self.error_rate)),
             ("memory, at least", size(*least as f64)),
             ("memory, at most", size(*most as f64)),
-            ("exact filter, at most", size(self.exact_bytes as f64)),
         ] {
             writeln!(out, "{name:<30} {value:>15}")?;
         }

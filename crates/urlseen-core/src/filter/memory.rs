@@ -33,6 +33,8 @@ pub enum Limit {
     Machine,
     /// Control group with this folder.
     Group(PathBuf),
+    /// Limit of the process itself, by the option of `ulimit` that sets it.
+    Process(&'static str),
 }
 
 impl fmt::Display for Limit {
@@ -40,6 +42,7 @@ impl fmt::Display for Limit {
         match self {
             Self::Machine => f.write_str("on this machine"),
             Self::Group(folder) => write!(f, "in the control group {}", folder.display()),
+            Self::Process(option) => write!(f, "by ulimit {option}"),
         }
     }
 }
@@ -94,6 +97,28 @@ pub fn check(sizing: &Sizing) -> Result<(), TooLarge> {
 /// Returns the memory available to this process; `None` if it is unknown.
 pub fn available() -> Option<Available> {
     cfg!(target_os = "linux").then(|| read(|path| std::fs::read_to_string(path).ok()))?
+}
+
+/// Returns the memory that this process can still allocate, also by its own limits; `None` if it is
+/// unknown. A process that goes over its own limits gets no memory at all.
+pub(super) fn allocatable() -> Option<Available> {
+    let file = |path: &Path| std::fs::read_to_string(path).ok();
+    available().into_iter().chain(by_process(file)).min_by_key(|available| available.bytes)
+}
+
+/// Returns what the limits of this process leave. `file` returns the content of a system file.
+fn by_process(file: impl Fn(&Path) -> Option<String>) -> Vec<Available> {
+    let [limits, status] =
+        ["limits", "status"].map(|name| file(&Path::new("/proc/self").join(name)));
+    let (limits, status) = (limits.unwrap_or_default(), status.unwrap_or_default());
+    let left = |(limit, used, option)| {
+        let limit: u64 = field(&limits, limit)?.split(' ').next()?.parse().ok()?;
+        let used: u64 = field(&status, used)?.trim_end_matches("kB").trim().parse().ok()?;
+        let bytes = limit.saturating_sub(used.saturating_mul(1024));
+        Some(Available { bytes, limit: Limit::Process(option) })
+    };
+    let limits = [("Max data size", "VmData:", "-d"), ("Max address space", "VmSize:", "-v")];
+    limits.into_iter().filter_map(left).collect()
 }
 
 fn fits(sizing: &Sizing, available: Option<Available>) -> Result<(), TooLarge> {
@@ -273,6 +298,21 @@ mod tests {
             ("/cg/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 536870912\n"),
         ];
         assert_eq!(read_from(&files).unwrap(), group("/cg/memory/job", GIB / 2));
+    }
+
+    #[test]
+    fn the_limits_of_the_process_count_if_it_has_any() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+            Max data size             209715200            unlimited            bytes\n\
+            Max address space         unlimited            unlimited            bytes\n";
+        let status = "VmSize:\t 8000000 kB\nVmData:\t   4800 kB\n";
+        let file = |path: &Path| {
+            let files = [("/proc/self/limits", limits), ("/proc/self/status", status)];
+            files.iter().find(|(name, _)| path == Path::new(name)).map(|(_, it)| (*it).to_owned())
+        };
+        let left = Available { bytes: 204_800_000, limit: Limit::Process("-d") };
+        assert_eq!(by_process(file), [left]);
+        assert_eq!(by_process(|_| None), []);
     }
 
     #[test]

@@ -47,7 +47,6 @@ mod shards;
 mod sizing;
 mod spec;
 mod strings;
-mod table;
 mod two_choice;
 mod verdict;
 

@@ -213,7 +213,7 @@ sections! {
         /// Number of fingerprints up to which a filter of the kind `two-choice` keeps its error
         /// rate while it grows.
         grow_to: u64 = WholeNumber(CAPACITY, ""), |_| 1_000_000_000;
-        /// Time after which a fingerprint passes again, for the kinds `two-choice` and `exact`. If
+        /// Time after which a fingerprint passes again, for the kind `two-choice`. If
         /// it is empty, fingerprints do not expire.
         expire_after: Option<ExpireAfter> = Expiry, |_| None;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0

@@ -1,15 +1,13 @@
 //! Exact kind: a set of key hashes in the memory of this process.
 //!
 //! A key hash has 128 bits. An unseen fingerprint counts as seen only if it has the same hash as a
-//! fingerprint in the filter. The chance is 2^-128 for each fingerprint in the filter. If the
-//! fingerprints expire, each of them takes another byte, for its generation.
+//! fingerprint in the filter. The chance is 2^-128 for each fingerprint in the filter.
 
 use super::{
-    EXPIRE_AFTER, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
-    expire_after_field, partitions_field, seed_field,
+    IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values, partitions_field,
+    seed_field,
 };
 use crate::filter::choice::FilterPlace;
-use crate::filter::expire_after::ExpireAfter;
 use crate::filter::local::ExactShards;
 use crate::filter::spec::SpecError;
 use crate::filter::{BuildError, FilterKind, Outlook, SHARD_RULE, Seed};
@@ -17,8 +15,8 @@ use crate::fingerprint::PartitionCount;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "exact",
-    summary: "exact: 18 to 37 bytes for each fingerprint, limited only by memory",
-    keys: &[EXPIRE_AFTER, SEED],
+    summary: "exact: 20 to 39 bytes for each fingerprint, limited only by memory",
+    keys: &[SEED],
     places: &[FilterPlace::Local],
     grows: true,
     is_exact: true,
@@ -31,14 +29,12 @@ pub(super) const KIND: Kind = Kind(&Registered {
 struct ExactParameters {
     /// Seed of the hash. `None` until a seed is chosen.
     seed: Option<Seed>,
-    /// Time after which a fingerprint passes again, if fingerprints expire.
-    expire_after: Option<ExpireAfter>,
     partitions: PartitionCount,
 }
 
 fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
     let (seed, partitions) = (values.seed()?, values.partitions()?);
-    Ok(Parameters::new(ExactParameters { seed, expire_after: values.expire_after()?, partitions }))
+    Ok(Parameters::new(ExactParameters { seed, partitions }))
 }
 
 impl KindParameters for ExactParameters {
@@ -47,24 +43,15 @@ impl KindParameters for ExactParameters {
     }
 
     fn fields(&self) -> Vec<(&'static str, String)> {
-        let expire_after = [expire_after_field(self.expire_after)];
-        let fields = seed_field(self.seed).into_iter().chain(expire_after);
-        fields.chain(partitions_field(self.partitions)).collect()
+        seed_field(self.seed).into_iter().chain(partitions_field(self.partitions)).collect()
     }
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        Ok(Outlook::of_set([ExactShards::bytes_at(keys, self.expire_after.is_some()); 2]))
+        Ok(Outlook::of_set([ExactShards::bytes_at(keys); 2]))
     }
 
     fn shape(&self) -> String {
-        match self.expire_after {
-            Some(time) => format!("it grows by itself; a URL passes again {}", time.window()),
-            None => "it grows by itself".to_owned(),
-        }
-    }
-
-    fn expire_after(&self) -> Option<ExpireAfter> {
-        self.expire_after
+        "it grows by itself".to_owned()
     }
 
     fn seed(&self) -> Option<Seed> {
@@ -80,6 +67,6 @@ impl KindParameters for ExactParameters {
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(ExactShards::new(self.expire_after.is_some(), owner, owners)))
+        Ok(Box::new(ExactShards::new(owner, owners)?))
     }
 }

@@ -61,8 +61,7 @@ kinds! {
     NATIVE = native::NATIVE,
     /// urlseen's own kind that grows and forgets: each key in one of two blocks.
     TWO_CHOICE = two_choice::KIND,
-    /// Exact set of key hashes, in memory. It takes 18 to 37 bytes for each key, or 19 to 39 bytes
-    /// if the keys expire.
+    /// Exact set of key hashes, in memory. It takes 20 to 39 bytes for each key.
     EXACT = exact::KIND,
     /// The kind of RedisBloom, in memory. A full filter grows by another layer.
     REDISBLOOM = redisbloom::REDISBLOOM,

@@ -210,7 +210,7 @@ proptest! {
 /// Runs a check on each kind whose keys expire.
 fn each(check: impl Fn(Case, Pair)) {
     let cases: Vec<_> = Case::expiring(ERROR_RATE).collect();
-    assert!(cases.len() >= 2, "{cases:?}");
+    assert!(!cases.is_empty());
     for case in cases {
         check(case, Pair::new(case));
     }

@@ -1,0 +1,302 @@
+//! Exact filter in memory: a hash table of key hashes for each shard.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashTable;
+
+use super::{Blob, Fill, FilterKind, Full, Gauge, Removal, Saved, out_of_memory};
+use crate::filter::layout::native::KeyHash;
+use crate::filter::memory::{self, Available, SPARE};
+use crate::filter::{SHARDS, ShardId, Verdict};
+
+/// Number of bytes of a saved key.
+const SAVED: usize = size_of::<u128>();
+
+/// Largest number of saved keys that are read together.
+const PAGE: u64 = 8192;
+
+/// Number of bytes up to which a table counts as small. Small tables of all shards together take at
+/// most a quarter of [`SPARE`].
+const SMALL: u64 = SPARE / 4 / SHARDS as u64;
+
+/// Shards of an exact filter that belong to one owner.
+#[derive(Debug)]
+pub struct ExactShards {
+    owner: usize,
+    owners: usize,
+    /// The keys of the owned shards, in order.
+    shards: Vec<HashTable<u128>>,
+    gauge: Arc<Shown>,
+    available: fn() -> Option<Available>,
+}
+
+/// Returns the hash of a key. A key is a hash itself.
+fn hash(key: &u128) -> u64 {
+    // The lower half.
+    #[allow(clippy::cast_possible_truncation)]
+    let hash = *key as u64;
+    hash
+}
+
+/// Returns the memory in bytes of a table that has grown to this number of keys: a power of two of
+/// slots, at most seven eighths of them full. A slot has a byte beside its key.
+fn table_bytes(keys: u64) -> u64 {
+    let slots = keys.saturating_mul(8).div_ceil(7).next_power_of_two();
+    if keys == 0 { 0 } else { slots.saturating_mul(SAVED as u64 + 1) }
+}
+
+/// Makes the error of a filter that gets no more memory.
+fn full(why: impl std::fmt::Display) -> Full {
+    let full = "the exact filter has no memory for more fingerprints";
+    Full(format!("{full}: {why}. Give the process more memory"))
+}
+
+impl ExactShards {
+    /// Creates the empty shards that belong to `owner`, the index of one of `owners` owners. The
+    /// shards take memory as they fill.
+    ///
+    /// # Errors
+    /// The process has too little memory for any fingerprint.
+    pub(in crate::filter) fn new(owner: usize, owners: usize) -> Result<Self, Full> {
+        let own = ShardId::all().filter(|shard| shard.owner(owners) == owner);
+        let gauge = Arc::new(Shown(own.map(|shard| (shard, ShownShard::default())).collect()));
+        let shards = gauge.0.iter().map(|_| HashTable::new()).collect();
+        let filter = Self { owner, owners, shards, gauge, available: memory::allocatable };
+        filter.check_available(0)?;
+        Ok(filter)
+    }
+
+    /// Returns the memory in bytes of a filter with this number of keys, if they are evenly spread
+    /// over the shards.
+    pub(in crate::filter) fn bytes_at(keys: u64) -> u64 {
+        let shards = SHARDS as u64;
+        shards.saturating_mul(table_bytes(keys.div_ceil(shards)))
+    }
+
+    /// Returns the index of a shard in `shards`.
+    ///
+    /// # Panics
+    /// Panics if another owner has the shard.
+    fn place(&self, shard: ShardId) -> usize {
+        assert_eq!(shard.owner(self.owners), self.owner, "shard {shard} has another owner");
+        shard.index() / self.owners
+    }
+
+    /// Checks that a table of this number of bytes leaves enough memory to the rest of the process,
+    /// which would end without a message if it got none.
+    fn check_available(&self, bytes: u64) -> Result<(), Full> {
+        match (self.available)() {
+            Some(Available { bytes: have, limit }) if have < bytes.saturating_add(SPARE) => {
+                let needed = bytes.saturating_add(SPARE);
+                Err(full(format!(
+                    "{needed} bytes are needed, {SPARE} of them for the rest of the process, and \
+                     {have} are available {limit}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the keys of a shard.
+    fn read(
+        &mut self,
+        shard: ShardId,
+        keys: u64,
+        from: &mut dyn Read,
+    ) -> io::Result<HashTable<u128>> {
+        self.make_room(shard, keys).map_err(out_of_memory)?;
+        let place = self.place(shard);
+        let mut table = std::mem::take(&mut self.shards[place]);
+        let (mut left, mut page) = (keys, Vec::new());
+        while left > 0 {
+            let count = left.min(PAGE);
+            left -= count;
+            // At most a page.
+            #[allow(clippy::cast_possible_truncation)]
+            page.resize(count as usize * SAVED, 0);
+            from.read_exact(&mut page)?;
+            for key in page.as_chunks::<SAVED>().0.iter().copied().map(u128::from_le_bytes) {
+                if table.find(hash(&key), |&it| it == key).is_some() {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                table.insert_unique(hash(&key), key, hash);
+            }
+        }
+        Ok(table)
+    }
+
+    /// Shows the present state of all shards.
+    fn show(&self) {
+        for ((_, shown), table) in self.gauge.0.iter().zip(&self.shards) {
+            shown.show(table);
+        }
+    }
+
+    /// Shows the shards of these keys, after a change of these shards alone.
+    fn show_shards_of(&self, key_hashes: &[KeyHash]) {
+        if key_hashes.len() >= self.shards.len() {
+            return self.show();
+        }
+        for place in key_hashes.iter().map(|it| self.place(it.shard())) {
+            self.gauge.0[place].1.show(&self.shards[place]);
+        }
+    }
+}
+
+impl FilterKind for ExactShards {
+    fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
+        verdicts.extend(key_hashes.iter().map(|key_hash| {
+            let (table, key) = (&self.shards[self.place(key_hash.shard())], key_hash.id());
+            Verdict::of(table.find(hash(&key), |&it| it == key).is_some())
+        }));
+    }
+
+    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        let place = self.place(shard);
+        let table = &self.shards[place];
+        let keys = usize::try_from(keys).map_err(full)?;
+        if table.capacity() - table.len() >= keys {
+            return Ok(());
+        }
+        let bytes = table_bytes(table.len().saturating_add(keys) as u64);
+        // Reading the available memory takes longer than the growth of a small table.
+        if bytes > SMALL {
+            self.check_available(bytes)?;
+        }
+        let grown = self.shards[place].try_reserve(keys, hash);
+        grown.map_err(|_| full(format!("the system refused {bytes} bytes")))
+    }
+
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        for key_hash in key_hashes {
+            self.make_room(key_hash.shard(), 1)?;
+            let (place, key) = (self.place(key_hash.shard()), key_hash.id());
+            self.shards[place].entry(hash(&key), |&it| it == key, hash).or_insert(key);
+        }
+        self.show_shards_of(key_hashes);
+        Ok(())
+    }
+
+    fn remove(&mut self, key_hash: KeyHash) -> Removal {
+        let (place, key) = (self.place(key_hash.shard()), key_hash.id());
+        if let Ok(found) = self.shards[place].find_entry(hash(&key), |&it| it == key) {
+            found.remove();
+        }
+        self.show_shards_of(&[key_hash]);
+        Removal::Removed
+    }
+
+    fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::clone(&self.gauge) as Arc<dyn Gauge>
+    }
+
+    fn save(&self, shard: ShardId, mut bytes: Vec<u8>) -> Box<dyn Blob> {
+        let table = &self.shards[self.place(shard)];
+        bytes.clear();
+        bytes.reserve_exact(table.len() * SAVED);
+        bytes.extend(table.iter().flat_map(|key| key.to_le_bytes()));
+        Box::new(Saved { keys: table.len() as u64, bytes })
+    }
+
+    fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
+        let place = self.place(shard);
+        self.shards[place] = HashTable::new();
+        let loaded = if keys.checked_mul(SAVED as u64) == Some(len) {
+            self.read(shard, keys, from)
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        };
+        let loaded = loaded.map(|table| self.shards[place] = table);
+        self.show();
+        loaded
+    }
+
+    fn key_hashes(&self) -> Option<Vec<KeyHash>> {
+        let shards = self.gauge.0.iter();
+        Some(shards.filter_map(|&(shard, _)| self.shard_key_hashes(shard)).flatten().collect())
+    }
+
+    fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
+        let keys = self.shards[self.place(shard)].iter();
+        Some(keys.map(|&key| KeyHash::named(shard, key)).collect())
+    }
+
+    fn clear(&mut self) {
+        self.shards.fill_with(HashTable::new);
+        self.show();
+    }
+}
+
+/// Numbers of keys and bytes in an owner's shards. All threads can read these numbers.
+#[derive(Debug)]
+struct Shown(Vec<(ShardId, ShownShard)>);
+
+#[derive(Debug, Default)]
+struct ShownShard {
+    keys: AtomicU64,
+    capacity: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl ShownShard {
+    fn show(&self, table: &HashTable<u128>) {
+        let shown = [
+            (&self.keys, table.len()),
+            (&self.capacity, table.capacity()),
+            (&self.bytes, table.allocation_size()),
+        ];
+        shown.into_iter().for_each(|(to, value)| to.store(value as u64, Ordering::Relaxed));
+    }
+}
+
+impl Gauge for Shown {
+    fn fill(&self) -> Fill {
+        let shards = self.0.iter().map(|(_, shard)| {
+            let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
+            let [keys, capacity, bytes] = [&shard.keys, &shard.capacity, &shard.bytes].map(read);
+            Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
+        });
+        shards.sum()
+    }
+
+    fn saved_bytes(&self) -> u64 {
+        self.fill().keys * SAVED as u64
+    }
+
+    fn keys(&self, keys: &mut [u64; SHARDS]) {
+        for (shard, shown) in &self.0 {
+            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::memory::Limit;
+
+    #[test]
+    fn the_size_of_a_table_is_computed_as_the_table_computes_it() {
+        for keys in [15, 28, 29, 1000, 7168, 7169] {
+            let mut table = HashTable::<u128>::new();
+            table.reserve(keys, hash);
+            let (bytes, computed) = (table.allocation_size() as u64, table_bytes(keys as u64));
+            // The table repeats the bytes of its first slots.
+            assert!((computed..computed + 64).contains(&bytes), "{keys}: {bytes}, {computed}");
+        }
+        assert_eq!((ExactShards::bytes_at(0), table_bytes(u64::MAX)), (0, u64::MAX));
+    }
+
+    #[test]
+    fn a_filter_without_memory_is_full_and_keeps_its_keys() {
+        let mut filter = ExactShards::new(0, 1).unwrap();
+        let shard = ShardId::all().next().unwrap();
+        let key_hashes: Vec<_> = (0..20_000).map(|it| KeyHash::named(shard, it)).collect();
+        filter.available = || Some(Available { bytes: SPARE + 500_000, limit: Limit::Machine });
+        let Full(why) = filter.insert(&key_hashes).unwrap_err();
+        assert!(why.contains("67665920 bytes are needed") && why.ends_with("more memory"), "{why}");
+        assert_eq!(filter.shards[0].len(), 7168 * 2);
+    }
+}
