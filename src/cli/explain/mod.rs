@@ -2,7 +2,6 @@
 
 mod answer;
 mod passing;
-mod places;
 mod text;
 
 use std::ffi::OsString;
@@ -20,7 +19,6 @@ use urlseen_engine::item::Options;
 use super::settings::{Folder, Place};
 use super::{Outcome, start};
 use answer::AnswerShown;
-use places::PlaceShown;
 
 /// Explain the fingerprint of an item and the verdict of the filter.
 ///
@@ -38,10 +36,10 @@ Examples:
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Also print the fingerprints by the other algorithms, the item's shard and bits in each kind
-    /// of filter, and other spellings of the URL. The JSON always has them
+    /// Also print the fingerprints by the other algorithms, and other spellings of the URL. The
+    /// JSON always has them
     #[arg(long)]
-    bits: bool,
+    all: bool,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
@@ -59,7 +57,6 @@ struct ExplainReport {
     item: ItemText,
     #[serde(flatten)]
     explained: Explained,
-    places: Vec<PlaceShown>,
     answer: Option<AnswerShown>,
 }
 
@@ -89,15 +86,11 @@ impl Subject {
 
     fn report(&self, item: &[u8]) -> anyhow::Result<ExplainReport> {
         let explained = explain(item, self.options);
-        let places = match &explained.key {
-            Some(key) => places::of(key, self),
-            None => Vec::new(),
-        };
         let answer = match &explained.key {
             Some(key) => Some(AnswerShown::of(item, key, self)?),
             None => None,
         };
-        Ok(ExplainReport { item: ItemText::of(item), explained, places, answer })
+        Ok(ExplainReport { item: ItemText::of(item), explained, answer })
     }
 }
 
@@ -116,7 +109,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     if args.json {
         writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
     } else {
-        text::print(&reports, between.as_ref(), &items, args.bits, out)?;
+        text::print(&reports, between.as_ref(), &items, args.all, out)?;
     }
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =

@@ -6,11 +6,10 @@ use urlseen_analysis::{Computed, Explained, LimitShown, Pair, RequestShown, Spel
 
 use super::super::rows::{COMPARED, Rows};
 use super::ExplainReport;
-use super::places::PlaceShown;
 use crate::admin::printable::printable;
 
 /// Prints a report on each item. If there are two items, prints their comparison first. A whole
-/// report also has what is not in use, places in filters, and other spellings.
+/// report also has what is not in use, and other spellings.
 pub(super) fn print(
     reports: &[ExplainReport],
     between: Option<&Pair>,
@@ -62,7 +61,7 @@ fn report(
     item: &[u8],
     is_whole: bool,
 ) -> io::Result<()> {
-    let ExplainReport { explained, places, answer, .. } = report;
+    let ExplainReport { explained, answer, .. } = report;
     rows.row("item", printable(item, None))?;
     self::explained(rows, explained, is_whole)?;
     if let Some(answer) = answer {
@@ -73,7 +72,6 @@ fn report(
     if !is_whole {
         return Ok(());
     }
-    rows.each("places", places.iter().flat_map(place))?;
     rows.each("ignored", &explained.ignored)?;
     let spelling = |Spelling { item, differs }: &Spelling| format!("{item}   ({differs})");
     rows.each("the same", explained.same.iter().map(spelling))?;
@@ -138,22 +136,4 @@ fn steps(steps: &[StepShown]) -> impl Iterator<Item = String> {
             format!("   + {}", step.after),
         ]
     })
-}
-
-/// Returns the lines of a place: its kind, and then its shard, bits and note.
-fn place(place: &PlaceShown) -> Vec<String> {
-    let mark = if place.is_used { "   (the filter's)" } else { "" };
-    let mut lines = vec![format!("{}{mark}", place.kind)];
-    lines.extend(place.shard.as_ref().map(|shard| format!("   shard {shard}")));
-    lines.extend(place.bits.iter().map(|bits| {
-        let numbers: Vec<String> = bits.numbers.iter().map(u64::to_string).collect();
-        let place = match (&bits.key, bits.block) {
-            (Some(key), _) => format!("{key} bits"),
-            (None, Some(block)) => format!("block {block} bits"),
-            (None, None) => "bits".to_owned(),
-        };
-        format!("   {place} {}", numbers.join(" "))
-    }));
-    lines.extend(place.note.as_ref().map(|note| format!("   {note}")));
-    lines
 }

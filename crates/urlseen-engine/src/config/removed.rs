@@ -21,6 +21,7 @@ const REMOVED: &[(&str, &str)] = &[
     ("over_limit", DROPS),
     ("over_limit.key", DROPS),
     ("over_limit.max_len", DROPS),
+    ("explain --bits", "urlseen explain --all, which shows no bits"),
     ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
     ("plan --plot", "the tables of urlseen plan, or its --json"),
 ];

@@ -26,7 +26,6 @@ mod forecast;
 mod header;
 mod layer;
 mod loader;
-mod places;
 mod rate;
 #[cfg(test)]
 mod tests;
@@ -41,7 +40,6 @@ pub(super) use forecast::forecast;
 pub use layer::Layer;
 pub(super) use layer::key_hash;
 pub use loader::Loader;
-pub use places::LayerBits;
 pub use rate::Rate;
 
 /// Name of RedisBloom's rule from keys to bit positions. Bits that were set by another rule have no
