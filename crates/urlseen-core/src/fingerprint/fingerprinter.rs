@@ -130,7 +130,7 @@ impl Fingerprinter {
                 Ok(())
             }
             Verbatim::Canonical => {
-                canonical::push_canonical_url(request.url, fragments, buffers, url)
+                canonical::push_canonical_url(request.url, fragments, buffers, url, &mut ())
             }
         }
     }

@@ -6,6 +6,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::bytes::{SAFE_USERINFO, push_requoted};
 use super::error::CanonicalizeError;
+use super::rule::Rule;
+use super::steps::Observer;
 use super::{idna, ipv6};
 
 /// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses an authority with
@@ -69,24 +71,34 @@ fn hides_delimiter(authority: &str) -> bool {
 }
 
 /// Appends to `out` the form that w3lib's `safe_url_string` gives to a checked authority. Returns
-/// the position of the host in `out`.
-pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, CanonicalizeError> {
-    if let (Some(user_info), _) = split_user_info(authority) {
+/// the position of the host in `out`. `tail` is the text after the authority.
+pub(super) fn push_safe(
+    authority: &str,
+    tail: &str,
+    out: &mut String,
+    observer: &mut impl Observer,
+) -> Result<usize, CanonicalizeError> {
+    if let (Some(user_info), rest) = split_user_info(authority) {
         push_user_info(user_info, out);
         out.push('@');
+        observer.step(Rule::UserInfo, || [out, rest, tail].concat());
     }
     let start = out.len();
     let (host, port) = host_and_port(authority);
-    push_host(host, out)?;
-    if !port.is_empty() {
-        out.push(':');
-        push_port(port, out)?;
+    push_host(host, out, observer, || [port, tail])?;
+    match port.strip_prefix(':').unwrap_or_default() {
+        "" => observer.step(Rule::EmptyPort, || [out, tail].concat()),
+        port => {
+            out.push(':');
+            push_port(port, out)?;
+            observer.step(Rule::Port, || [out, tail].concat());
+        }
     }
     Ok(start)
 }
 
 /// Appends the form that w3lib's `safe_url_string` gives to the user info, without its `@`.
-pub(super) fn push_user_info(user_info: &str, out: &mut String) {
+fn push_user_info(user_info: &str, out: &mut String) {
     let (name, password) = match user_info.split_once(':') {
         Some((name, password)) => (name, Some(password)),
         None => (user_info, None),
@@ -98,21 +110,25 @@ pub(super) fn push_user_info(user_info: &str, out: &mut String) {
     }
 }
 
-/// Splits a checked authority into the host, without brackets, and the port.
-pub(super) fn host_and_port(authority: &str) -> (&str, &str) {
+/// Splits a checked authority into the host, without brackets, and the port with its colon.
+fn host_and_port(authority: &str) -> (&str, &str) {
     let (_, host_and_port) = split_user_info(authority);
     if authority.contains('[') {
-        let (host, rest) = partition(partition(host_and_port, '[').1, ']');
-        (host, partition(rest, ':').1)
+        partition(partition(host_and_port, '[').1, ']')
     } else {
-        partition(host_and_port, ':')
+        host_and_port.split_at(host_and_port.find(':').unwrap_or(host_and_port.len()))
     }
 }
 
 /// Appends the canonical form of a checked authority: the host is in lower case, and an IPv6
-/// address in its shortest form.
-pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), CanonicalizeError> {
-    let start = push_safe(authority, out)?;
+/// address in its shortest form. `tail` is the text after the authority.
+pub(super) fn push_canonical(
+    authority: &str,
+    tail: &str,
+    out: &mut String,
+    observer: &mut impl Observer,
+) -> Result<(), CanonicalizeError> {
+    let start = push_safe(authority, tail, out, observer)?;
     if out[start..].is_ascii() {
         out[start..].make_ascii_lowercase();
     } else {
@@ -120,16 +136,18 @@ pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Ca
         out.truncate(start);
         out.push_str(&lower);
     }
+    observer.step(Rule::HostCase, || [out, tail].concat());
     if let Some(short) = shortened(&out[start..]) {
         out.truncate(start);
         out.push_str(&short);
+        observer.step(Rule::Ipv6, || [out, tail].concat());
     }
     Ok(())
 }
 
 /// Returns the host with its IPv6 address in the shortest form. Returns `None` if the host does not
 /// begin with an IPv6 address in brackets.
-pub(super) fn shortened(host: &str) -> Option<String> {
+fn shortened(host: &str) -> Option<String> {
     let (host, rest) = host.strip_prefix('[')?.split_once(']')?;
     Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))
 }
@@ -137,13 +155,20 @@ pub(super) fn shortened(host: &str) -> Option<String> {
 /// Appends the form that w3lib's `safe_url_string` gives to a host. The part before a `%` becomes
 /// lower case. In an IPv6 address, the part after the `%` is the zone. A host that is not ASCII is
 /// encoded with IDNA, or stays unchanged if IDNA refuses it. Only an address with a colon gets
-/// brackets.
-pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), CanonicalizeError> {
+/// brackets. `rest` returns the port and the text after it.
+fn push_host<'a>(
+    host: &str,
+    out: &mut String,
+    observer: &mut impl Observer,
+    rest: impl Fn() -> [&'a str; 2],
+) -> Result<(), CanonicalizeError> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let has_brackets = host.contains(':');
+    let closing = if has_brackets { "]" } else { "" };
     if has_brackets {
         out.push('[');
     }
+    observer.step(Rule::Brackets, || [out, host, closing, &rest().concat()].concat());
     if host.is_ascii() {
         let start = out.len();
         out.push_str(name);
@@ -152,20 +177,21 @@ pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), Canonicalize
     } else {
         // Lower case alone can make a host ASCII: the Kelvin sign becomes a `k`.
         let host = name.to_lowercase() + zone;
+        observer.step(Rule::HostCase, || [out, &host, closing, &rest().concat()].concat());
         if has_brackets && !host.is_ascii() {
             return Err(CanonicalizeError::NonAsciiInBrackets);
         }
         let ascii = if has_brackets { None } else { idna::encode(&host) };
         out.push_str(ascii.as_deref().unwrap_or(&host));
     }
-    if has_brackets {
-        out.push(']');
-    }
+    out.push_str(closing);
+    let rule = if host.is_ascii() { Rule::HostCase } else { Rule::Idna };
+    observer.step(rule, || [out, &*rest().concat()].concat());
     Ok(())
 }
 
 /// Appends a port as a plain decimal number.
-pub(super) fn push_port(port: &str, out: &mut String) -> Result<(), CanonicalizeError> {
+fn push_port(port: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     /// Python's limit for the length of a decimal number, leading zeros included.
     const MAX_DIGITS: usize = 4300;
     if !port.bytes().all(|digit| digit.is_ascii_digit()) {

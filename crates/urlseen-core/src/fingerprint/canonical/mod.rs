@@ -42,8 +42,8 @@ pub use rule::{Rule, UrlPart};
 pub use steps::{Step, Trace, parts, trace, trace_verbatim};
 
 use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
-use scheme::Scheme;
 use split::{UrlParts, UrlTail};
+pub(crate) use steps::Observer;
 
 use crate::fingerprint::lanes;
 
@@ -91,30 +91,37 @@ pub fn push_request_url(
     buffers: &mut Buffers,
     out: &mut String,
 ) -> Result<(), CanonicalizeError> {
-    let cleaned = split::cleaned(url, &mut buffers.cleaned);
+    let cleaned = split::cleaned(url, &mut buffers.cleaned, &mut ());
     if let Some((origin, rest)) = origin::split_plain(cleaned) {
         let start = out.len();
         out.push_str(origin);
         if lanes::any(origin.as_bytes(), |lanes| lanes::within(lanes, b'A', b'Z')) {
             out[start..].make_ascii_lowercase();
         }
-        let tail = UrlTail::split(rest);
-        let (path, parameters) = path::split_parameters(tail.path);
-        path::push(path, &mut buffers.tail.spare, out);
-        path::push_parameters(parameters, out);
-        push_query_and_fragment(&tail, fragments, &mut buffers.tail, out);
+        push_tail(&UrlTail::split(rest), true, fragments, &mut buffers.tail, out, &mut ());
         return Ok(());
     }
-    let safe = split::split(cleaned).and_then(|parts| {
-        buffers.safe.clear();
-        push_safe(&parts, &mut buffers.safe)
-    });
-    safe?;
+    push_in_two_passes(url, fragments, buffers, out, &mut ())
+}
+
+/// Makes a URL safe, and then canonical.
+fn push_in_two_passes(
+    url: &str,
+    fragments: Fragments,
+    buffers: &mut Buffers,
+    out: &mut String,
+    observer: &mut impl Observer,
+) -> Result<(), CanonicalizeError> {
+    observer.begin(Pass::Safe);
+    buffers.safe.clear();
+    let cleaned = split::cleaned(url, &mut buffers.cleaned, observer);
+    push_safe(&split::split(cleaned)?, &mut buffers.safe, observer)?;
     if !is_absolute(&buffers.safe) {
         return Err(CanonicalizeError::NotAbsolute);
     }
-    let cleaned = split::cleaned(&buffers.safe, &mut buffers.cleaned);
-    push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
+    observer.begin(Pass::Canonical);
+    let cleaned = split::cleaned(&buffers.safe, &mut buffers.cleaned, observer);
+    push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out, observer)
 }
 
 /// Appends the canonical form of a URL to `out`: w3lib's `canonicalize_url`.
@@ -126,29 +133,39 @@ pub(crate) fn push_canonical_url(
     fragments: Fragments,
     buffers: &mut Buffers,
     out: &mut String,
+    observer: &mut impl Observer,
 ) -> Result<(), CanonicalizeError> {
-    let cleaned = split::cleaned(url, &mut buffers.cleaned);
-    push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
+    let cleaned = split::cleaned(url, &mut buffers.cleaned, observer);
+    push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out, observer)
 }
 
-fn push_safe(parts: &UrlParts<'_>, out: &mut String) -> Result<(), CanonicalizeError> {
-    let UrlParts { scheme, authority, tail: UrlTail { path, query, fragment } } = *parts;
-    scheme.push(out);
-    let start = out.len();
-    authority::push_safe(authority, out)?;
+fn push_safe(
+    parts: &UrlParts<'_>,
+    out: &mut String,
+    observer: &mut impl Observer,
+) -> Result<(), CanonicalizeError> {
+    let UrlParts { scheme, authority, ref tail, .. } = *parts;
+    let start = push_scheme(parts, out, observer);
+    authority::push_safe(authority, tail.text, out, observer)?;
     let path_start = out.len();
-    push_quoted(path, &SAFE, out);
+    push_quoted(tail.path, &SAFE, out);
+    observer.step(Rule::PathEscaped, || [out, tail.after_path()].concat());
     // Without a path, the query would follow the authority directly.
-    if path.is_empty() && !query.is_empty() && scheme.is_special() {
+    if tail.path.is_empty() && !tail.query.is_empty() && scheme.is_special() {
         out.push('/');
+        observer.step(Rule::EmptyPath, || [out, tail.after_path()].concat());
     }
-    insert_slashes(start, path_start, scheme, out);
-    if !query.is_empty() {
+    settle_slashes(parts, start, path_start, out);
+    observer.step(Rule::Slashes, || [out, tail.after_path()].concat());
+    if tail.query.is_empty() {
+        observer.step(Rule::EmptyQuery, || [out, tail.after_query()].concat());
+    } else {
         out.push('?');
         let safe = if scheme.is_special() { &SAFE_SPECIAL_QUERY } else { &SAFE };
-        push_quoted(query, safe, out);
+        push_quoted(tail.query, safe, out);
+        observer.step(Rule::QueryEscaped, || [out, tail.after_query()].concat());
     }
-    push_fragment(fragment, out);
+    push_fragment(tail.fragment, out, observer);
     Ok(())
 }
 
@@ -157,51 +174,71 @@ fn push_canonical(
     fragments: Fragments,
     buffers: &mut TailBuffers,
     out: &mut String,
+    observer: &mut impl Observer,
 ) -> Result<(), CanonicalizeError> {
-    let UrlParts { scheme, authority, tail } = parts;
-    scheme.push(out);
-    let start = out.len();
-    authority::push_canonical(authority, out)?;
+    let UrlParts { scheme, authority, ref tail, .. } = *parts;
+    let start = push_scheme(parts, out, observer);
+    authority::push_canonical(authority, tail.text, out, observer)?;
     let path_start = out.len();
-    let (path, parameters) =
-        if scheme.has_parameters() { path::split_parameters(tail.path) } else { (tail.path, "") };
-    path::push(path, &mut buffers.spare, out);
-    insert_slashes(start, path_start, *scheme, out);
-    path::push_parameters(parameters, out);
-    push_query_and_fragment(tail, fragments, buffers, out);
+    push_tail(tail, scheme.has_parameters(), fragments, buffers, out, observer);
+    settle_slashes(parts, start, path_start, out);
+    observer.step(Rule::Slashes, || out.clone());
     Ok(())
 }
 
-/// Inserts `//` at `start`, before the authority and the path. The slashes are inserted in three
-/// cases. First, the URL has an authority. Second, the path begins with `//`, and would be read as
-/// an authority. Third, URLs with this scheme usually have an authority, and the path is empty or
-/// begins with `/`. The path begins at `path_start`.
-fn insert_slashes(start: usize, path_start: usize, scheme: Scheme<'_>, out: &mut String) {
-    let path = &out[path_start..];
-    if path_start > start
-        || path.starts_with("//")
-        || (path.is_empty() || path.starts_with('/')) && scheme.has_authority()
-    {
-        out.insert_str(start, "//");
-    }
+/// Appends the scheme, and the slashes that the URL has after it. Returns their position.
+fn push_scheme(parts: &UrlParts<'_>, out: &mut String, observer: &mut impl Observer) -> usize {
+    parts.scheme.push(out);
+    observer
+        .step(Rule::SchemeCase, || [out, parts.slashes, parts.authority, parts.tail.text].concat());
+    let start = out.len();
+    out.push_str(parts.slashes);
+    start
 }
 
-fn push_query_and_fragment(
+/// Inserts or removes the slashes at `start`, before the authority and the path. They stand there
+/// in three cases. First, the URL has an authority. Second, the path begins with `//`, and would be
+/// read as an authority. Third, URLs with this scheme usually have an authority, and the path is
+/// empty or begins with `/`. The path begins at `path_start`.
+fn settle_slashes(parts: &UrlParts<'_>, start: usize, path_start: usize, out: &mut String) {
+    let (before, path) = (start + parts.slashes.len(), &out[path_start..]);
+    let is_needed = path_start > before
+        || path.starts_with("//")
+        || (path.is_empty() || path.starts_with('/')) && parts.scheme.has_authority();
+    out.replace_range(start..before, if is_needed { "//" } else { "" });
+}
+
+/// Appends the canonical form of all parts after the authority.
+#[inline]
+fn push_tail(
     tail: &UrlTail<'_>,
+    has_parameters: bool,
     fragments: Fragments,
     buffers: &mut TailBuffers,
     out: &mut String,
+    observer: &mut impl Observer,
 ) {
-    query::push(tail.query, &mut buffers.fields, &mut buffers.spare, out);
-    if fragments == Fragments::Keep {
-        push_fragment(tail.fragment, out);
+    let (path, parameters) =
+        if has_parameters { path::split_parameters(tail.path) } else { (tail.path, "") };
+    path::push(path, &mut buffers.spare, out, observer, || &tail.text[path.len()..]);
+    path::push_parameters(parameters, out);
+    let rule = if parameters.is_empty() { Rule::EmptyParameters } else { Rule::Parameters };
+    observer.step(rule, || [out, tail.after_path()].concat());
+    query::push(tail, buffers, out, observer);
+    match fragments {
+        Fragments::Keep => push_fragment(tail.fragment, out, observer),
+        Fragments::Drop if tail.fragment.is_empty() => {
+            observer.step(Rule::EmptyFragment, || out.clone());
+        }
+        Fragments::Drop => observer.step(Rule::FragmentDropped, || out.clone()),
     }
 }
-
 /// Appends `#` and the escaped fragment, if there is a fragment.
-fn push_fragment(fragment: &str, out: &mut String) {
-    if !fragment.is_empty() {
-        out.push('#');
-        push_quoted(fragment, &SAFE, out);
+fn push_fragment(fragment: &str, out: &mut String, observer: &mut impl Observer) {
+    if fragment.is_empty() {
+        return observer.step(Rule::EmptyFragment, || out.clone());
     }
+    out.push('#');
+    push_quoted(fragment, &SAFE, out);
+    observer.step(Rule::FragmentEscaped, || out.clone());
 }

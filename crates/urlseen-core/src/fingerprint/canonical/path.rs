@@ -3,6 +3,8 @@
 use super::bytes::{
     CANONICAL_PATH, SAFE, escape_at, plain_in_path, push_byte, push_escape, push_quoted,
 };
+use super::rule::Rule;
+use super::steps::Observer;
 use crate::fingerprint::lanes;
 
 /// Splits a path at the first `;` of its last segment. Returns the path without parameters, and the
@@ -29,11 +31,17 @@ pub(super) fn push_parameters(parameters: &str, out: &mut String) {
 
 /// Appends the canonical form of a path without parameters. Decodes all escapes except `%25 %2F %3B
 /// %3F`, escapes all bytes that are not plain, and resolves dot segments. An empty path becomes
-/// `/`. `spare` is working memory.
+/// `/`. `spare` is working memory, and `rest` returns the text after the path.
 ///
 /// If w3lib's `safe_url_string` has converted the path before, the result is the same: all escapes
 /// that it adds are decoded here.
-pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
+pub(super) fn push<'a>(
+    path: &str,
+    spare: &mut String,
+    out: &mut String,
+    observer: &mut impl Observer,
+    rest: impl Fn() -> &'a str,
+) {
     let start = out.len();
     let bytes = path.as_bytes();
     let mut at = 0;
@@ -47,12 +55,15 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
         }
     }
     out.push_str(&path[at..]);
+    observer.step(Rule::PathDecoded, || [out, rest()].concat());
     if out.len() == start {
         out.push('/');
+        observer.step(Rule::EmptyPath, || [out, rest()].concat());
     }
     let path = &out.as_bytes()[start..];
     if path[0] == b'/' && lanes::any_pair(path, *b"/.") {
         remove_dot_segments(start, spare, out);
+        observer.step(Rule::DotSegments, || [out, rest()].concat());
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::cmp::Ordering;
 
+use super::TailBuffers;
 use super::bytes::{PLAIN_QUERY, UNRESERVED, escape_at, push_escape};
+use super::rule::Rule;
+use super::split::UrlTail;
+use super::steps::Observer;
 
 /// Positions of a field of the query in the output, where the field is in canonical form.
 #[derive(Debug, Clone, Copy)]
@@ -18,30 +22,47 @@ pub(super) struct Field {
 /// nothing is appended.
 ///
 /// Each field is first appended in canonical form, and compared with the field before it. If the
-/// fields are not in order, they are sorted at the end. `fields` and `spare` are working memory.
-pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out: &mut String) {
+/// fields are not in order, they are sorted at the end.
+pub(super) fn push(
+    tail: &UrlTail<'_>,
+    TailBuffers { spare, fields }: &mut TailBuffers,
+    out: &mut String,
+    observer: &mut impl Observer,
+) {
     fields.clear();
     let start = out.len();
     let mut in_order = true;
-    let mut rest = query;
+    let mut rest = tail.query;
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix('&') {
             rest = after;
             continue;
         }
         out.push(if fields.is_empty() { '?' } else { '&' });
+        observer.step(Rule::EmptyFields, || [out, rest, tail.after_query()].concat());
         let (field, length) = push_field(rest, out);
         in_order &= fields.last().is_none_or(|last| compare(out, last, &field).is_le());
         fields.push(field);
-        rest = &rest[length..];
+        let (read, after) = rest.split_at(length);
+        rest = after;
+        observer.step(Rule::QueryDecoded, || {
+            let added = usize::from(!read.contains('='));
+            [&out[..out.len() - added], rest, tail.after_query()].concat()
+        });
+        observer.step(Rule::BlankValues, || [out, rest, tail.after_query()].concat());
     }
+    let rule = if tail.query.is_empty() { Rule::EmptyQuery } else { Rule::EmptyFields };
+    observer.step(rule, || [out, tail.after_query()].concat());
     if !in_order {
         sort(start, fields, spare, out);
+        observer.step(Rule::QuerySorted, || [out, tail.after_query()].concat());
     }
 }
 
 /// Appends the canonical form of the first field of `text`. The field ends before the first `&`, or
 /// at the end of `text`. Returns the field, and its length in `text`.
+#[expect(clippy::inline_always, reason = "explain has a second copy of the only caller")]
+#[inline(always)]
 fn push_field(text: &str, out: &mut String) -> (Field, usize) {
     let bytes = text.as_bytes();
     let start = out.len();
@@ -113,6 +134,7 @@ fn decoded_at(text: &[u8], at: usize) -> u8 {
 }
 
 /// Sorts the fields that are in `out` from `start` on.
+#[inline]
 fn sort(start: usize, fields: &mut [Field], spare: &mut String, out: &mut String) {
     fields.sort_unstable_by(|one, other| compare(out, one, other));
     spare.clear();

@@ -37,12 +37,9 @@ impl<'a> Scheme<'a> {
         }
     }
 
-    pub(super) fn len(self) -> usize {
-        self.0.len()
-    }
-
-    pub(super) fn is_empty(self) -> bool {
-        self.0.is_empty()
+    /// Returns the scheme as written.
+    pub(super) fn text(self) -> &'a str {
+        self.0
     }
 
     pub(super) fn is_special(self) -> bool {
@@ -63,7 +60,7 @@ impl<'a> Scheme<'a> {
 
     /// Appends the scheme in lower case and a colon. If the scheme is empty, appends nothing.
     pub(super) fn push(self, out: &mut String) {
-        if !self.is_empty() {
+        if !self.0.is_empty() {
             let start = out.len();
             out.push_str(self.0);
             out[start..].make_ascii_lowercase();

@@ -11,7 +11,7 @@ fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 
     let buffers = &mut Buffers::default();
     [
         push_request_url(url, fragments, buffers, &mut request).map(|()| request),
-        push_canonical_url(url, fragments, buffers, &mut canonical).map(|()| canonical),
+        push_canonical_url(url, fragments, buffers, &mut canonical, &mut ()).map(|()| canonical),
     ]
 }
 
@@ -52,6 +52,7 @@ fn each_rule_is_named_when_it_changes_something() {
         ("http://H/", &["host in lower case"]),
         ("http://BÜ.de/", &["host in lower case", "international host"]),
         ("http://[v1.a]/", &["brackets of the host"]),
+        ("http://[@v1.]0/", &["user info", "brackets of the host"]),
         ("http://[::0:1]/", &["IPv6 address"]),
         ("http://h:/", &["empty port"]),
         ("http://h:080/", &["port"]),

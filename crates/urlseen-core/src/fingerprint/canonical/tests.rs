@@ -38,17 +38,14 @@ fn a_url_is_refused_with_the_reason() {
 /// The one-pass code for plain origins gives the same result as the two passes.
 #[test]
 fn the_fast_path_gives_the_results_of_the_two_passes() {
-    let mut buffers = Buffers::default();
     for origin in ["http://h", "HTTPS://Example.COM", "http://a_b-c.:8080", "https://1.2.3.4:65535"]
     {
         assert!(origin::split_plain(origin).is_some());
         for tail in
             ["", "/", "?b&a", "#f", "/a;p/b;q?c#d", "/%2e/../x y'[|]é%zz?é=%zz'&a+b=[", "/.;."]
         {
-            let (mut safe, mut twice) = (String::new(), String::new());
-            push_safe_url(&format!("{origin}{tail}"), &mut buffers, &mut safe).unwrap();
-            push_canonical_url(&safe, Fragments::Drop, &mut buffers, &mut twice).unwrap();
-            assert_eq!(request_url(&format!("{origin}{tail}")), Ok(twice));
+            let url = format!("{origin}{tail}");
+            assert_eq!(request_url(&url), trace(&url, Fragments::Drop).outcome);
         }
     }
     for url in
@@ -56,16 +53,4 @@ fn the_fast_path_gives_the_results_of_the_two_passes() {
     {
         assert!(origin::split_plain(url).is_none(), "{url}");
     }
-}
-
-/// Appends the safe form of a URL: w3lib's `safe_url_string`.
-///
-/// # Errors
-/// Returns an error if w3lib refuses the URL. The content of `out` is then meaningless.
-pub(super) fn push_safe_url(
-    url: &str,
-    buffers: &mut Buffers,
-    out: &mut String,
-) -> Result<(), CanonicalizeError> {
-    push_safe(&split::split(split::cleaned(url, &mut buffers.cleaned))?, out)
 }
