@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -75,7 +74,7 @@ async fn metrics(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let format = Format::accepted(&headers);
-    let text = metrics::text(&desk.view.status(), SystemTime::now(), format);
+    let text = metrics::text(&desk.view.status(), format);
     let text = text.map_err(Refusal::internal)?;
     let kind = [(header::CONTENT_TYPE, format.content_type()), (header::VARY, "accept")];
     Ok((kind, text).into_response())

@@ -5,7 +5,6 @@ mod format;
 mod process;
 
 use std::fmt;
-use std::time::SystemTime;
 
 use super::{
     Asked, ByRule, ClientsStatus, Counts, FATES, FilterStatus, GenerationsStatus, GroupCount,
@@ -14,19 +13,15 @@ use super::{
 use family::{Families, Label, Value};
 pub(super) use format::Format;
 
-/// Writes the metrics for the statuses of a daemon at the time `now`. Unknown values are left out.
-pub(super) fn text(
-    statuses: &Statuses,
-    now: SystemTime,
-    format: Format,
-) -> Result<String, fmt::Error> {
+/// Writes the metrics for the statuses of a daemon. Unknown values are left out.
+pub(super) fn text(statuses: &Statuses, format: Format) -> Result<String, fmt::Error> {
     let (crawl, version, since) = match (statuses, statuses.all().first()) {
         (Statuses::Route(it), _) => (&it.crawl, &it.version, it.since),
         (_, Some(it)) => (&it.crawl, &it.version, it.since),
         (_, None) => return format.write(Families::default(), Families::default()),
     };
     let own = Families::default();
-    let mut metrics = Metrics { now, families: own, crawl: crawl.clone(), partition: None };
+    let mut metrics = Metrics { families: own, crawl: crawl.clone(), partition: None };
     let help = "Version of the daemon";
     metrics.add("build", help, vec![("version", version.clone())], Value::Info);
     if let Statuses::Route(status) = statuses {
@@ -42,7 +37,6 @@ pub(super) fn text(
 /// Metrics of all partitions.
 #[derive(Debug)]
 struct Metrics {
-    now: SystemTime,
     families: Families,
     crawl: String,
     /// Partition whose values are added, if the crawl has several.
@@ -86,8 +80,8 @@ impl Metrics {
             since: _,
             phase,
             redis: _,
-            head,
-            lease_seconds,
+            head: _,
+            lease_seconds: _,
             counts,
             rules: ByRule { passed, dropped, over_limit, over_limit_by_group },
             rejected_by_reason,
@@ -103,13 +97,6 @@ impl Metrics {
             storage,
         } = status;
         self.phase(phase);
-        if let Some(head) = head {
-            self.gauge("seq", "Number of the last committed batch", head.seq);
-        }
-        if let Some(seconds) = *lease_seconds {
-            let help = "Time until the lease ends, unless the daemon renews the lease";
-            self.real("lease_seconds", help, seconds);
-        }
         self.counts(counts);
         self.by_rule("passed", "Items that a rule let pass unfiltered", passed);
         self.by_rule("dropped", "Items that a rule dropped", dropped);
@@ -130,8 +117,7 @@ impl Metrics {
             let help = "Upper bound of the age of the oldest item that is not committed";
             self.real("waiting_seconds", help, seconds);
         }
-        if let Some(HeldStatus { consumers, requests }) = *held {
-            self.gauge("held_consumers", "Consumers that can hold requests", consumers);
+        if let Some(HeldStatus { requests, .. }) = *held {
             self.gauge("held_requests", "Requests that consumers hold", requests);
         }
         if let Some(filter) = filter {
@@ -174,9 +160,8 @@ impl Metrics {
     }
 
     fn clients(&mut self, clients: &ClientsStatus) {
-        let ClientsStatus { open, accepted, refused } = *clients;
+        let ClientsStatus { open, refused, .. } = *clients;
         self.gauge("clients", "Connected clients", open);
-        self.counter("clients_accepted", "Clients that have connected", accepted);
         let help = "Clients that were refused, because too many were connected";
         self.counter("clients_refused", help, refused);
     }
@@ -195,25 +180,14 @@ impl Metrics {
     }
 
     fn filter(&mut self, filter: &FilterStatus) {
-        let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten, .. } =
-            *filter;
+        let FilterStatus { keys, error_rate, lost_urls, bytes, .. } = *filter;
         self.gauge("filter_keys", "Fingerprints in the filter", keys);
-        self.gauge("filter_capacity", "Fingerprints that the filter is made for", capacity);
         if let Some(limit) = filter.limit {
             let help = "Fingerprints up to which the filter keeps its error rate";
             self.gauge("filter_limit", help, limit);
         }
-        self.real(
-            "filter_fill_ratio",
-            "Fingerprints in the filter as a share of its capacity",
-            fill,
-        );
         let help = "Share of unseen items that the filter reports as seen, computed from its fill";
         self.real("filter_error_ratio", help, error_rate);
-        if let Some(rate) = filter.frozen_error_rate {
-            let help = "Part of the error ratio that the frozen filter causes";
-            self.real("filter_frozen_error_ratio", help, rate);
-        }
         if let Some(urls) = lost_urls {
             let help = "Expected number of unseen URLs that the filter has reported as seen so far";
             self.real("filter_lost_urls", help, urls);
@@ -234,19 +208,11 @@ impl Metrics {
             self.counter("filter_swept_keys", help, swept);
         }
         self.gauge("filter_bytes", "Memory of the filter in bytes", bytes);
-        let help = "Fingerprints in the filter that were forgotten and pass once more";
-        self.gauge("filter_tombstones", help, forgotten);
     }
 
     fn storage(&mut self, storage: &Storage) {
-        let Storage { snapshots, last_snapshot, log_bytes, written_bytes, .. } = storage;
+        let Storage { log_bytes, written_bytes, .. } = storage;
         self.counter("log_written_bytes", "Bytes written to the log", *written_bytes);
-        self.gauge("storage_snapshots", "Snapshots in the storage folder", *snapshots);
-        // If the clock was set back after the snapshot, the age counts as 0.
-        if let Some(finished) = *last_snapshot {
-            let age = self.now.duration_since(finished).unwrap_or_default().as_secs_f64();
-            self.real("snapshot_age_seconds", "Time since the last snapshot was finished", age);
-        }
         self.gauge(
             "storage_log_bytes",
             "Size of the log in the storage folder in bytes",
