@@ -8,6 +8,7 @@ mod archive;
 mod cli;
 mod config;
 mod connect;
+mod corpus;
 mod daemon;
 mod explain;
 mod fingerprint;

@@ -30,7 +30,7 @@
 
 use std::io;
 
-use super::encoding::{Fields, checked, push_crc, push_position};
+use super::encoding::{Fields, agree, checked, push_crc, push_position};
 use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
 use crate::filter::lifetime::{Lifetime, Lifetimes};
@@ -152,7 +152,7 @@ impl RecordHead {
 
     /// Returns true if `body` has the CRC in this head.
     pub(super) fn matches(&self, body: &[u8]) -> bool {
-        crc32c::crc32c(body) == self.body_crc
+        agree(crc32c::crc32c(body), self.body_crc)
     }
 }
 

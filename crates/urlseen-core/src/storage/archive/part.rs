@@ -34,7 +34,7 @@ use super::super::begun::Begun;
 use super::super::damage::{Damage, ReadError};
 use super::super::disk::{DiskFile, ReadFile, read_exact_at};
 use super::super::encoding::{
-    FILE_HEADER, Fields, POSITION, checked, file_header, followed, push_crc, push_position,
+    FILE_HEADER, Fields, POSITION, agree, checked, file_header, followed, push_crc, push_position,
 };
 use super::super::record::{Change, push_body, take, width};
 use crate::fingerprint::Fingerprint;
@@ -100,7 +100,7 @@ impl Part {
             let (run, length) = self.run(offset)?.ok_or_else(damaged)?;
             body.resize(length, 0);
             read_exact_at(&*self.file, &mut body, offset + RUN as u64)?;
-            if crc32c::crc32c(&body) != run.crc {
+            if !agree(crc32c::crc32c(&body), run.crc) {
                 return Err(damaged().into());
             }
             let mut rest = &body[..];

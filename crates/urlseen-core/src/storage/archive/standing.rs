@@ -67,12 +67,13 @@ pub(in crate::storage) fn standing(begun: &Begun) -> io::Result<Standing> {
     let parts: BTreeMap<u64, u64> = parts.collect();
     let segments = Segments::list(begun)?;
     let (start, mut chain) = (self::start(begun)?, Chain::default());
-    let (mut fingerprints, mut is_after_log) = (0, false);
+    let (mut fingerprints, mut is_after_log) = (0_u64, false);
     let numbers: BTreeSet<u64> = parts.keys().chain(segments.files.keys()).copied().collect();
     for number in numbers {
         let part = || sound_if_there(Part::open(begun, number));
         let part = if parts.contains_key(&number) { part()? } else { None };
-        fingerprints += part.as_ref().map_or(0, |part| part.fingerprints);
+        let of_part = part.as_ref().map_or(0, |part| part.fingerprints);
+        fingerprints = of_part.saturating_add(fingerprints);
         if start.is_some_and(|start| number < start.number) {
             continue;
         }

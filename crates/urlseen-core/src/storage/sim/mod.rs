@@ -8,6 +8,7 @@
 
 mod file;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,23 @@ use super::requests::Requests;
 use file::{Contents, SimFile};
 
 /// Path of the only directory.
-pub(super) const DIR: &str = "/storage/demo";
+pub const DIR: &str = "/storage/demo";
+
+thread_local! {
+    static ACCEPTS_ANY_CRC: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Accepts any CRC in the log, the snapshots and the archive while `act` runs on this thread. So
+/// tests reach the code after the comparison with damaged data.
+pub fn with_any_crc(act: impl FnOnce()) {
+    ACCEPTS_ANY_CRC.set(true);
+    act();
+    ACCEPTS_ANY_CRC.set(false);
+}
+
+pub(super) fn accepts_any_crc() -> bool {
+    ACCEPTS_ANY_CRC.get()
+}
 
 /// Fault that strikes at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use super::super::begun::Begun;
 use super::super::damage::{Damage, ReadError, sound};
 use super::super::disk::{ReadFile, read_exact_at};
-use super::super::encoding::{Fields, checked};
+use super::super::encoding::{Fields, agree, checked};
 use super::super::header::FORMAT;
 use super::super::restore::{Restore, Section};
 use super::{
@@ -320,7 +320,7 @@ impl<'a> Body<'a> {
         if is_taken {
             read_exact_at(self.file, &mut crc, self.begin + self.len)?;
         }
-        if is_taken && crc == self.crc.to_le_bytes() {
+        if is_taken && agree(self.crc, u32::from_le_bytes(crc)) {
             return Ok(());
         }
         let what = "the body of a shard is damaged";
