@@ -181,11 +181,12 @@ fn push_path(path: &str, folds: Folds, out: &mut String) {
     if folds.have(Fold::Matrix) {
         for segment in path.split_inclusive('/') {
             match segment.split_once(';') {
-                Some((name, _)) => {
+                // Without its parameters, the segment would be a dot segment.
+                Some((name, _)) if !matches!(name, "." | "..") => {
                     out.push_str(name);
                     out.push_str(if segment.ends_with('/') { "/" } else { "" });
                 }
-                None => out.push_str(segment),
+                _ => out.push_str(segment),
             }
         }
     } else {
@@ -258,6 +259,7 @@ mod tests {
             (&[Www], "http://www.com/", ""),
             (&[Www], "http://www1.h.org/", ""),
             (&[Matrix], "http://h/a;b=1/c;jsessionid=2?d", "http://h/a/c?d"),
+            (&[Matrix], "http://h/a/..;b/.;c", ""),
             (&[Case], "http://h/Ab%C3%A4/C?D=E#F", "http://h/ab%C3%A4/c?D=E#F"),
             (&[Index], "http://h/index.html", "http://h/"),
             (&[Index], "http://h/a/Default.ASPX?b", "http://h/a/?b"),
