@@ -239,6 +239,7 @@ pub(super) fn items(config: &Config) -> Options {
         expire: config.expire,
         limits: config.limits,
         partition: config.partition,
+        item_bytes: config.source.item_bytes,
         ..Options::new(config.source.item.into(), config.fingerprint_spec())
     }
 }

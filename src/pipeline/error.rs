@@ -7,6 +7,7 @@ use crate::crawl::protocol::ProtocolError;
 use crate::pipeline::phase::Phase;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::lease::{LEASE, MARGIN};
+use urlseen_core::redis::limits::ItemBytesError;
 use urlseen_core::redis::preflight::PreflightError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::descriptors;
@@ -22,6 +23,9 @@ pub enum RunError {
     /// Redis lacks something that the run needs, such as a permission.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Preflight(Vec<PreflightError>),
+    /// The server accepts no items of the configured size.
+    #[error(transparent)]
+    ItemBytes(#[from] ItemBytesError),
     /// The lease could not be renewed in time.
     #[error(
         "the lease could not be renewed: Redis has not answered for {} s",
@@ -91,12 +95,6 @@ impl From<MismatchError> for RunError {
 }
 
 impl RunError {
-    /// Returns true if a connection was lost.
-    pub(crate) fn is_lost_connection(&self) -> bool {
-        let Self::Redis(ProtocolError::Link(trouble)) = self else { return false };
-        matches!(trouble, LinkError::LostConnection { .. })
-    }
-
     /// Returns true if a further session may succeed.
     pub(crate) fn is_mendable(&self) -> bool {
         match self {
@@ -105,7 +103,8 @@ impl RunError {
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
             Self::Lapsed | Self::FewReplicas { .. } | Self::Hanging(_) => true,
             Self::Mismatch(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
-            Self::Engine(_)
+            Self::ItemBytes(_)
+            | Self::Engine(_)
             | Self::Ended(_)
             | Self::Thread(_)
             | Self::Standby(_)

@@ -81,11 +81,6 @@ impl Intake {
         self.windows + self.backlog.len()
     }
 
-    /// Returns true if batches wait for room in the engine.
-    pub(crate) fn has_backlog(&self) -> bool {
-        !self.backlog.is_empty()
-    }
-
     /// Returns the next window to request: its cursor and its number of items. Returns `None` if no
     /// further window may be requested before a reply.
     pub(crate) fn next_window(&self, most: usize) -> Option<(Cursor, u64)> {
@@ -100,12 +95,11 @@ impl Intake {
         self.read_to -= items;
     }
 
-    /// Splits the items of a window into batches. `most` is the maximum size in bytes of an item
-    /// that Redis accepts.
-    pub(crate) fn read(&mut self, items: Items, most: usize) {
+    /// Splits the items of a window into batches.
+    pub(crate) fn read(&mut self, items: Items) {
         self.windows -= 1;
         let parts = self.window.split(items).into_iter();
-        self.backlog.extend(parts.map(|items| Batch::<Claimed>::new(items).bounded(most)));
+        self.backlog.extend(parts.map(Batch::<Claimed>::new));
     }
 
     /// Removes and returns the oldest batch that waits for the engine.

@@ -32,7 +32,6 @@ mod session;
 mod shared;
 pub(crate) mod shutdown;
 mod status;
-mod suspicion;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -65,7 +64,6 @@ pub use samples::Sampled;
 pub use server::Server;
 pub(crate) use shared::Shared;
 pub use status::{Archive, ClientsStatus, Head, HeldStatus, Lists, Status, Storage};
-use suspicion::Suspicion;
 pub use times::Times;
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
@@ -122,7 +120,8 @@ pub struct Pipeline {
     is_recovered: bool,
     /// Limits of the server on the size of a request, as last reported.
     limits: Limits,
-    suspicion: Suspicion,
+    /// True if these limits have changed since the batches of the queue were read.
+    has_new_limits: bool,
     backoff: Backoff,
     arrivals: Arrivals,
     stop: Stop,
@@ -151,7 +150,7 @@ impl Pipeline {
             queue: Queue::new(urlseen_core::storage::Head::START, 0),
             is_recovered: false,
             limits: Limits::ASSUMED,
-            suspicion: Suspicion::default(),
+            has_new_limits: false,
             backoff: Backoff::default(),
             arrivals: Arrivals::new(),
             stop,

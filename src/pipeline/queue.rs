@@ -4,17 +4,18 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use crate::crawl::protocol::{Cursor, Rejects, Standing};
+use crate::crawl::protocol::{Cursor, Standing};
 use urlseen_core::redis::reject;
-use urlseen_core::redis::reject::bounded::most_made;
 use urlseen_core::storage::Head;
+use urlseen_engine::item::Unreadable;
 use urlseen_engine::item::batch::{Batch, Ready};
 
 /// Batch with everything that its commit needs.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) batch: Batch<Ready>,
-    pub(crate) rejects: Rejects,
+    /// Rejects of the batch, as JSON.
+    pub(crate) rejects: Vec<Vec<u8>>,
     /// Position of the source after the commit.
     pub(crate) end: Cursor,
     /// True for a complete batch, and for the last part of a batch that was split.
@@ -28,11 +29,6 @@ impl Prepared {
         let rejects = rejects(&batch);
         let end = batch.items().left();
         Self { batch, rejects, end, is_last }
-    }
-
-    /// Returns the length of each string that the commit sends to Redis for an item.
-    pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
-        self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
     }
 }
 
@@ -101,11 +97,6 @@ impl Queue {
         }
     }
 
-    /// Counts the items of the queued batches.
-    pub(crate) fn items(&self) -> u64 {
-        self.batches.iter().map(|prepared| prepared.batch.items().len() as u64).sum()
-    }
-
     /// Returns the head that the next batch follows.
     pub(crate) fn next_base(&self) -> Head {
         self.batches.back().map_or(self.head, |last| last.batch.head())
@@ -120,11 +111,6 @@ impl Queue {
     /// Returns the batch at `index` from the oldest.
     pub(crate) fn get(&self, index: usize) -> Option<&Prepared> {
         self.batches.get(index)
-    }
-
-    /// Returns all batches, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Prepared> {
-        self.batches.iter()
     }
 
     /// Removes and returns the oldest batch, which Redis has committed.
@@ -166,16 +152,14 @@ impl Queue {
 }
 
 /// Makes the rejects of a batch.
-fn rejects(batch: &Batch<Ready>) -> Rejects {
+fn rejects(batch: &Batch<Ready>) -> Vec<Vec<u8>> {
     let now = SystemTime::now();
-    let mut rejects = Rejects::default();
-    for (place, (_, reason)) in batch.rejected_at().zip(batch.rejects()) {
-        let reason = reason.to_string();
-        let item = batch.items().get(place);
-        let most = most_made(item.len()).min(batch.most());
-        rejects.push(place, reject::write(item, &reason, now, most));
-    }
-    rejects
+    let rejects = batch.rejects().map(|(item, reason)| {
+        let is_large = matches!(reason, Unreadable::TooLarge { .. });
+        let write = if is_large { reject::shortened } else { reject::write };
+        write(item, reason, now)
+    });
+    rejects.collect()
 }
 
 #[cfg(test)]
@@ -194,8 +178,7 @@ mod tests {
             let found = Batch::new(items).found(Findings::default());
             let batch = found.sifted().after(queue.next_base());
             heads.push(batch.head());
-            let rejects = Rejects::default();
-            queue.push(Prepared { batch, rejects, end: left, is_last: true });
+            queue.push(Prepared { batch, rejects: Vec::new(), end: left, is_last: true });
         }
         (queue, heads)
     }

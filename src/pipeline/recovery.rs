@@ -8,7 +8,6 @@ use tracing::{info, warn};
 
 use super::queue::{Queue, Settled};
 use super::session::Owned;
-use super::suspicion::Suspicion;
 use super::{Pipeline, RunError, Shared};
 use crate::crawl::protocol::Standing;
 use crate::pipeline::phase::Phase;
@@ -23,12 +22,14 @@ use urlseen_engine::engine::store::{How, Recovery};
 impl Pipeline {
     /// Asks the server for its limits, which may have changed since the last connection.
     pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), RunError> {
-        self.limits = Limits::ask(link).await?;
+        let limits = Limits::ask(link).await?;
+        limits.check(self.parts.config.source.item_bytes)?;
+        self.has_new_limits |= limits != std::mem::replace(&mut self.limits, limits);
         if !self.limits.is_told && !self.is_recovered {
             info!(
                 "Redis does not let urlseen read the setting proto-max-bulk-len (CONFIG GET): \
-                 urlseen assumes that Redis accepts items of at most {}",
-                BinaryBytes(self.limits.word as u64)
+                 urlseen assumes the default, with which items may have at most {}",
+                BinaryBytes(self.limits.item as u64)
             );
         }
         Ok(())
@@ -46,7 +47,6 @@ impl Pipeline {
             Some(Ok(settled)) => self.settle(settled, owned.standing).await?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
-                self.suspicion = Suspicion::default();
                 self.board.counts().rollbacks += 1;
                 self.recover(owned).await?;
             }
@@ -65,10 +65,7 @@ impl Pipeline {
         let Settled { committed, stale } = settled;
         let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(standing));
         self.committed(&committed, unseen);
-        if stale {
-            self.suspicion = Suspicion::default();
-        }
-        let stale = stale || self.suspicion.judges_again(&self.queue, self.limits);
+        let stale = std::mem::take(&mut self.has_new_limits) || stale;
         let aborted = if stale { self.queue.clear() } else { 0 };
         let (again, head) = (self.queue.batches(), self.queue.head());
         if stale {
@@ -104,6 +101,7 @@ impl Pipeline {
         }
         self.filter.watch_fill();
         self.queue = Queue::new(head, cursor);
+        self.has_new_limits = false;
         self.begin_generations(&mut owned.link).await
     }
 

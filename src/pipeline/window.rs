@@ -23,26 +23,18 @@ pub(crate) struct Window {
     is_starting: bool,
     /// True until the first window is read.
     is_blind: bool,
-    /// Number of items that must still be read one by one.
-    alone: u64,
 }
 
 impl Window {
     /// Makes a window of at most `items_max` items and `bytes_max` bytes.
     fn new(items_max: usize, bytes_max: usize) -> Self {
         let item = (bytes_max / FIRST_WINDOW).max(1);
-        Self { items_max, bytes_max, item, is_starting: true, is_blind: true, alone: 0 }
+        Self { items_max, bytes_max, item, is_starting: true, is_blind: true }
     }
 
-    /// Makes the configured window, of at most `bytes_max` bytes.
-    pub(crate) fn configured(source: &config::Source, bytes_max: usize) -> Self {
-        Self::new(source.batch, source.batch_bytes.min(bytes_max))
-    }
-
-    /// Returns the same window, but the first `count` items are read one by one.
-    #[must_use]
-    pub(crate) fn with_alone(self, count: u64) -> Self {
-        Self { alone: count, ..self }
+    /// Makes the configured window, of at most `items_max` items and `bytes_max` bytes.
+    pub(crate) fn configured(source: &config::Source, items_max: usize, bytes_max: usize) -> Self {
+        Self::new(source.batch.min(items_max), source.batch_bytes.min(bytes_max))
     }
 
     /// Returns the number of windows to request before the first of them is read. While the sizes
@@ -55,9 +47,6 @@ impl Window {
     /// Returns the number of items to request next. It is at least one, even if a single item
     /// exceeds the limit in bytes.
     pub(crate) fn items(&self) -> u64 {
-        if self.alone > 0 {
-            return 1;
-        }
         (self.bytes_max / self.item).clamp(1, self.items_max) as u64
     }
 
@@ -65,7 +54,6 @@ impl Window {
     /// in bytes. An item that exceeds this limit alone becomes a batch of one item.
     pub(crate) fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
-        self.alone = self.alone.saturating_sub(items.len() as u64);
         let largest = items.largest();
         self.is_starting &= self.items() < self.items_max as u64;
         // The window grows slowly again after a large item, because large items seldom come alone.
@@ -128,15 +116,6 @@ mod tests {
         assert_eq!(window.items(), 1000);
         window.split(items(&[5_000_000]));
         assert_eq!(window.items(), 1);
-    }
-
-    #[test]
-    fn the_given_number_of_items_is_read_one_by_one() {
-        let mut window = Window::new(1000, 1 << 20).with_alone(2);
-        for expected in [1, 1, 64] {
-            assert_eq!(window.items(), expected);
-            window.split(items(&[10]));
-        }
     }
 
     #[test]

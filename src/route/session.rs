@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         let (token, renewed) = (router.token(), Instant::now());
         let own = protocol.own(&token, &router.holder(), &[]);
         let claimed = protocol.owned(link.call(&own).await?)?.cursor;
-        let window = Window::configured(&config.source, BYTES);
+        let window = Window::configured(&config.source, usize::MAX, BYTES);
         let linger = Linger::configured(&config.source);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
         for config in config.all_partitions() {
@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
         self.link.send(&protocol.source().read(protocol.keys(), after, count));
         self.intake.asked(count);
         let items = protocol.items(self.link.receive().await?, after, count)?;
-        self.intake.read(items, usize::MAX);
+        self.intake.read(items);
         while let Some(batch) = self.intake.next_batch() {
             self.items += batch.items().len() as u64;
             self.bytes += batch.items().bytes_len();

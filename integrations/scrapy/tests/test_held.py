@@ -267,7 +267,8 @@ def test_the_number_of_held_requests_is_bounded(redis_server, caplog):
 
 
 def test_the_beginning_of_a_reject_cuts_no_character():
-    reject, is_oversize = write_reject(("a" + "ü" * (1 << 20)).encode(), "ü" * 2000)
-    fields = json.loads(reject)
-    assert is_oversize and fields["begins"] == "a" + "ü" * 255
+    item = ("a" + "ü" * (32 << 20)).encode()
+    fields = json.loads(write_reject(item, "ü" * 2000))
+    assert fields["begins"] == "a" + "ü" * 2047
+    assert fields["bytes"] == len(item) and "item" not in fields
     assert fields["reason"] == "ü" * 1024

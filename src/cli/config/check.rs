@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use urlseen_core::filter::Seed;
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::storage::{AtRest, OpenError};
@@ -161,7 +162,9 @@ async fn server(config: &Config) -> anyhow::Result<(Link, String)> {
     }
     let (address, timeouts) = (&config.redis.url, Timeouts::default());
     let facts = preflight(address, timeouts, &needs).await.map_err(RunError::Preflight)?;
-    Ok((connect(address, timeouts).await?, format!("{facts} at {address}")))
+    let mut link = connect(address, timeouts).await?;
+    Limits::ask(&mut link).await?.check(config.source.item_bytes)?;
+    Ok((link, format!("{facts} at {address}")))
 }
 
 /// Checks that the filter can continue the crawl. Returns true if a daemon runs the crawl.

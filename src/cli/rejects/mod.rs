@@ -146,7 +146,7 @@ async fn drop_rejects(
     Ok(Outcome::Done)
 }
 
-/// Requeues or drops the selected rejects. Prints the entries that urlseen did not write.
+/// Requeues or drops the selected rejects. Prints the entries that cannot be requeued.
 async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow::Result<Sorted> {
     let bar = Bar::counting("rejects");
     let mut last = Sorted::default();
@@ -176,13 +176,13 @@ async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow
     Ok(sorted)
 }
 
-/// Prints entries that urlseen did not write. `total` is the number of such entries so far,
-/// including the given ones.
+/// Prints entries that have no whole item. `total` is the number of such entries so far, including
+/// the given ones.
 fn name_foreign(total: u64, foreign: &[&[u8]]) {
     let before = total - foreign.len() as u64;
     let room = usize::try_from(NAMED.saturating_sub(before)).unwrap_or(usize::MAX);
     for reject in foreign.iter().take(room) {
         let shown = printable(reject, Some(SHOWN));
-        say(format_args!("urlseen: stays on the list, because urlseen did not write it: {shown}"));
+        say(format_args!("urlseen: stays on the list, because it has no whole item: {shown}"));
     }
 }

@@ -29,8 +29,8 @@ const NONE: &str = "-";
 /// Show rejects with time, reason and item, the newest last.
 ///
 /// On a terminal, the command cuts an item to the width of the line. It prints control characters
-/// as escapes. Of an oversize item, the command shows only the length, the SHA-1 and the first
-/// bytes. It shows rejects with oversize items after all other rejects.
+/// as escapes. Of an item that was too large, the command shows only the length, the SHA-1 and
+/// the first bytes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -152,11 +152,11 @@ impl Table {
     }
 }
 
-/// Returns the item of a reject, or the length, SHA-1 and first bytes of an oversize item.
+/// Returns the item of a reject, or its length, SHA-1 and first bytes.
 fn shown(item: &RejectedItem) -> Cow<'_, [u8]> {
     match item {
         RejectedItem::Whole(item) => Cow::Borrowed(item),
-        RejectedItem::Oversize { bytes, sha1, begins } => {
+        RejectedItem::Shortened { bytes, sha1, begins } => {
             let about = format!("({} bytes, SHA-1 {sha1}) ", HumanCount(*bytes));
             Cow::Owned([about.as_bytes(), begins, "…".as_bytes()].concat())
         }

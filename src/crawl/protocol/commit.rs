@@ -9,7 +9,6 @@ use urlseen_core::filter::redis_kind::Question;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
-use urlseen_core::redis::reject::Written;
 use urlseen_core::redis::sink::PlainSink;
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Ready};
@@ -22,7 +21,7 @@ pub struct Order<'a> {
     /// Batch to commit. With a filter in Redis, Redis tests its items during the commit.
     pub batch: &'a Batch<Ready>,
     /// Rejects for those items of the batch that the daemon could not read.
-    pub rejects: &'a Rejects,
+    pub rejects: &'a [Vec<u8>],
     /// Cursor before the first item of the batch.
     pub before: Cursor,
     /// Maximum number of rejects to keep; 0 for no limit. Above the limit, the script drops the
@@ -36,50 +35,6 @@ const SMALL_ITEMS: usize = 64;
 
 /// Maximum number of bytes that a script pushes to a list.
 const SMALL_BYTES: usize = 64 << 10;
-
-/// Rejects of a batch, as JSON.
-#[derive(Debug, Default, Clone)]
-pub struct Rejects {
-    /// Rejects that contain the rejected items.
-    pub(crate) whole: Vec<Vec<u8>>,
-    /// Rejects without the rejected item, because the item is too large. Each has the place of its
-    /// item in the batch, in ascending order.
-    pub(crate) oversize: Vec<(usize, Vec<u8>)>,
-}
-
-impl Rejects {
-    /// Adds the reject of the item at `place` in the batch. Places must come in ascending order.
-    pub(crate) fn push(&mut self, place: usize, reject: Written) {
-        if reject.is_oversize {
-            self.oversize.push((place, reject.json));
-        } else {
-            self.whole.push(reject.json);
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.whole.len() + self.oversize.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Iterates over the JSON of all rejects.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let oversize = self.oversize.iter().map(|(_, json)| json);
-        self.whole.iter().chain(oversize).map(Vec::as_slice)
-    }
-
-    /// Appends the rejects to the arguments of a script. An earlier argument of the script is the
-    /// number of rejects in `whole`.
-    pub(super) fn push_to(&self, command: &mut Cmd) {
-        command.arg(&self.whole);
-        for (place, json) in &self.oversize {
-            command.arg(place).arg(json);
-        }
-    }
-}
 
 /// Commands that commit a batch, as one script or as a transaction.
 #[derive(Debug)]
@@ -128,8 +83,7 @@ impl Protocol {
         let mut script = self.eval("commit", &self.own_keys(&[]));
         script.arg(order.token.as_str());
         self.begin_commit(order, &mut script);
-        script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects.whole.len());
-        rejects.push_to(&mut script);
+        script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
         Commit::Transaction { push, script }
     }
 
@@ -139,9 +93,9 @@ impl Protocol {
         let Order { token, batch, rejects, rejects_max, .. } = order;
         let mut command = self.call("commit_pushing", &self.own_keys(&[]), token);
         self.begin_commit(order, &mut command);
-        command.arg(rejects_max).arg(batch.onward_len()).arg(rejects.whole.len());
+        command.arg(rejects_max).arg(batch.onward_len());
         self.push_items(order, &mut command);
-        rejects.push_to(&mut command);
+        command.arg(rejects);
         command
     }
 
@@ -159,11 +113,9 @@ impl Protocol {
         let Question { keys, places, extras } = filter.question(batch.onward_fingerprints());
         let mut command = self.call("commit_shared", &self.own_keys(&keys), token);
         self.begin_commit(order, &mut command);
-        command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len());
-        command.arg(rejects.whole.len()).arg(places);
+        command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len()).arg(places);
         self.push_items(order, &mut command);
-        command.arg(extras);
-        rejects.push_to(&mut command);
+        command.arg(extras).arg(rejects);
         command
     }
 
@@ -176,8 +128,8 @@ impl Protocol {
     /// Returns the Redis keys of a commit: first the keys that all commits share, then the keys in
     /// `filter`.
     fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
-        let Keys { lease, state, processing, sink, rejected, oversize, .. } = &self.keys;
-        let own: [&str; 6] = [lease, state, processing, sink, rejected, oversize];
+        let Keys { lease, state, processing, sink, rejected, .. } = &self.keys;
+        let own: [&str; 5] = [lease, state, processing, sink, rejected];
         own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 

@@ -4,7 +4,7 @@
 use redis::{Cmd, Value, cmd};
 
 use super::reply::values;
-use super::{Protocol, ProtocolError, Rejects};
+use super::{Protocol, ProtocolError};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
@@ -33,12 +33,11 @@ impl Protocol {
     }
 
     /// Removes the first `count` items to forget, and stores `rejects` for the unreadable items.
-    pub(crate) fn forgotten(&self, token: &Token, count: usize, rejects: &Rejects) -> Cmd {
-        let Keys { lease, forgetting, rejected, oversize, .. } = &self.keys;
-        let keys = [lease.as_str(), forgetting, rejected, oversize];
+    pub(crate) fn forgotten(&self, token: &Token, count: usize, rejects: &[Vec<u8>]) -> Cmd {
+        let Keys { lease, forgetting, rejected, .. } = &self.keys;
+        let keys = [lease.as_str(), forgetting, rejected];
         let mut command = self.call("forgotten", &keys, token);
-        command.arg(count).arg(rejects.whole.len());
-        rejects.push_to(&mut command);
+        command.arg(count).arg(rejects);
         command
     }
 
@@ -50,7 +49,5 @@ impl Protocol {
         needs.commands(forget, &["TYPE", "EXISTS", "LLEN"]);
         needs.commands(forgetting, &["TYPE", "LLEN", "LRANGE 0 0", "LTRIM 0 -1"]);
         needs.command(CommandNeed::new("RENAME").key(forget).key(forgetting));
-        let moving = CommandNeed::new("LMOVE").key(forgetting).key(self.keys.oversize.as_str());
-        needs.command(moving.arg("LEFT").arg("RIGHT"));
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value, cmd};
 
-pub use commit::{Commit, Order, Rejects};
+pub use commit::{Commit, Order};
 pub(crate) use persistence::{Persistence, ReplicaInfo, replicas};
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
@@ -97,7 +97,6 @@ impl Protocol {
             ("held_length", Script::new(include_str!("lua/held_length.lua"))),
             ("look", script(&[], include_str!("lua/look.lua"))),
             ("own", script(&[], include_str!("lua/own.lua"))),
-            ("rejected_length", Script::new(include_str!("lua/rejected_length.lua"))),
             ("release", script(&[], include_str!("lua/release.lua"))),
             ("renew", script(&[], include_str!("lua/renew.lua"))),
         ]);
@@ -151,8 +150,7 @@ impl Protocol {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, sink, rejected, oversize, .. } = &self.keys;
-        needs.key(KeyOwner::Own("list of oversize items"), oversize.as_str(), KeyKind::List);
+        let Keys { lease, state, sink, rejected, .. } = &self.keys;
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
@@ -168,14 +166,12 @@ impl Protocol {
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
         needs.command(command("EXEC"));
         needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
-        for key in [lease, state, sink, rejected, oversize] {
+        for key in [lease, state, sink, rejected] {
             needs.commands(key, &["TYPE"]);
         }
         needs.commands(lease, &["GET", "PTTL", "SET 0 PX 1", "PEXPIRE 1", "DEL"]);
         needs.commands(state, &["HMGET seq", "HSETNX seq 0", "HSET seq 0"]);
-        for list in [rejected, oversize] {
-            needs.commands(list, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
-        }
+        needs.commands(rejected, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
         if let Some(filter) = &self.filter {
             needs.commands(state, &["HGET unseen"]);
             judging::add(filter, &mut needs);
@@ -291,9 +287,11 @@ impl Protocol {
         self.sink.length(&self.keys.sink)
     }
 
-    /// Asks for the number of all rejects, including rejects of oversize items.
+    /// Asks for the number of rejects.
     pub(crate) fn rejected_length(&self) -> Cmd {
-        self.eval("rejected_length", &[&self.keys.rejected, &self.keys.oversize])
+        let mut length = cmd("LLEN");
+        length.arg(&self.keys.rejected);
+        length
     }
 
     /// Asks for the lengths of source, `processing`, sink and rejects.

@@ -11,8 +11,8 @@ impl Protocol {
     /// Removes a batch of `count` items that all partitions have. It was read after the cursor
     /// `before`.
     pub(crate) fn routed(&self, token: &Token, before: Cursor, count: u64) -> Cmd {
-        let Keys { lease, processing, oversize, .. } = &self.keys;
-        let mut command = self.call("routed", &[lease, processing, oversize], token);
+        let Keys { lease, processing, .. } = &self.keys;
+        let mut command = self.call("routed", &[lease, processing], token);
         command.arg(before).arg(count);
         command
     }

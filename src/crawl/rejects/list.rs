@@ -26,12 +26,12 @@ pub struct RejectsList {
     window: usize,
 }
 
-/// One pass over the rejects, from the oldest to the newest. Rejects of oversize items come last.
+/// One pass over the rejects, from the oldest to the newest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scan {
-    /// Numbers of rejects to read: those that an interrupted sort has set aside, those on the list,
-    /// and those of oversize items.
-    lengths: [u64; 3],
+    /// Numbers of rejects to read: those that an interrupted sort has set aside, and those on the
+    /// list.
+    lengths: [u64; 2],
     at: u64,
 }
 
@@ -61,20 +61,19 @@ impl RejectsList {
 
     /// Begins a pass over the rejects that are in Redis now.
     pub(crate) async fn scan(&mut self) -> Result<Scan, LinkError> {
-        let [aside, listed, oversize]: [u64; 3] = redis::pipe()
+        let lengths: [u64; 2] = redis::pipe()
             .atomic()
             .llen(&self.keys.rejects_aside)
             .llen(&self.keys.rejected)
-            .llen(&self.keys.oversize)
             .query_async(&mut self.connection)
             .await?;
-        Ok(Scan { lengths: [aside, listed, oversize / 2], at: 0 })
+        Ok(Scan { lengths, at: 0 })
     }
 
     /// Reads the next rejects as JSON. Returns no rejects at the end of the pass. If the daemon
     /// adds or drops rejects meanwhile, the pass may miss rejects or return them twice.
     pub(crate) async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, LinkError> {
-        let [aside, listed, _] = scan.lengths;
+        let [aside, listed] = scan.lengths;
         while scan.at < aside + listed {
             let (key, from, end) = if scan.at < aside {
                 (self.keys.rejects_aside.clone(), scan.at, aside)
@@ -89,39 +88,15 @@ impl RejectsList {
             // The list has become shorter since the start of the pass.
             scan.at += end - from;
         }
-        // One reject at a time, because the oversize items between them must not be read.
-        while scan.at < scan.len() {
-            let reject = self.oversize(scan.at - aside - listed).await?;
-            scan.at += 1;
-            if let Some(reject) = reject {
-                return Ok(vec![reject]);
-            }
-        }
         Ok(Vec::new())
-    }
-
-    /// Returns the number of rejects of oversize items.
-    pub(super) async fn oversize_length(&mut self) -> Result<u64, LinkError> {
-        let length: u64 =
-            cmd("LLEN").arg(&self.keys.oversize).query_async(&mut self.connection).await?;
-        Ok(length / 2)
-    }
-
-    /// Reads a reject of an oversize item. The oldest reject has number 0.
-    pub(super) async fn oversize(&mut self, number: u64) -> Result<Option<Vec<u8>>, LinkError> {
-        let mut index = cmd("LINDEX");
-        index.arg(&self.keys.oversize).arg(2 * number);
-        Ok(index.query_async(&mut self.connection).await?)
     }
 
     /// Drops the oldest rejects in one step: as many as `scan` has found. Returns the number of
     /// dropped rejects.
     pub(crate) async fn drop_found(&mut self, scan: Scan) -> Result<u64, LinkError> {
-        let [aside, listed, oversize] = scan.lengths;
         let script = self.script(include_str!("lua/drop_first.lua"));
         let mut call = script.prepare_invoke();
-        call.key(&self.keys.rejects_aside).key(&self.keys.rejected).key(&self.keys.oversize);
-        call.arg(aside + listed).arg(oversize);
+        call.key(&self.keys.rejects_aside).key(&self.keys.rejected).arg(scan.len());
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 

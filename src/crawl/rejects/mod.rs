@@ -6,10 +6,6 @@
 //! if the daemon adds more meanwhile. Then it puts the kept rejects on the list again, before newer
 //! ones. If the process is killed, rejects stay under that key, and the next sort puts them on the
 //! list again.
-//!
-//! An item that is too large for a reject is kept in another list, after its reject. The scripts
-//! always move or drop the item and its reject together, and the item does not leave Redis. Each
-//! pass over the rejects reads those of oversize items last.
 
 mod list;
 mod sort;

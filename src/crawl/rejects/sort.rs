@@ -29,7 +29,8 @@ pub struct Sorted {
     pub gone: u64,
     /// Number of rejects that stay because the caller did not choose them.
     pub(crate) kept: u64,
-    /// Number of rejects that stay because urlseen did not write them in this form.
+    /// Number of rejects that stay because they are not of urlseen, or have no whole item to
+    /// requeue.
     pub(crate) foreign: u64,
 }
 
@@ -65,8 +66,6 @@ impl RejectsList {
     ) -> Result<Sorted, LinkError> {
         let mut sorted = Sorted { found: self.set_aside().await?, ..Sorted::default() };
         let (aside, listed) = (self.keys.rejects_aside.clone(), sorted.found);
-        let oversize = self.oversize_length().await?;
-        sorted.found += oversize;
         watch(&sorted, &[]);
         while sorted.seen() < listed {
             let rejects = self.read(&aside, 0, listed - sorted.seen()).await?;
@@ -86,25 +85,6 @@ impl RejectsList {
             watch(&sorted, &chunk.foreign);
         }
         self.give_back().await?;
-        let mut left = oversize;
-        while left > 0 {
-            // If no reject of an oversize item is left, another process has sorted them.
-            let Some(json) = self.oversize(0).await? else { break };
-            let reject = Reject::from_json(&json);
-            let (fate, count) = match &reject {
-                None => ("keep", &mut sorted.foreign),
-                Some(reject) if !wanted(reject) => ("keep", &mut sorted.kept),
-                Some(_) if fate == Fate::Requeue => ("requeue", &mut sorted.gone),
-                Some(_) => ("drop", &mut sorted.gone),
-            };
-            if !self.sort_oversize(&json, fate).await? {
-                continue;
-            }
-            left -= 1;
-            *count += 1;
-            let foreign = [json.as_slice()];
-            watch(&sorted, &foreign[..usize::from(reject.is_none())]);
-        }
         Ok(sorted)
     }
 
@@ -134,15 +114,6 @@ impl RejectsList {
         let mut call = script.prepare_invoke();
         call.key(&self.keys.rejects_aside).key(&self.keys.source);
         call.arg(chunk.rejects.len()).arg(digest).arg(&chunk.fates).arg(&chunk.items);
-        Ok(call.invoke_async(&mut self.connection).await?)
-    }
-
-    /// Carries out the fate of the oldest reject of an oversize item. Does nothing if `reject` is
-    /// no longer the oldest.
-    async fn sort_oversize(&mut self, reject: &[u8], fate: &str) -> Result<bool, LinkError> {
-        let script = self.script(include_str!("lua/sort_oversize.lua"));
-        let mut call = script.prepare_invoke();
-        call.key(&self.keys.oversize).key(&self.keys.source).arg(reject).arg(fate);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
@@ -178,8 +149,7 @@ impl<'a> Chunk<'a> {
                     chunk.items.push(item);
                     true
                 }
-                // Another program wrote the reject, or has separated it from its oversize item.
-                (Some(RejectedItem::Oversize { .. }), Fate::Requeue) | (None, _) => {
+                (Some(RejectedItem::Shortened { .. }), Fate::Requeue) | (None, _) => {
                     chunk.foreign.push(json);
                     false
                 }

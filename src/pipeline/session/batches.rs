@@ -12,7 +12,7 @@
 use super::{Pending, Session};
 use crate::crawl::protocol::{Commit, Committed, Order};
 use crate::pipeline::queue::Prepared;
-use crate::pipeline::{Parts, Pipeline, RunError};
+use crate::pipeline::{Parts, Pipeline};
 use urlseen_engine::config::RejectsFull;
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Sifted};
@@ -24,11 +24,7 @@ const IN_FLIGHT_MAX: usize = 3;
 impl Session<'_> {
     /// Processes the items of a window.
     pub(super) fn read(&mut self, items: Items) {
-        let Pipeline { filter, queue, suspicion, limits, .. } = &*self.pipeline;
-        let is_next =
-            queue.batches() == 0 && filter.works.in_progress() == 0 && !self.intake.has_backlog();
-        let is_condemned = is_next && suspicion.condemns(queue.head());
-        self.intake.read(items, if is_condemned { 0 } else { limits.word });
+        self.intake.read(items);
     }
 
     /// Submits the batches that were read to the engine, in order.
@@ -60,8 +56,7 @@ impl Pipeline {
 impl Session<'_> {
     /// Sends the commits of ready batches, unless they must wait.
     pub(super) fn send_commits(&mut self) {
-        let in_flight = if self.pipeline.suspicion.is_aroused() { 1 } else { IN_FLIGHT_MAX };
-        while self.control.is_none() && self.sent < in_flight && self.line.has_room() {
+        while self.sent < IN_FLIGHT_MAX && self.line.has_room() {
             if self.is_held_up() {
                 return;
             }
@@ -113,23 +108,12 @@ impl Pipeline {
     /// Notes committed batches, whose fingerprints count as seen after this call. If the filter is
     /// in Redis, `unseen` is the number of their unseen items.
     pub(in crate::pipeline) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
-        for Prepared { batch, .. } in all {
-            self.suspicion.committed(batch.items().len());
-        }
         for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
             self.filter.works.engine.committed(batch.end());
         }
         self.board.count(all.iter().map(|prepared| &prepared.batch), unseen);
         if let (Some(shared), Some(unseen)) = (&mut self.filter.shared, unseen) {
             shared.note_unseen(unseen);
-        }
-    }
-
-    /// Clears the oldest commit of the suspicion that it breaks connections, if `failure` is a lost
-    /// connection. The connection was lost before this commit was sent.
-    pub(in crate::pipeline) fn acquit(&mut self, failure: &RunError) {
-        if failure.is_lost_connection() {
-            self.suspicion.lost_otherwise();
         }
     }
 }

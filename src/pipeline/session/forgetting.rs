@@ -9,8 +9,6 @@ use tokio::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::{Pending, RunError, Session};
-use crate::crawl::protocol::Rejects;
-use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::reject;
 use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
@@ -34,7 +32,7 @@ pub(super) enum Forgetting {
     /// Redis was asked for entries of the list.
     Pending,
     /// The session has asked the filter's threads to forget keys.
-    Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Rejects },
+    Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Vec<Vec<u8>> },
     /// There was no room for tombstones. The session asks for no entries before `until`.
     Full { until: Instant },
 }
@@ -67,7 +65,8 @@ impl Session<'_> {
         let is_ending = self.intake.is_ending();
         let is_here = self.pipeline.filter.shared.is_none();
         if is_free && is_here && !is_ending {
-            let forgets = self.pipeline.parts.protocol.forgets(&self.lease.token, AT_ONCE);
+            let most = AT_ONCE.min(self.pipeline.limits.items);
+            let forgets = self.pipeline.parts.protocol.forgets(&self.lease.token, most);
             self.line.ask(Pending::Forgets, &forgets);
             self.forgetting = Forgetting::Pending;
         }
@@ -83,8 +82,8 @@ impl Session<'_> {
             return;
         }
         let mut reader = Reader::new(self.pipeline.parts.forgets);
-        let (mut questions, mut rejects) = (Vec::new(), Rejects::default());
-        for (place, item) in items.iter().enumerate() {
+        let (mut questions, mut rejects) = (Vec::new(), Vec::new());
+        for item in items {
             match reader.read(item).map(|read| read.identity) {
                 Ok(Identity::Fingerprint(fingerprint)) => {
                     questions.push(Question { wanted: Wanted::Forget, fingerprint });
@@ -92,9 +91,10 @@ impl Session<'_> {
                 // The filter never has such an item, so there is nothing to forget.
                 Ok(Identity::Unfiltered | Identity::Dropped(_)) => {}
                 Err(reason) => {
-                    // Every server accepts a reject of this size.
-                    let now = SystemTime::now();
-                    rejects.push(place, reject::write(item, &reason, now, Limits::LEAST));
+                    // So every server accepts the rejects of all items together.
+                    let is_large = item.len() > reject::BEGINNING;
+                    let write = if is_large { reject::shortened } else { reject::write };
+                    rejects.push(write(item, &reason, SystemTime::now()));
                 }
             }
         }

@@ -14,7 +14,7 @@ mod ticks;
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep_until;
 
 use super::intake::Intake;
 use super::linger::Linger;
@@ -34,6 +34,7 @@ use saves::SavesAsked;
 use ticks::{tick, ticks};
 use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::lease::RENEWAL;
+use urlseen_core::redis::limits::Limits;
 use urlseen_engine::config::{Config, WhenFull};
 
 /// Maximum number of batches that are read and not committed, in all stages.
@@ -62,9 +63,6 @@ struct Session<'a> {
     sent: usize,
     /// Sent batches that Redis has committed, but that too few replicas have received.
     replicas: Replicas,
-    /// Time before which the session sends no commit, but only observes the new connection. The
-    /// commit that is next may have broken earlier connections.
-    control: Option<Instant>,
     pressure: Pressure,
     /// State of the work on the list of keys to forget.
     forgetting: Forgetting,
@@ -81,27 +79,9 @@ impl Pipeline {
         report_every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, RunError> {
-        let mut session = match Session::begin(self).await {
-            Ok(session) => session,
-            Err(failure) => {
-                self.acquit(&failure);
-                return Err(failure);
-            }
-        };
-        let result = session.work(report_every, show).await;
-        let result = match result {
-            Ok(ending) => session.finish().await.map(|()| ending),
-            Err(failure) => Err(failure),
-        };
-        let (executed, sent) = (session.replicas.waiting(), session.sent);
-        if let Err(failure) = &result {
-            let unanswered = self.queue.get(executed).filter(|_| sent > executed);
-            match unanswered.filter(|_| failure.is_lost_connection()) {
-                Some(oldest) => self.suspicion.lost(oldest.batch.head()),
-                None => self.acquit(failure),
-            }
-        }
-        result
+        let mut session = Session::begin(self).await?;
+        let ending = session.work(report_every, show).await?;
+        session.finish().await.map(|()| ending)
     }
 }
 
@@ -120,10 +100,10 @@ impl<'a> Session<'a> {
     fn new(pipeline: &'a mut Pipeline, recovered: Recovered) -> Self {
         let Recovered { link, waiter, lease, sink_length, rejected_length } = recovered;
         let queue = &pipeline.queue;
-        let (read_to, ahead) = (queue.cursor(queue.batches()), queue.items());
+        let read_to = queue.cursor(queue.batches());
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
-        let window = Window::configured(source, pipeline.limits.batch);
-        let window = window.with_alone(pipeline.suspicion.alone(ahead));
+        let Limits { batch, items, .. } = pipeline.limits;
+        let window = Window::configured(source, items, batch);
         let linger = Linger::configured(source);
         Self {
             line: Line::new(link),
@@ -131,7 +111,6 @@ impl<'a> Session<'a> {
             intake: Intake::new(waiter, linger, window, read_to),
             sent: 0,
             replicas: Replicas::new(pipeline.parts.protocol.wanted_replicas()),
-            control: pipeline.suspicion.control(),
             pressure: Pressure::new(sink_length, rejected_length),
             forgetting: Forgetting::default(),
             reclaimer: Reclaimer::new(consumers.timeout),
@@ -175,7 +154,6 @@ impl<'a> Session<'a> {
             self.intake.wait_if_idle(&self.pipeline.parts.protocol);
             self.ask_for_snapshot();
             self.pipeline.filter.works.do_extras().await?;
-            let control = self.control;
             let Self { pipeline, line, intake, forgetting, saves, .. } = self;
             tokio::select! {
                 // Timers and requests to stop have priority: under load, there is always more work.
@@ -205,9 +183,6 @@ impl<'a> Session<'a> {
                 {
                     pipeline.arrivals.was_empty(std::time::Instant::now());
                 },
-                () = sleep_until(control.unwrap_or(self.lease.until)), if control.is_some() => {
-                    self.control = None;
-                }
             }
         }
     }

@@ -21,22 +21,20 @@ impl State {
         assert_eq!(args.number(), pushed.len(), "the script knows the push");
         assert_eq!(Some(args.0.next().expect("an item")), pushed.last().or(Some(&Word::new())));
         let _rejects_max = args.number();
-        let rejects = args.number();
-        Ok(self.pushed(args, rejects))
+        Ok(self.pushed(args))
     }
 
     pub(super) fn commit_pushing(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
         let _rejects_max = args.number();
-        let (onward, rejects) = (args.number(), args.number());
-        let onward = args.take(onward);
-        self.push(onward);
-        Ok(self.pushed(args, rejects))
+        let onward = args.number();
+        self.push(args.take(onward));
+        Ok(self.pushed(args))
     }
 
     /// Adds rejects to their list, after the push of a commit.
-    fn pushed(&mut self, mut args: Args<'_>, rejects: usize) -> Vec<u8> {
-        self.reject(args.take(rejects), &args);
+    fn pushed(&mut self, args: Args<'_>) -> Vec<u8> {
+        self.reject(args);
         done(&[self.sink_length(), self.rejected.len(), 0])
     }
 
@@ -44,7 +42,7 @@ impl State {
     pub(super) fn commit_shared(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
         let _rejects_max = args.number();
-        let (judged, extras, rejects) = (args.number(), args.number(), args.number());
+        let (judged, extras) = (args.number(), args.number());
         let _places = args.0.next();
         let (items, fingerprints) = (args.take(judged), args.take(extras));
         let is_unseen = |it: &Word| !it.is_empty() && !self.members.contains(it);
@@ -53,7 +51,7 @@ impl State {
         let onward = judged.filter(|(_, it)| it.is_empty() || is_unseen(it));
         let onward: Vec<_> = onward.map(|(item, _)| item.clone()).collect();
         self.push(&onward);
-        self.reject(args.take(rejects), &args);
+        self.reject(args);
         self.unseen += unseen.len();
         let counts = [self.sink_length(), self.rejected.len(), 0, unseen.len()];
         self.members.extend(unseen);
@@ -90,9 +88,9 @@ impl State {
         }
     }
 
-    fn reject(&mut self, rejects: &[Word], rest: &Args<'_>) {
-        assert!(rest.0.as_slice().is_empty(), "no item is too large for its reject");
-        self.rejected.extend_from_slice(rejects);
+    /// Adds the rejects, which are the last arguments of a script.
+    pub(super) fn reject(&mut self, rejects: Args<'_>) {
+        self.rejected.extend(rejects.0.cloned());
     }
 
     fn sink_length(&self) -> usize {

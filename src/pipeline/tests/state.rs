@@ -88,9 +88,6 @@ impl State {
     /// Runs a script by name.
     pub(super) fn run(&mut self, script: &str, words: &Words) -> Vec<u8> {
         let mut args = Args::of(words);
-        if script == "rejected_length" {
-            return integer(self.rejected.len());
-        }
         if script == "define" {
             if self.definition.is_empty() {
                 self.definition = args.0.as_slice().to_vec();
@@ -129,8 +126,8 @@ impl State {
                 array([bulk(b"ok"), array(items)])
             }
             "forgotten" => {
-                let (count, rejects) = (args.number(), args.number());
-                self.rejected.extend_from_slice(args.take(rejects));
+                let count = args.number();
+                self.reject(args);
                 self.forgetting.drain(..count);
                 done(&[])
             }
@@ -202,6 +199,7 @@ impl State {
             b"LLEN" => integer(match &*words[1] {
                 b"source" => self.source.len(),
                 b"sink" => self.sink.len(),
+                b"sim:rejected" => self.rejected.len(),
                 b"forget" => self.forget.len(),
                 _ => 0,
             }),

@@ -80,6 +80,7 @@ const SAMPLES: &[(&str, f64)] = &[
     (r#"urlseen_rejects_total{reason="priority"}"#, 0.0),
     (r#"urlseen_rejects_total{reason="partition"}"#, 0.0),
     (r#"urlseen_rejects_total{reason="output"}"#, 0.0),
+    (r#"urlseen_rejects_total{reason="size"}"#, 0.0),
     ("urlseen_redis_reconnects_total", 27.0),
     ("urlseen_clients", 3.0),
     ("urlseen_clients_refused_total", 1.0),

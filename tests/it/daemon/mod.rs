@@ -12,13 +12,13 @@ mod held;
 mod idle;
 pub(crate) mod items;
 mod kept;
+mod large_items;
 mod lease;
 mod limits;
 mod looking;
 mod memory;
 mod moving;
 mod outages;
-mod oversize;
 mod peer_kinds;
 mod recovery;
 mod recrawl;
@@ -55,7 +55,6 @@ const SOURCE: &str = "demo:discovered";
 const SINK: &str = "demo:unseen";
 const REJECTED: &str = "demo:rejected";
 const PROCESSING: &str = "urlseen:{demo:discovered}:processing";
-const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
@@ -91,6 +90,12 @@ impl Crawl {
         let password = format!(">{PASSWORD}");
         self.server.cli(&["acl", "setuser", user, "on", &password, "~*", "&*", "+@all"]);
         self.user = Some(user);
+        self
+    }
+
+    /// Adds the settings of another crawl.
+    fn settings_of(mut self, other: &Self) -> Self {
+        self.settings.clone_from(&other.settings);
         self
     }
 

@@ -8,16 +8,16 @@ use redis::Commands;
 use rustix::process::Signal;
 
 use super::{
-    Bytes, Crawl, LEASE, OVERSIZE, PROCESSING, READY, REJECTED, SINK, SOURCE, STATE, is_sorted,
-    stop_process, urls,
+    Bytes, Crawl, LEASE, PROCESSING, READY, REJECTED, SINK, SOURCE, STATE, is_sorted, stop_process,
+    urls,
 };
 use crate::util::binary::Output;
 use crate::util::wait::SOON;
 
-pub(super) const KEYS: [&str; 7] = [SOURCE, PROCESSING, STATE, LEASE, SINK, REJECTED, OVERSIZE];
+pub(super) const KEYS: [&str; 6] = [SOURCE, PROCESSING, STATE, LEASE, SINK, REJECTED];
 
 /// Commands that a commit needs, each with its key.
-const COMMANDS: [(&str, &str); 11] = [
+const COMMANDS: [(&str, &str); 9] = [
     ("rename", SOURCE),
     ("ltrim", PROCESSING),
     ("hset", STATE),
@@ -27,8 +27,6 @@ const COMMANDS: [(&str, &str); 11] = [
     ("ltrim", SINK),
     ("rpush", REJECTED),
     ("ltrim", REJECTED),
-    ("ltrim", OVERSIZE),
-    ("lmove", OVERSIZE),
 ];
 
 /// Number of items in a batch that is too large for a commit by a single script.

@@ -1,7 +1,6 @@
 //! `urlseen rejects` with real servers.
 
 mod listing;
-mod oversize;
 mod sorting;
 mod trouble;
 
@@ -57,7 +56,7 @@ impl Lists {
         let first = self.len(REJECTED);
         let json = |(number, (item, reason)): (usize, &(&[u8], Unreadable))| {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs((first + number) as u64);
-            write(item, reason, time, usize::MAX).json
+            write(item, reason, time)
         };
         let rejects = items.iter().enumerate().map(json).collect::<Vec<_>>();
         self.push(REJECTED, rejects.iter().map(Vec::as_slice));

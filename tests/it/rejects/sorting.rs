@@ -1,6 +1,7 @@
 //! `urlseen rejects requeue` and `urlseen rejects drop`.
 
 use redis::Commands;
+use urlseen_core::redis::reject::shortened;
 use urlseen_engine::item::Unreadable;
 
 use super::{ASIDE, EMPTY, Lists, NO_TAB, REJECTED, SOURCE, numbers};
@@ -82,8 +83,8 @@ fn foreign_rejects_are_kept_and_reported() {
     lists.reject_numbers(0..10);
     lists.push(REJECTED, [&b"\xff"[..]]);
     let named = "\
-urlseen: stays on the list, because urlseen did not write it: {\"url\": 1}\\u{1b}
-urlseen: stays on the list, because urlseen did not write it: \\xff
+urlseen: stays on the list, because it has no whole item: {\"url\": 1}\\u{1b}
+urlseen: stays on the list, because it has no whole item: \\xff
 ";
     let output = lists.run(&["requeue", "--reason", NO_TAB]).output();
     assert_says(&output, 1, "5 put back to demo:discovered, 7 stay\n", named);
@@ -99,6 +100,26 @@ urlseen: stays on the list, because urlseen did not write it: \\xff
     let output = lists.run(&["drop", "--yes"]).output();
     assert_says(&output, 0, "102 dropped, 0 stay\n", "");
     assert_eq!(lists.len(REJECTED), 0);
+}
+
+#[test]
+fn a_shortened_reject_cannot_be_requeued() {
+    let mut lists = Lists::new();
+    let time = std::time::SystemTime::UNIX_EPOCH;
+    let json = shortened(b"abc", &Unreadable::NoTab, time);
+    lists.push(REJECTED, [&json[..]]);
+    lists.reject_numbers(0..2);
+    let output = lists.run(&["list"]).output();
+    let shown = "(3 bytes, SHA-1 a9993e364706816aba3e25717850c26c9cd0d89d) abc…";
+    assert!(output.text().lines().next().unwrap().ends_with(shown), "{output:?}");
+    let output = lists.run(&["requeue"]).output();
+    assert_eq!(
+        (output.code(), output.text()),
+        (Some(1), "2 put back to demo:discovered, 1 stay\n")
+    );
+    assert!(output.stderr.contains("it has no whole item: {\"reason\""), "{}", output.stderr);
+    let output = lists.run(&["drop", "--yes", "--reason", NO_TAB]).output();
+    assert_says(&output, 0, "1 dropped, 0 stay\n", "");
 }
 
 #[test]

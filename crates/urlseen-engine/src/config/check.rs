@@ -373,7 +373,7 @@ fn named_keys(config: &Config) -> [(&'static str, &String); 5] {
 
 /// Returns true if urlseen itself uses Redis keys with this name.
 fn is_own(name: &str) -> bool {
-    let uses = "state lease processing oversize forgetting spec crawl consumers requeues";
+    let uses = "state lease processing forgetting spec crawl consumers requeues";
     let last = name.rsplit(':').next();
     name.starts_with("urlseen:") && uses.split(' ').any(|each| Some(each) == last)
 }

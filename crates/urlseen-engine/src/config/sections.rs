@@ -182,6 +182,8 @@ sections! {
         /// Maximum size in bytes of all items of a batch. A single larger item makes a batch of its
         /// own.
         batch_bytes: usize = WholeNumber(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
+        /// Maximum size of an item in bytes. A larger item becomes a reject without the rest of it.
+        item_bytes: usize = WholeNumber(64 << 10..=64 << 20, " of bytes"), |_| 16_777_216;
         /// Time that a claim waits for more items while few arrive.
         linger: Option<Duration> = DurationRange(Duration::from_millis(1)..=Duration::from_secs(1)),
             |_| Some(Duration::from_millis(2));

@@ -14,7 +14,7 @@ use super::progress::{Found, Progress};
 use super::worker::Lent;
 use crate::item::Findings;
 use crate::item::batch::Batch;
-use crate::item::{Identity, Item, Options, Reader, Unreadable};
+use crate::item::{Identity, Options, Reader, Unreadable};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::native::KeyHash;
@@ -193,7 +193,7 @@ impl Owner {
         let mut fetched = 0;
         for index in range {
             let (bytes, number) = (progress.items().get(index), position(index));
-            match self.reader.read(bytes).and_then(|item| fits(item, bytes, progress.most())) {
+            match self.reader.read(bytes) {
                 Err(unreadable) => readings.rejects.push((number, unreadable)),
                 Ok(item) => {
                     if let Some(emitted) = item.emitted {
@@ -339,12 +339,6 @@ impl KeyHashes {
         }
         all
     }
-}
-
-/// Refuses an item if its bytes for the sink would be more than `most`.
-fn fits<'a>(item: Item<'a>, bytes: &[u8], most: usize) -> Result<Item<'a>, Unreadable> {
-    let length = item.emitted.as_deref().unwrap_or(bytes).len();
-    if length > most { Err(Unreadable::TooLarge { length }) } else { Ok(item) }
 }
 
 /// Converts the index of an item in its batch to the integer type of the results.

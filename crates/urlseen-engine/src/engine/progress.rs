@@ -48,11 +48,6 @@ impl Progress {
         self.batch.items()
     }
 
-    /// Returns the maximum size in bytes of an item that is passed on.
-    pub(super) fn most(&self) -> usize {
-        self.batch.most()
-    }
-
     /// Returns the places of the items of a part.
     pub(super) fn range(&self, part: usize) -> Range<usize> {
         let len = self.items().len();

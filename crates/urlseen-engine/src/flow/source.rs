@@ -108,8 +108,8 @@ impl Source {
 
     /// Adds to `needs` the commands and permissions of the source.
     pub fn needs(self, keys: &Keys, needs: &mut Needs) {
-        let Keys { source, processing, earlier_processing: earlier, oversize, .. } = keys;
-        let [source, processing, oversize] = [source, processing, oversize].map(String::as_str);
+        let Keys { source, processing, earlier_processing: earlier, .. } = keys;
+        let [source, processing] = [source, processing].map(String::as_str);
         needs.key(KeyOwner::Setting("source.key"), source, KeyKind::List);
         needs.key(KeyOwner::Own("list of claimed items"), processing, KeyKind::List);
         let command = CommandNeed::new;
@@ -129,6 +129,5 @@ impl Source {
             needs.command(command("RENAME").key(from).key(to));
             needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("LEFT"));
         }
-        needs.command(command("LMOVE").key(processing).key(oversize).arg("LEFT").arg("RIGHT"));
     }
 }

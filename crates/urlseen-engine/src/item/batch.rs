@@ -21,8 +21,6 @@ use crate::item::{Items, Unreadable};
 #[derive(Debug)]
 pub struct Batch<Stage> {
     items: Arc<Items>,
-    /// Maximum size in bytes of an item that Redis accepts.
-    most: usize,
     stage: Stage,
 }
 
@@ -52,18 +50,12 @@ pub struct Ready {
 impl Batch<Claimed> {
     /// Makes a batch of items that were read from the source.
     pub fn new(items: Items) -> Self {
-        Self { items: Arc::new(items), most: usize::MAX, stage: Claimed }
-    }
-
-    /// Sets the maximum size in bytes of an item that Redis accepts.
-    #[must_use]
-    pub fn bounded(self, most: usize) -> Self {
-        Self { most, ..self }
+        Self { items: Arc::new(items), stage: Claimed }
     }
 
     /// Adds the findings about the items.
     pub fn found(&self, findings: Findings) -> Batch<Box<Findings>> {
-        Batch { items: Arc::clone(&self.items), most: self.most, stage: Box::new(findings) }
+        Batch { items: Arc::clone(&self.items), stage: Box::new(findings) }
     }
 }
 
@@ -102,13 +94,13 @@ impl Batch<Sifted> {
         if self.onward_len() <= most {
             return vec![self];
         }
-        let Self { items, most: bytes, stage: Sifted(mut rest) } = self;
+        let Self { items, stage: Sifted(mut rest) } = self;
         let (mut parts, mut from) = (Vec::new(), 0);
         loop {
             // The part ends before the first item for the sink that would exceed `most`.
             let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
             let stage = Sifted(Box::new(rest.take_before(to).moved(from)));
-            parts.push(Self { items: Arc::new(items.part(from..to)), most: bytes, stage });
+            parts.push(Self { items: Arc::new(items.part(from..to)), stage });
             if to == items.len() {
                 return parts;
             }
@@ -149,13 +141,8 @@ impl<Stage> Batch<Stage> {
         &self.items
     }
 
-    /// Returns the maximum size in bytes of an item that Redis accepts.
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
     fn map<Next>(self, next: impl FnOnce(Stage) -> Next) -> Batch<Next> {
-        Batch { items: self.items, most: self.most, stage: next(self.stage) }
+        Batch { items: self.items, stage: next(self.stage) }
     }
 }
 

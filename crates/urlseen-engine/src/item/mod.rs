@@ -149,16 +149,10 @@ pub enum Unreadable {
     NoDigest { length: usize },
     #[error("a filter of this kind cannot hold the fingerprint: {0}")]
     NoPlace(PlacementError),
-    #[error(
-        "the output (sink.emit) has more than {most} bytes, which is over twice the size of the \
-         item"
-    )]
+    #[error("the output (sink.emit) has more than {most} bytes, over twice the size of the item")]
     Grown { most: usize },
-    #[error(
-        "the output has {length} bytes, more than Redis, or a proxy before it, accepts at once \
-         (proto-max-bulk-len, client-query-buffer-limit)"
-    )]
-    TooLarge { length: usize },
+    #[error("the item has {length} bytes, more than source.item_bytes ({most})")]
+    TooLarge { length: usize, most: usize },
 }
 
 /// Reader that finds the identity of items in any form. Each thread has a reader of its own, with
@@ -198,6 +192,8 @@ pub struct Options {
     pub limits: &'static [LimitRule],
     /// Partition to which the items must belong.
     pub partition: Partition,
+    /// Maximum size of an item in bytes.
+    pub item_bytes: usize,
 }
 
 impl Options {
@@ -213,6 +209,7 @@ impl Options {
             expire: &[],
             limits: &[],
             partition: Partition::WHOLE,
+            item_bytes: usize::MAX,
         }
     }
 }
@@ -281,6 +278,10 @@ impl Reader {
     fn read_any<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
+        }
+        let (length, most) = (bytes.len(), self.options.item_bytes);
+        if length > most {
+            return Err(Unreadable::TooLarge { length, most });
         }
         let Some(form) = self.options.form.of(bytes) else { return digest::read(bytes) };
         let said = match form {

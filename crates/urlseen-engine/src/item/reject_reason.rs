@@ -41,6 +41,8 @@ reasons! {
     Partition = "partition",
     /// The output for the sink is missing or too large.
     Output = "output",
+    /// The item is larger than `source.item_bytes`.
+    Size = "size",
 }
 
 impl RejectReason {
@@ -60,9 +62,8 @@ impl RejectReason {
             Unreadable::Ttl => Self::Expiry,
             Unreadable::Priority { .. } => Self::Priority,
             Unreadable::OtherPartition { .. } => Self::Partition,
-            Unreadable::NothingToEmit | Unreadable::Grown { .. } | Unreadable::TooLarge { .. } => {
-                Self::Output
-            }
+            Unreadable::NothingToEmit | Unreadable::Grown { .. } => Self::Output,
+            Unreadable::TooLarge { .. } => Self::Size,
         }
     }
 }

@@ -205,6 +205,5 @@ class Consumer(Producer):
         )
 
     def _reject(self, held: str, number: str, item: bytes, reason: str) -> bool:
-        keys = [held, self._keys.requeues, self.record.rejects, self._keys.oversize]
-        json, is_oversize = write_reject(item, reason)
-        return bool(REJECT.run(self._wire, keys, number, json, int(is_oversize)))
+        keys = [held, self._keys.requeues, self.record.rejects]
+        return bool(REJECT.run(self._wire, keys, number, write_reject(item, reason)))

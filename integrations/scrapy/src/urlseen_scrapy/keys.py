@@ -33,8 +33,6 @@ class CrawlKeys:
     consumers: str
     #: Hash with the requests that were requeued and are not finished yet.
     requeues: str
-    #: List of rejects with oversize items. The item follows its reject.
-    oversize: str
     _held: str
 
     @classmethod
@@ -44,7 +42,7 @@ class CrawlKeys:
         tag, brace, _ = rest.partition("}")
         tagged = source if tag and brace else f"{{{source}}}"
         prefix = f"urlseen:{tagged}"
-        names = ("crawl", "processing", "consumers", "requeues", "oversize", "held")
+        names = ("crawl", "processing", "consumers", "requeues", "held")
         return cls(*(f"{prefix}:{name}" for name in names))
 
     def held(self, consumer: str) -> str:

@@ -7,34 +7,30 @@ import json
 from datetime import datetime, timezone
 from hashlib import sha1
 
-#: Maximum size in bytes of an item that its reject contains. A larger (oversize) item is stored
-#: after its reject.
-MOST = 1 << 20
-#: Maximum number of bytes of an oversize item that its reject shows, and of a reason.
-BEGINNING, REASON = 512, 2048
+#: Maximum size in bytes of an item that its reject contains. The reject of a larger item has the
+#: item's length, SHA-1 and first bytes.
+MOST = 64 << 20
+#: Maximum number of bytes of a larger item that its reject has, and of a reason.
+BEGINNING, REASON = 4096, 2048
 
 
-def write_reject(item: bytes, reason: str) -> tuple[str, bool]:
-    """Returns the reject of an item as JSON, and `True` if the item is oversize.
-
-    The reject of an oversize item has the length, the SHA-1 and the first bytes of the item. The
-    caller must keep the item itself.
-    """
+def write_reject(item: bytes, reason: str) -> str:
+    """Returns the reject of an item as JSON."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     reject: dict[str, str | int] = {
         "reason": _beginning(reason.encode(), REASON).decode(),
         "time": now.replace("+00:00", "Z"),
     }
-    is_oversize = len(item) > MOST
-    if is_oversize:
+    is_large = len(item) > MOST
+    if is_large:
         reject["bytes"] = len(item)
         reject["sha1"] = sha1(item, usedforsecurity=False).hexdigest()
-    name, shown = ("begins", _beginning(item, BEGINNING)) if is_oversize else ("item", item)
+    name, shown = ("begins", _beginning(item, BEGINNING)) if is_large else ("item", item)
     try:
         reject[name] = shown.decode()
     except UnicodeDecodeError:
         reject[f"{name}_base64"] = base64.b64encode(shown).decode()
-    return json.dumps(reject, ensure_ascii=False), is_oversize
+    return json.dumps(reject, ensure_ascii=False)
 
 
 def _beginning(text: bytes, most: int) -> bytes:

@@ -4,41 +4,38 @@
 -- no other client in between, so no client has seen the push.
 -- Redis does not roll a script back, so every possible failure is checked before the first write.
 -- If memory is short, Redis refuses the whole transaction.
--- KEYS: lease, state, claimed items, sink, rejected, oversize
+-- KEYS: lease, state, claimed items, sink, rejected
 -- ARGV: token, seq, commit_id, next seq, next commit_id, number of claimed items, number of items
 --       of the batch, number of pushed items, the last pushed item, maximum number of rejects (0:
---       no limit), number of rejects, the rejects, then place and reject of each oversize item
+--       no limit), the rejects
 -- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
-local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
+local lease, state, claimed, sink, rejected = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local before, count = ARGV[6], tonumber(ARGV[7])
 local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local rejects = tonumber(ARGV[11])
-local first_reject = 12
-local first_large = first_reject + rejects
-local large = (#ARGV - first_large + 1) / 2
+local first_reject = 11
+local rejects = #ARGV - first_reject + 1
 
 local function commit()
     local refusal = lease_refusal(lease, token)
         or head_refusal(state, seq, commit_id)
-        or source_refusal(claimed, before, oversize, rejects + large)
-        or rejects_refusal(rejected, oversize, rejects, large)
+        or source_refusal(claimed, before)
+        or rejects_refusal(rejected, rejects)
         or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     if refusal then
         return refusal
     end
     -- These commands also refuse keys of another type.
     local sink_len = sink_length(sink)
-    local rejected_len, large_len = rejects_lengths(rejected, oversize)
+    local rejected_len = redis.call('LLEN', rejected)
 
     -- After this line nothing can fail.
-    push_rejects(rejected, first_reject, first_large - 1)
-    source_commit(claimed, count, oversize, first_large)
+    push_rejects(rejected, first_reject)
+    source_commit(claimed, count)
     redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     local dropped
-    rejected_len, dropped = bound_rejects(
-        rejected, oversize, rejected_len + rejects, large_len + large,
-        rejects + large > 0 and rejected_max or 0)
+    rejected_len, dropped =
+        bound_rejects(rejected, rejected_len + rejects, rejects > 0 and rejected_max or 0)
     return {'ok', sink_len, rejected_len, dropped}
 end
 

@@ -3,34 +3,31 @@
 -- changes or none. Redis does not roll a script back, so every possible failure comes before the
 -- first write. Only new bits and members are written: a seen item adds nothing to the append-only
 -- file.
--- KEYS: lease, state, claimed items, sink, rejected, oversize, keys of the filter
+-- KEYS: lease, state, claimed items, sink, rejected, keys of the filter
 -- ARGV: token, seq, commit_id, next seq, next commit_id, number of claimed items, number of items
---       of the batch, maximum number of rejects (0: no limit), numbers of items to test, of extras
---       and of rejects, the places, the items, the extras, the rejects, then place and reject of each
---       oversize item
+--       of the batch, maximum number of rejects (0: no limit), numbers of items to test and of
+--       extras, the places, the items, the extras, the rejects
 -- The function `judge`, which belongs to the kind of filter, reads the places and the extras.
 -- Answers 'ok', length of the sink, number of rejects, number of dropped rejects, number of unseen
 --         items.
-local lease, state, claimed, sink, rejected, oversize = unpack(KEYS, 1, 6)
+local lease, state, claimed, sink, rejected = unpack(KEYS, 1, 5)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local before, count, rejected_max = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
-local judged, extra, rejects = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local places = ARGV[12]
-local first_item = 13
+local judged, extra, places = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local first_item = 12
 local first_extra = first_item + judged
 local first_reject = first_extra + extra
-local first_large = first_reject + rejects
-local large = (#ARGV - first_large + 1) / 2
+local rejects = #ARGV - first_reject + 1
 
 local filter = {}
-for index = 7, #KEYS do
-    filter[index - 6] = KEYS[index]
+for index = 6, #KEYS do
+    filter[index - 5] = KEYS[index]
 end
 local refusal = lease_refusal(lease, token)
     or head_refusal(state, seq, commit_id)
-    or source_refusal(claimed, before, oversize, rejects + large)
+    or source_refusal(claimed, before)
     or sink_push_refusal(sink)
-    or rejects_refusal(rejected, oversize, rejects, large)
+    or rejects_refusal(rejected, rejects)
     or filter_refusal(filter)
     or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
 if refusal then
@@ -38,7 +35,7 @@ if refusal then
 end
 -- These commands also refuse keys of another type.
 local sink_len = sink_length(sink)
-local rejected_len, large_len = rejects_lengths(rejected, oversize)
+local rejected_len = redis.call('LLEN', rejected)
 local unseen_before = tonumber(redis.call('HGET', state, 'unseen') or 0) or 0
 local onward, unseen, remember = judge(
     filter, places, first_item, first_extra - 1, first_extra)
@@ -48,15 +45,14 @@ remember()
 for from = 1, #onward, CHUNK do
     sink_push(sink, onward, from, math.min(from + CHUNK - 1, #onward))
 end
-push_rejects(rejected, first_reject, first_large - 1)
-source_commit(claimed, count, oversize, first_large)
+push_rejects(rejected, first_reject)
+source_commit(claimed, count)
 redis.call(
     'HSET', state, 'seq', next_seq, 'commit_id', next_commit_id,
     'unseen', string.format('%.0f', unseen_before + unseen))
 local dropped
-rejected_len, dropped = bound_rejects(
-    rejected, oversize, rejected_len + rejects, large_len + large,
-    rejects + large > 0 and rejected_max or 0)
+rejected_len, dropped =
+    bound_rejects(rejected, rejected_len + rejects, rejects > 0 and rejected_max or 0)
 -- A push need not make a sorted set longer, so the script asks for the length again.
 if #onward > 0 then
     sink_len = sink_length(sink)

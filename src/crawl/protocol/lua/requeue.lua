@@ -2,15 +2,10 @@
 -- taken: they are pushed to the other end, so that they come after all waiting items.
 
 local PUSH = TAKE_FROM == 'left' and 'RPUSH' or 'LPUSH'
-local TO = TAKE_FROM == 'left' and 'RIGHT' or 'LEFT'
 
--- Refuses if items cannot be pushed. If `oversize` is given, also checks that items of that list
--- can be pushed.
-local function source_push_refusal(source, oversize)
-    return type_refusal(source, 'list')
-        or permission_refusal(PUSH, source, '')
-        or oversize and permission_refusal('LMOVE', oversize, source, 'LEFT', TO)
-        or nil
+-- Refuses if items cannot be pushed.
+local function source_push_refusal(source)
+    return type_refusal(source, 'list') or permission_refusal(PUSH, source, '')
 end
 
 -- Pushes the arguments from `first` to `last`.
@@ -18,9 +13,4 @@ local function source_push(source, first, last)
     for from = first, last, CHUNK do
         redis.call(PUSH, source, unpack(ARGV, from, math.min(from + CHUNK - 1, last)))
     end
-end
-
--- Moves the first item of the list `oversize`.
-local function source_push_from(source, oversize)
-    redis.call('LMOVE', oversize, source, 'LEFT', TO)
 end

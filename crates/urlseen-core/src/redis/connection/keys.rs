@@ -17,9 +17,6 @@ pub struct Keys {
     pub earlier_processing: String,
     /// List: rejects that a running `urlseen rejects` has moved here to sort them.
     pub rejects_aside: String,
-    /// List: rejects that do not contain their item, because it is too large. Each reject is
-    /// followed by its item.
-    pub oversize: String,
     /// List: keys that the daemon has claimed from `forget` and not yet forgotten.
     pub forgetting: String,
     /// Hash: crawl record for producers and consumers.
@@ -38,14 +35,13 @@ impl Keys {
     /// Names the keys of the crawl that reads `source`.
     pub fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
-        let held::HeldKeys { record, processing, oversize, .. } = held::HeldKeys::of_source(source);
+        let held::HeldKeys { record, processing, .. } = held::HeldKeys::of_source(source);
         Self {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),
             processing,
             earlier_processing: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
-            oversize,
             forgetting: format!("urlseen:{tagged}:forgetting"),
             record,
             source: source.to_owned(),

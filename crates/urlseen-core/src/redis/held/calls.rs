@@ -9,9 +9,9 @@ use super::{HeldKeys, HeldRecord, HeldRequest};
 use crate::redis::reject;
 use crate::redis::script::{COMMON, Call, Script};
 
-/// Maximum size of a reject that contains its item, in bytes. If the reject would be larger, the
-/// item is stored after it.
-const MOST: usize = 1 << 20;
+/// Maximum size in bytes of a request that its reject contains. It is the largest permitted value
+/// of `source.item_bytes`.
+const MOST: usize = 64 << 20;
 
 /// Script calls and commands for the held requests of one crawl.
 #[derive(Debug)]
@@ -249,10 +249,8 @@ impl Calls {
         item: &[u8],
         reason: &impl Display,
     ) -> Call<'_> {
-        let HeldKeys { requeues, oversize, .. } = &self.keys;
-        let keys = [&*self.keys.held(consumer), requeues, &self.record.rejects, oversize];
-        let reject = reject::write(item, reason, SystemTime::now(), MOST);
-        let is_oversize = u8::from(reject.is_oversize).to_string();
-        self.reject.call(&keys, vec![delivery.into(), reject.json, is_oversize.into()])
+        let keys = [&*self.keys.held(consumer), &*self.keys.requeues, &*self.record.rejects];
+        let write = if item.len() > MOST { reject::shortened } else { reject::write };
+        self.reject.call(&keys, vec![delivery.into(), write(item, reason, SystemTime::now())])
     }
 }

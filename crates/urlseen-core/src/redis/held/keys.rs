@@ -13,9 +13,6 @@ pub struct HeldKeys {
     pub consumers: String,
     /// Hash: number of deliveries and earlier consumers of each requeued request.
     pub requeues: String,
-    /// List: rejects that do not contain their item, because it is too large. Each reject is
-    /// followed by its item.
-    pub oversize: String,
     /// Start of the keys of held requests; the name of the consumer follows.
     held: String,
 }
@@ -29,7 +26,6 @@ impl HeldKeys {
             processing: format!("urlseen:{tagged}:processing"),
             consumers: format!("urlseen:{tagged}:consumers"),
             requeues: format!("urlseen:{tagged}:requeues"),
-            oversize: format!("urlseen:{tagged}:oversize"),
             held: format!("urlseen:{tagged}:held"),
         }
     }

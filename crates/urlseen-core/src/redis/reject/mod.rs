@@ -11,10 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize, Serializer};
 use sha1::{Digest, Sha1};
 
-use crate::redis::reject::bounded::Bounded;
+use crate::redis::reject::bounded::{Bounded, most_made};
 
-/// Number of bytes that a reject shows from the start of an oversize item.
-const BEGINNING: usize = 512;
+/// Maximum number of bytes that a shortened reject has from the start of its item.
+pub const BEGINNING: usize = 4096;
 
 /// Maximum size of a reason in bytes, because some reasons repeat parts of the item.
 const REASON: usize = 2048;
@@ -22,7 +22,7 @@ const REASON: usize = 2048;
 /// Record of an item that could not be read.
 ///
 /// A reject in Redis is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64`
-/// if the item is not UTF-8. For an oversize item, the object has `bytes`, `sha1` and `begins`, or
+/// if the item is not UTF-8. A shortened reject has `bytes`, `sha1` and `begins`, or
 /// `begins_base64`, in place of the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reject {
@@ -39,8 +39,8 @@ pub struct Reject {
 pub enum RejectedItem {
     /// Whole item, as the daemon claimed it from the source.
     Whole(Vec<u8>),
-    /// Description of an item too large for a reject. The item is stored after the reject.
-    Oversize {
+    /// Description of an item that is too large for its reject.
+    Shortened {
         /// Length of the item in bytes.
         bytes: u64,
         /// SHA-1 of the item in hex.
@@ -88,7 +88,7 @@ impl Reject {
             }
             (Some(bytes), Some(sha1)) if !has_item => {
                 let begins = decoded(begins, begins_base64)?;
-                RejectedItem::Oversize { bytes, sha1: sha1.into_owned(), begins }
+                RejectedItem::Shortened { bytes, sha1: sha1.into_owned(), begins }
             }
             _ => return None,
         };
@@ -102,7 +102,7 @@ impl Serialize for Reject {
         let mut json = Json { reason: reason.into(), time: time.into(), ..Json::default() };
         match item {
             RejectedItem::Whole(item) => (json.item, json.item_base64) = encoded(item),
-            RejectedItem::Oversize { bytes, sha1, begins } => {
+            RejectedItem::Shortened { bytes, sha1, begins } => {
                 (json.bytes, json.sha1) = (Some(*bytes), Some(sha1.into()));
                 (json.begins, json.begins_base64) = encoded(begins);
             }
@@ -119,48 +119,39 @@ fn encoded(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<String>) {
     }
 }
 
-/// JSON object that is stored for an item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
-    /// Text of the JSON object.
-    pub json: Vec<u8>,
-    /// True if the object does not contain the item. The caller stores the item after the object.
-    pub is_oversize: bool,
+/// Writes the JSON object that is stored for an item. It has at most [`most_made`] bytes.
+pub fn write(item: &[u8], reason: &impl Display, time: SystemTime) -> Vec<u8> {
+    let [reason, time] = head(reason, time);
+    let mut fields = Json { reason: reason.into(), time: time.into(), ..Json::default() };
+    if let Ok(text) = std::str::from_utf8(item) {
+        let mut json = Bounded::new(most_made(item.len()));
+        fields.item = Some(text.into());
+        if json.push_json(&fields).is_ok() {
+            return json.into_bytes();
+        }
+        // Escapes can make a text six times as long, and base64 makes it only a third longer.
+        fields.item = None;
+    }
+    fields.item_base64 = Some(STANDARD.encode(item));
+    serde_json::to_vec(&fields).expect("strings are JSON")
 }
 
-/// Writes the JSON object that is stored for an item. The object contains the item, unless the
-/// object would exceed `most` bytes.
-pub fn write(item: &[u8], reason: &impl Display, time: SystemTime, most: usize) -> Written {
-    let time = humantime::format_rfc3339_millis(time).to_string();
+/// Writes the JSON object for an item that is too large for it: its length, SHA-1 and first bytes.
+pub fn shortened(item: &[u8], reason: &impl Display, time: SystemTime) -> Vec<u8> {
+    let [reason, time] = head(reason, time);
+    let begins = beginning(item).to_vec();
+    let item = RejectedItem::Shortened { bytes: item.len() as u64, sha1: sha1(item), begins };
+    serde_json::to_vec(&Reject { reason, time, item }).expect("strings are JSON")
+}
+
+/// Returns the reason, cut if it is long, and the time.
+fn head(reason: &impl Display, time: SystemTime) -> [String; 2] {
     let mut reason = reason.to_string();
     if reason.len() > REASON {
         reason.truncate(reason.floor_char_boundary(REASON));
         reason.push('…');
     }
-    if let Some(json) = whole(item, &reason, &time, most) {
-        return Written { json, is_oversize: false };
-    }
-    let item = RejectedItem::Oversize {
-        bytes: item.len() as u64,
-        sha1: sha1(item),
-        begins: beginning(item).to_vec(),
-    };
-    let json = serde_json::to_vec(&Reject { reason, time, item }).expect("strings are JSON");
-    Written { json, is_oversize: true }
-}
-
-/// Writes the object with the item in it. The item may be large, so it is not copied.
-fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> {
-    let is_text = std::str::from_utf8(item).is_ok();
-    let length = if is_text { item.len() } else { item.len().div_ceil(3) * 4 };
-    if length > most {
-        return None;
-    }
-    let mut fields = Json { reason: reason.into(), time: time.into(), ..Json::default() };
-    (fields.item, fields.item_base64) = encoded(item);
-    let mut json = Bounded::new(most);
-    json.push_json(&fields).ok()?;
-    Some(json.into_bytes())
+    [reason, humantime::format_rfc3339_millis(time).to_string()]
 }
 
 /// Returns the first bytes of an item, without a part of a character at the end.
@@ -186,11 +177,8 @@ mod tests {
 
     const NO_TAB: &str = "there is no tab between a fingerprint and a payload";
 
-    /// Writes a reject that contains the item, whatever its size.
     fn to_json(item: &[u8], reason: &str) -> Vec<u8> {
-        let written = write(item, &reason, SystemTime::UNIX_EPOCH, usize::MAX);
-        assert!(!written.is_oversize);
-        written.json
+        write(item, &reason, SystemTime::UNIX_EPOCH)
     }
 
     #[test]
@@ -219,36 +207,42 @@ mod tests {
     }
 
     #[test]
-    fn the_reject_of_an_oversize_item_has_beginning_length_and_hash() {
-        // (item, maximum size of a reject with its item, bytes of the item that the reject shows)
-        let text = "ü".repeat(400);
-        let control = [1; 400];
-        let bytes = [0xff; 1000];
-        for (item, most, begins) in [
-            (text.as_bytes(), 800, &text.as_bytes()[..512]),
-            (format!("a{text}").as_bytes(), 0, format!("a{}", "ü".repeat(255)).as_bytes()),
-            (&control[..], 2399, &control[..]),
-            (&bytes[..], 1333, &bytes[..512]),
+    fn a_shortened_reject_has_beginning_length_and_hash() {
+        let text = "ü".repeat(4000);
+        for (item, begins) in [
+            (text.as_bytes(), &text.as_bytes()[..4096]),
+            (format!("a{text}").as_bytes(), format!("a{}", "ü".repeat(2047)).as_bytes()),
+            (&[0xff; 5000][..], &[0xff; 4096][..]),
+            (b"abc", b"abc"),
         ] {
-            let written = write(item, &NO_TAB, SystemTime::UNIX_EPOCH, most);
-            assert!(written.is_oversize, "{most}");
-            let reject = Reject::from_json(&written.json).unwrap();
-            let RejectedItem::Oversize { bytes, sha1, begins: found } = &reject.item else {
+            let json = shortened(item, &NO_TAB, SystemTime::UNIX_EPOCH);
+            let reject = Reject::from_json(&json).unwrap();
+            let RejectedItem::Shortened { bytes, sha1, begins: found } = &reject.item else {
                 panic!("{reject:?}");
             };
-            assert_eq!((*bytes, &found[..]), (item.len() as u64, begins), "{most}");
+            assert_eq!((*bytes, &found[..]), (item.len() as u64, begins));
             assert_eq!(*sha1, super::sha1(item));
-            assert_eq!(serde_json::to_vec(&reject).unwrap(), written.json);
+            assert_eq!(serde_json::to_vec(&reject).unwrap(), json);
         }
         assert_eq!(sha1(b"abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
     }
 
     /// A reason can be long, because some reasons repeat a part of the item.
     #[test]
-    fn a_long_reason_is_cut() {
-        let reason = "ü".repeat(100_000);
-        let written = write(b"a", &reason, SystemTime::UNIX_EPOCH, 0);
-        assert!(written.json.len() < 2 * REASON, "{}", written.json.len());
+    fn a_reject_has_the_whole_item_and_is_at_most_twice_as_long() {
+        const LENGTHS: [usize; 5] = [0, 10, 4000, 100_000, 3_000_000];
+        let reasons = ["ü".repeat(100_000), "\u{1}".repeat(100_000), String::new()];
+        for (reason, length) in reasons.iter().flat_map(|it| LENGTHS.map(|length| (it, length))) {
+            for byte in [b'x', 1, 0xff, b'"'] {
+                let item = vec![byte; length];
+                let json = to_json(&item, reason);
+                assert!(json.len() <= most_made(length), "{byte} {length}: {}", json.len());
+                let reject = Reject::from_json(&json).unwrap();
+                assert!(reject.item == RejectedItem::Whole(item));
+            }
+        }
+        let large = vec![1; 64 << 10];
+        assert!(shortened(&large, &reasons[1], SystemTime::now()).len() <= most_made(large.len()));
     }
 
     #[test]

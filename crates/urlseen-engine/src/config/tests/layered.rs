@@ -46,6 +46,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("source.item", "json"),
         ("source.batch", "10k"),
         ("source.batch_bytes", "1e6"),
+        ("source.item_bytes", "2e6"),
         ("source.linger", "5ms"),
         ("fingerprint.algorithm", "scrapy-2.6"),
         ("fingerprint.keep_fragments", "true"),
