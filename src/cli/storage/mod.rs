@@ -63,7 +63,6 @@ enum StorageCommand {
     #[command(after_help = "\
 Examples:
   urlseen storage adopt
-  urlseen storage adopt --config news.toml
   urlseen storage adopt --storage seen --yes")]
     Adopt {
         #[command(flatten)]
