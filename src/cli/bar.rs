@@ -27,11 +27,6 @@ impl Bar {
         Self { bar: ProgressBar::new(0).with_style(style).with_message(word) }
     }
 
-    /// Returns a bar that is never shown.
-    pub(super) fn hidden() -> Self {
-        Self { bar: ProgressBar::hidden() }
-    }
-
     /// Wraps a reader of `all` bytes. The bar shows the share of bytes that were read.
     pub(super) fn reading<R: Read>(&self, reader: R, all: u64) -> impl Read {
         self.bar.set_length(all);

@@ -1,4 +1,4 @@
-//! `urlseen compare`: estimates the overlap of two filters.
+//! `urlseen compare`: counts the fingerprints that two filters have in common.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -6,21 +6,19 @@ use std::io::{self, Write};
 use crate::admin::printable::{json_text, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen_analysis::{Interval, Ones, Overlap};
+use urlseen_analysis::Overlap;
 
 use super::Outcome;
-use super::operand::{self, Counted, Operand, Pair, RedisOperand, Source};
+use super::operand::{self, Operand, Pair, RedisOperand, Source};
 use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
 
-/// Estimate how many fingerprints are in each of two filters, in their union, and in their
-/// intersection.
+/// Count the fingerprints in each of two filters, in their union, and in their intersection.
 ///
-/// The command computes the estimates from the bits of the filters. The filters must have the same
-/// kind, parameters and seed. Otherwise the command prints the differences and fails. The command
-/// changes nothing, so it can run while a daemon uses the filters. In 95 of 100 cases, the true
-/// number is within the printed bounds. For the kinds two-choice, exact
-/// and scrapy-redis, the numbers are exact.
+/// The filters must have the same kind, parameters and seed. Otherwise the command prints the
+/// differences and fails. The command changes nothing, so it can run while a daemon uses the
+/// filters. For the kinds two-choice, exact and scrapy-redis, the numbers are exact. For other
+/// kinds they are computed from the bits, with an error that the command prints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,7 +30,7 @@ pub(super) struct CompareArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// A filter: a storage folder, a snapshot, a dump, or URL#KEY in Redis
+    /// A filter: a storage folder, a snapshot, or URL#KEY in Redis
     #[arg(value_name = "A")]
     a: String,
     /// Another filter, named in the same way
@@ -44,10 +42,10 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let mut a = Operand::open(&args.a, &args.settings)?;
     let mut b = Operand::open(&args.b, &args.settings)?;
     operand::check(&a, &b)?;
-    let (overlap, ones) = count(&mut a, &mut b)?;
+    let overlap = count(&mut a, &mut b)?;
     let mut out = stdout();
     if args.json {
-        let json = serde_json::to_string_pretty(&json(&a, &b, &overlap, ones))?;
+        let json = serde_json::to_string_pretty(&json(&a, &b, &overlap))?;
         writeln!(out, "{}", json_text(&json))?;
     } else {
         print(&a, &b, &overlap, out)?;
@@ -55,55 +53,32 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Returns the overlap of two filters, and for each filter the number of bits that are 1. A set has
-/// no bits.
-fn count(a: &mut Operand, b: &mut Operand) -> anyhow::Result<(Overlap, Option<Ones>)> {
-    let Counted { totals, ones } = match (&mut a.source, &mut b.source) {
+/// Counts the fingerprints of two filters.
+fn count(a: &mut Operand, b: &mut Operand) -> anyhow::Result<Overlap> {
+    let totals = match (&mut a.source, &mut b.source) {
         (Source::Shards(a), Source::Shards(b)) => Pair::walk(a, b, |_| Ok(()))?,
-        (Source::Redis(a), Source::Redis(b)) if a.is_set() => {
-            return Ok((RedisOperand::count(a, b)?.overlap(), None));
-        }
+        (Source::Redis(a), Source::Redis(b)) if a.is_set() => RedisOperand::count(a, b)?,
         (Source::Redis(a), Source::Redis(b)) => RedisOperand::walk(a, b, |_, _, _, _| Ok(()))?,
         _ => return Err(operand::unlike(a, b)),
     };
-    Ok((totals.overlap(), Some(ones)))
+    Ok(totals.overlap())
 }
 
-/// Returns remarks on the precision of the numbers.
-pub(super) fn caveats(a: &Operand, overlap: &Overlap) -> Vec<&'static str> {
-    let mut caveats = Vec::new();
-    if overlap.is_full {
-        caveats.push("a part of a filter is too full for an estimate: the sizes are lower bounds");
-    }
-    if matches!(&a.source, Source::Redis(redis) if redis.is_uneven()) {
-        caveats.push(
-            "the hashes of this kind are not evenly spread: a true size can be up to 1 % outside \
-             its bounds",
-        );
-    }
-    if a.layers().len() > 1 {
-        caveats.push(
-            "a fingerprint can be in one layer of A and in another layer of B: the number in A \
-             and B is a minimum, and the number in A or B is a maximum",
-        );
-    }
-    caveats
+/// Returns the share of the fingerprints of a filter that are in both; `None` if it has none.
+fn share(overlap: &Overlap, of: f64) -> Option<f64> {
+    (of > 0.0).then_some(overlap.intersection / of)
 }
 
-fn json(a: &Operand, b: &Operand, overlap: &Overlap, ones: Option<Ones>) -> serde_json::Value {
-    let side = |side: &Operand, ones: Option<u64>| {
-        let forgotten = side.tombstones();
-        json!({ "what": side.what, "ones": ones, "forgotten": forgotten })
+fn json(a: &Operand, b: &Operand, overlap: &Overlap) -> serde_json::Value {
+    let side = |side: &Operand, all: f64| {
+        let (forgotten, in_other) = (side.tombstones(), share(overlap, all));
+        json!({ "what": side.what, "forgotten": forgotten, "in_other": in_other })
     };
     json!({
-        "a": side(a, ones.map(|ones| ones.a)),
-        "b": side(b, ones.map(|ones| ones.b)),
-        "ones": ones.map(|ones| json!({
-            "union": ones.union, "intersection": ones.intersection(),
-        })),
+        "a": side(a, overlap.a),
+        "b": side(b, overlap.b),
         "made_for": a.spec.fields().into_iter().collect::<BTreeMap<_, _>>(),
-        "estimated": overlap,
-        "caveats": caveats(a, overlap),
+        "fingerprints": overlap,
     })
 }
 
@@ -117,35 +92,37 @@ fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: impl Write) -> io::Re
         }
     }
     rows.row("kind", a.spec.kind())?;
-    for (name, interval) in [
+    for (name, number) in [
         ("in A", overlap.a),
         ("in B", overlap.b),
         ("in A or B", overlap.union),
         ("in A and B", overlap.intersection),
     ] {
-        rows.row(name, size(interval))?;
+        rows.row(name, size(number))?;
     }
-    for (name, share) in
-        [("of A in B", overlap.a_in_b), ("of B in A", overlap.b_in_a), ("Jaccard", overlap.jaccard)]
-    {
-        if let Some(share) = share {
-            rows.row(name, bounded(share, |share| format!("{:.2} %", 100.0 * share), ""))?;
+    for (name, of) in [("of A in B", overlap.a), ("of B in A", overlap.b)] {
+        if let Some(share) = share(overlap, of) {
+            rows.row(name, format!("{:>13.2} %", 100.0 * share))?;
         }
     }
-    caveats(a, overlap).iter().try_for_each(|caveat| rows.row("note", caveat))
+    rows.row("error", error(overlap))
 }
 
-/// Formats a number of fingerprints, with its bounds.
-pub(super) fn size(interval: Interval) -> String {
+/// Formats a number of fingerprints.
+pub(super) fn size(number: f64) -> String {
     // The number is not negative, and far below 2^64.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    bounded(interval, |number| HumanCount(number as u64).to_string(), "   exactly")
+    let number = HumanCount(number as u64).to_string();
+    format!("{number:>15}")
 }
 
-/// Formats a value with its bounds, or with `exactly` if the bounds are equal.
-fn bounded(interval: Interval, format: impl Fn(f64) -> String, exactly: &str) -> String {
-    let Interval { value, low, high } = interval;
-    let [value, low, high] = [value, low, high].map(format);
-    let bounds = if low == high { exactly.to_owned() } else { format!("   {low} to {high}") };
-    format!("{value:>15}{bounds}")
+/// Says how exact the numbers of fingerprints are.
+pub(super) fn error(overlap: &Overlap) -> String {
+    if overlap.is_full {
+        "the filters are too full: the numbers are too low".to_owned()
+    } else if overlap.error > 0.0 {
+        format!("{}   at most, in 95 of 100 cases", size(overlap.error))
+    } else {
+        "none: the numbers are exact".to_owned()
+    }
 }

@@ -59,13 +59,18 @@ fn compared(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Checks that the bounds of an estimate contain the true number, and are near it.
+/// Checks that a number is within its error, and that the error is small.
 #[track_caller]
 fn holds(compared: &Value, name: &str, truth: f64) {
-    let interval = &compared["estimated"][name];
-    let [low, high] = ["low", "high"].map(|end| interval[end].as_f64().unwrap());
-    assert!(low <= truth && truth <= high, "{name}: {truth} in {interval}");
-    assert!(high - low <= 0.05 * truth.max(1000.0), "{name}: {interval}");
+    let found = &compared["fingerprints"];
+    let [number, error] = [name, "error"].map(|name| found[name].as_f64().unwrap());
+    assert!((number - truth).abs() <= error, "{name}: {truth}, {found}");
+    assert!(error <= 0.025 * found["union"].as_f64().unwrap().max(1000.0), "{found}");
+}
+
+/// Returns the share of the fingerprints of a filter that are in the other one.
+fn in_other(compared: &Value, filter: &str) -> f64 {
+    compared[filter]["in_other"].as_f64().unwrap()
 }
 
 #[test]
@@ -75,19 +80,15 @@ fn folders_are_compared_and_united() {
     folders.feed("b", SHAPE, &urls(4000, 8000));
     let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
     let found = compared(&[&a, &b]);
-    for (name, truth) in [
-        ("a", 6000.0),
-        ("b", 8000.0),
-        ("union", 12_000.0),
-        ("intersection", 2000.0),
-        ("a_in_b", 1.0 / 3.0),
-        ("b_in_a", 0.25),
-        ("jaccard", 1.0 / 6.0),
-    ] {
+    for (name, truth) in
+        [("a", 6000.0), ("b", 8000.0), ("union", 12_000.0), ("intersection", 2000.0)]
+    {
         holds(&found, name, truth);
     }
+    assert!((in_other(&found, "b") - 0.25).abs() < 0.02, "{found}");
     let table = run("compare", &[&a, &b]);
-    for part in ["A              the storage folder ", "in A and B     ", "of A in B      ", " to "]
+    for part in
+        ["A              the storage folder ", "in A and B     ", "of A in B      ", "error   "]
     {
         assert!(table.text().contains(part), "{part}: {table:?}");
     }
@@ -95,8 +96,7 @@ fn folders_are_compared_and_united() {
     let united = run("union", &[&a, &b, "-o", &c]);
     assert_eq!(united.code(), Some(0), "{united:?}");
     assert!(!folders.path("c.uniting").exists());
-    holds(&compared(&[&c, &a]), "a_in_b", 0.5);
-    holds(&compared(&[&a, &c]), "a_in_b", 1.0);
+    assert!(in_other(&compared(&[&a, &c]), "a") > 0.98);
     // The union has seen exactly the URLs that one of the filters has seen.
     assert_eq!(folders.feed("c", &[], &urls(0, 12_000)), [""; 0]);
     assert_eq!(folders.feed("c", &[], &urls(12_000, 10)).len(), 10);
@@ -140,7 +140,7 @@ fn filters_with_different_parameters_are_shown_side_by_side() {
         ("seed", &[&SHAPE[..7], &["8"]].concat()[..], "seed"),
         ("capacity", &[&SHAPE[..3], &["20001"], &SHAPE[4..]].concat(), "capacity"),
         ("algorithm", &[SHAPE, &["--algorithm", "scrapy-redis"]].concat(), "fingerprint.algorithm"),
-        ("kind", &["--kind", "redisbloom", "--capacity", "20000"], "filter.kind"),
+        ("kind", &["--kind", "exact"], "filter.kind"),
     ] {
         folders.feed(name, shape, &urls(0, 10));
         let (a, b) = (folders.name("a"), folders.name(name));
@@ -214,14 +214,9 @@ fn filters_in_redis_are_compared_and_united() {
         let before = [one.dump(), other.dump()];
         let found = compared(&[&a, &b]);
         for (name, truth) in [("a", 3000.0), ("union", 5000.0), ("intersection", 1000.0)] {
-            let value = found["estimated"][name]["value"].as_f64().unwrap();
-            assert!((value - truth).abs() < 50.0, "{kind}: {name}: {value}");
-            if kind != "scrapy-redis-bloomfilter" {
-                holds(&found, name, truth);
-            }
+            holds(&found, name, truth);
         }
-        let exact = found["estimated"]["a"]["low"] == found["estimated"]["a"]["high"];
-        assert_eq!(exact, kind == "scrapy-redis");
+        assert_eq!(found["fingerprints"]["error"] == 0.0, kind == "scrapy-redis");
 
         let target = RedisServer::start();
         let c = key(&target, "united:filter");
@@ -229,8 +224,7 @@ fn filters_in_redis_are_compared_and_united() {
         assert_eq!(united.code(), Some(0), "{kind}: {united:?}");
         assert_eq!([one.dump(), other.dump()], before, "{kind}: what is read is not written to");
         let found = compared(&[&a, &c]);
-        let share = found["estimated"]["a_in_b"]["value"].as_f64().unwrap();
-        assert!(share > 0.98, "{kind}: {share}");
+        assert!(in_other(&found, "a") > 0.98, "{kind}: {found}");
         let mut connection = target.connection();
         let keys: Vec<String> = connection.keys("*").unwrap();
         assert!(keys.iter().all(|key| !key.contains("uniting")), "{kind}: {keys:?}");
@@ -250,14 +244,20 @@ fn filters_in_redis_are_compared_and_united() {
 }
 
 #[test]
-fn filters_in_redis_whose_layers_grow_are_refused() {
+fn filters_that_grow_by_layers_are_refused() {
     let [one, _] = crawls(&["filter.place=redis", "filter.kind=redis-lua-scaling"]);
     one.push(&urls(0, 10));
     one.drain();
     let a = key(&one.server, "demo:filter");
     let refused = run("compare", &[&a, &a]);
     assert_eq!(refused.code(), Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("redis-lua-scaling: the bits"), "{refused:?}");
+    let words = "redis-lua-scaling, which grows by layers";
+    assert!(refused.stderr.contains(words), "{refused:?}");
+    let folders = Folders::new();
+    folders.feed("a", &["--kind", "redisbloom", "--capacity", "1000"], &urls(0, 10));
+    let refused = run("union", &[&folders.name("a"), &folders.name("a"), "-o", "c"]);
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("redisbloom, which grows by layers"), "{refused:?}");
 }
 
 /// After a kill in the middle, no command accepts a part of the union as a filter.
@@ -355,37 +355,19 @@ fn a_forgotten_url_is_seen_if_either_filter_has_seen_it() {
 }
 
 #[test]
-fn filters_of_redisbloom_are_united_if_they_have_room() {
-    let folders = Folders::new();
-    let shape = ["--kind", "redisbloom", "--capacity", "10000", "--error-rate", "1e-6"];
-    folders.feed("a", &shape, &urls(0, 4000));
-    folders.feed("b", &shape, &urls(3000, 4000));
-    folders.feed("full", &shape, &urls(10_000, 9000));
-    folders.feed("grown", &shape, &urls(0, 15_000));
-    let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
-    let found = compared(&[&a, &b]);
-    holds(&found, "union", 7000.0);
-    holds(&found, "intersection", 1000.0);
-    let united = run("union", &[&a, &b, "-o", &c]);
-    assert_eq!(united.code(), Some(0), "{united:?}");
-    assert_eq!(folders.feed("c", &[], &urls(0, 7000)), [""; 0]);
-    assert_eq!(folders.feed("c", &[], &urls(7000, 9000)).len(), 9000);
-    let refused = run("union", &[&a, &folders.name("full"), "-o", &folders.name("d")]);
-    assert_eq!(refused.code(), Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("and it is made for 10000"), "{refused:?}");
-    let other = run("compare", &[&a, &folders.name("grown")]);
-    assert_eq!(other.code(), Some(2), "{other:?}");
-    assert!(other.stderr.contains("* layer 1"), "{other:?}");
-    // These operands are dumps in the format of RedisBloom.
-    for name in ["a", "b"] {
-        let dump = folders.name(&format!("{name}.dump"));
-        let output = run("export", &["--storage", &folders.name(name), "--redisbloom-file", &dump]);
-        assert_eq!(output.code(), Some(0), "{output:?}");
+fn filters_that_store_keys_are_compared_and_united_exactly() {
+    for kind in ["two-choice", "exact"] {
+        let (folders, shape) = (Folders::new(), ["--kind", kind, "--seed", "7"]);
+        folders.feed("a", &shape, &urls(0, 3000));
+        folders.feed("b", &shape, &urls(2000, 3000));
+        let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
+        let found = &compared(&[&a, &b])["fingerprints"];
+        let numbers = ["a", "b", "union", "intersection", "error"].map(|it| found[it].as_f64());
+        assert_eq!(numbers, [3000.0, 3000.0, 5000.0, 1000.0, 0.0].map(Some), "{kind}");
+        let united = run("union", &["--json", &a, &b, "-o", &c]);
+        assert_eq!(united.code(), Some(0), "{kind}: {united:?}");
+        let summary: Value = serde_json::from_slice(&united.stdout).unwrap();
+        assert_eq!((&summary["keys"], &summary["error"]), (&5000.0.into(), &0.0.into()), "{kind}");
+        assert_eq!(folders.feed("c", &[], &urls(0, 5010)).len(), 10, "{kind}");
     }
-    let found = compared(&[&folders.name("a.dump"), &b]);
-    holds(&found, "intersection", 1000.0);
-    let united =
-        run("union", &[&folders.name("a.dump"), &folders.name("b.dump"), "-o", &folders.name("e")]);
-    assert_eq!(united.code(), Some(0), "{united:?}");
-    assert_eq!(folders.feed("e", &[], &urls(0, 7010)).len(), 10);
 }

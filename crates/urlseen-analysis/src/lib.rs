@@ -1,20 +1,20 @@
-//! Analyses of filters and crawls that need no daemon: `plan`, `replay`, `compare`, `explain`,
+//! Analyses of filters and crawls that need no daemon: `plan`, `replay`, `explain`, overlaps,
 //! plots.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-mod compare;
 mod explain;
 mod hash;
+mod overlap;
 mod plan;
 mod plot;
 mod replay;
 mod suggest;
 
-pub use compare::{Interval, Ones, Overlap, Totals};
 pub use explain::{
     Computed, Explained, LimitShown, Pair, RequestShown, Spelling, StepShown, explain, pair,
 };
+pub use overlap::{Ones, Overlap, Totals};
 pub use plan::{
     Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
     lost_text, size,

@@ -1,4 +1,4 @@
-//! Filters that commands compare or unite: in a storage folder, a snapshot, a dump or Redis.
+//! Filters that commands compare or unite: in a storage folder, a snapshot or Redis.
 //! Commands only read them, part by part.
 
 mod local;
@@ -7,14 +7,14 @@ mod shards;
 
 use std::path::Path;
 
-use urlseen_core::filter::{FilterSpec, SpecDifference};
+use urlseen_core::filter::{FilterSpec, Kind, SpecDifference};
 use urlseen_engine::config::Config;
 
 use super::settings::Settings;
 use super::start::usage;
 pub(super) use local::{memory_limit, redisbloom};
 pub(super) use redis::{Address, RedisOperand};
-pub(super) use shards::{Counted, Pair, Shards};
+pub(super) use shards::{Pair, Shards};
 
 /// Number of bytes of a filter that a command reads or writes at once.
 pub(super) const PAGE: usize = 4 << 20;
@@ -25,12 +25,11 @@ const RULES: [&str; 3] =
 
 /// Help text of the commands that take filters.
 const NOTATION: &str = "\
-A filter is a storage folder, a file `snapshot-…` in a storage folder, a dump of RedisBloom \
-(urlseen export --redisbloom-file), or a key in Redis. Write a key as the URL of Redis, `#` and \
-the key, as in redis://127.0.0.1:6379/0#demo:filter or unix:///run/redis.sock#demo:filter. If \
-urlseen made the filter in Redis, Redis also holds the parameters of the filter. If another \
-project made the filter, set its parameters in the configuration. Set the password of Redis in \
-URLSEEN_REDIS_PASSWORD.";
+A filter is a storage folder, a file `snapshot-…` in a storage folder, or a key in Redis. Write a \
+key as the URL of Redis, `#` and the key, as in redis://127.0.0.1:6379/0#demo:filter or \
+unix:///run/redis.sock#demo:filter. If urlseen made the filter in Redis, Redis also holds the \
+parameters of the filter. If another project made the filter, set its parameters in the \
+configuration. Set the password of Redis in URLSEEN_REDIS_PASSWORD.";
 
 /// Adds [`NOTATION`], the text on naming a filter, to the long help of a command. The text comes
 /// before the exit statuses.
@@ -44,8 +43,7 @@ pub(super) struct Operand {
     /// Description for people: the place of the filter, and the part that the command reads.
     pub(super) what: String,
     pub(super) spec: FilterSpec,
-    /// Rules of the filter. `None` for a dump: it records neither rules nor an algorithm.
-    pub(super) rules: Option<[String; 3]>,
+    pub(super) rules: [String; 3],
     /// Configuration with the settings of the filter.
     pub(super) config: Config,
     pub(super) source: Source,
@@ -65,7 +63,7 @@ impl Operand {
         if text.contains("://") {
             return redis::open(text, settings);
         }
-        local::open(Path::new(text), settings)
+        local::open(Path::new(text))
     }
 
     /// Returns the number of forgotten fingerprints that have not passed again.
@@ -73,14 +71,6 @@ impl Operand {
         match &self.source {
             Source::Shards(shards) => shards.tombstones(),
             Source::Redis(_) => 0,
-        }
-    }
-
-    /// Returns a description of each layer of the filter.
-    pub(super) fn layers(&self) -> &[String] {
-        match &self.source {
-            Source::Shards(shards) => &shards.layers,
-            Source::Redis(_) => &[],
         }
     }
 
@@ -92,19 +82,11 @@ impl Operand {
                 lines.push(format!("* {what}: {a} in A, {b} in B"));
             }
         };
-        let mut wanted = other.spec.clone();
-        if let (Some(a), Some(b)) = (&self.rules, &other.rules) {
-            RULES.iter().zip(a.iter().zip(b)).for_each(|(what, (a, b))| compare(what, a, b));
-        } else {
-            wanted.fingerprint = self.spec.fingerprint;
+        for (what, (a, b)) in RULES.iter().zip(self.rules.iter().zip(&other.rules)) {
+            compare(what, a, b);
         }
-        for SpecDifference { what, found, wanted } in self.spec.differences(&wanted) {
+        for SpecDifference { what, found, wanted } in self.spec.differences(&other.spec) {
             compare(what, &found, &wanted);
-        }
-        let (a, b) = (self.layers(), other.layers());
-        for number in 0..a.len().max(b.len()) {
-            let [a, b] = [a, b].map(|layers| layers.get(number).map_or("-", String::as_str));
-            compare(&format!("layer {number}"), a, b);
         }
         lines
     }
@@ -124,5 +106,13 @@ pub(super) fn unlike(a: &Operand, b: &Operand) -> anyhow::Error {
         a.what,
         b.what,
         a.differences(b).join("\n")
+    ))
+}
+
+/// Returns the error for a filter whose layers have keys of their own.
+fn layered(what: &str, kind: Kind) -> anyhow::Error {
+    usage(format!(
+        "{what} has the kind {kind}, which grows by layers: a fingerprint can be in different \
+         layers of two filters, so they can be neither compared nor united"
     ))
 }

@@ -17,7 +17,7 @@ use super::super::bar::Bar;
 use super::super::context::Context;
 use super::super::settings::Settings;
 use super::super::start::usage;
-use super::{Counted, Operand, PAGE, Shards, Source, local};
+use super::{Operand, PAGE, Shards, Source, layered};
 use crate::cli::migrate;
 
 /// Filter in Redis, and a connection to its server.
@@ -60,9 +60,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     let Context { mut config, runtime } = context;
     let what = format!("the filter {key} at {}", config.redis.url);
     if runtime.block_on(migrate::type_of(&mut link, &key))? == migrate::TYPE {
-        let (limit, bar) = (local::memory_limit(), Bar::hidden());
-        let filter = runtime.block_on(migrate::dump(&config.redis.url, &key, limit, &bar))?;
-        return local::of_redisbloom(what, filter, config);
+        return Err(layered(&what, Kind::REDISBLOOM));
     }
     config.filter.key = key;
     config.filter.place = FilterPlace::Redis;
@@ -74,43 +72,28 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     let Opened { definition: Definition { spec, .. }, filter, .. } = opened;
     config.made_for(&spec);
     let [positions, shards] = spec.parameters.rules();
-    let rules = Some([positions, shards, spec.fingerprint.algorithm.version().to_owned()]);
+    let rules = [positions, shards, spec.fingerprint.algorithm.version().to_owned()];
     let redis = RedisOperand { runtime, link, filter };
     let source = if spec.kind().is_in(FilterPlace::Local) {
-        Source::Shards(redis.into_shards(&spec)?)
+        Source::Shards(redis.into_shards(&spec))
     } else {
-        redis.check(&what, spec.kind())?;
+        if !redis.is_set() && redis.parts().is_empty() {
+            return Err(layered(&what, spec.kind()));
+        }
         Source::Redis(Box::new(redis))
     };
     Ok(Operand { what, spec, rules, config, source })
 }
 
 impl RedisOperand {
-    /// Returns true if the filter's kind does not spread its hashes evenly over the bits.
-    pub(in crate::cli) fn is_uneven(&self) -> bool {
-        self.parts().iter().any(|(_, cells, _)| cells.crowded_bytes() > 0)
-    }
-
     /// Returns true if the filter is an exact set.
     pub(in crate::cli) fn is_set(&self) -> bool {
         self.filter.kind().is_exact()
     }
 
-    /// Refuses a filter if its bits do not permit an estimate.
-    fn check(&self, what: &str, kind: Kind) -> anyhow::Result<()> {
-        if self.is_set() || !self.parts().is_empty() {
-            return Ok(());
-        }
-        let words = format!(
-            "{what} has the kind {kind}: the bits of two such filters do not permit an estimate of \
-             their overlap"
-        );
-        Err(usage(words))
-    }
-
     /// Returns the shards of a filter. Each string of the filter in Redis is one shard, byte for
     /// byte.
-    fn into_shards(self, spec: &FilterSpec) -> anyhow::Result<Shards> {
+    fn into_shards(self, spec: &FilterSpec) -> Shards {
         let Self { runtime, mut link, filter } = self;
         let parameters = spec.parameters.clone();
         let read = Box::new(move |shard: ShardId| {
@@ -121,7 +104,7 @@ impl RedisOperand {
             read.load(shard, 0, length, &mut bytes.as_slice())?;
             Ok(read)
         });
-        Shards::new(spec.parameters.shards(), BTreeSet::new(), read)
+        Shards::new(BTreeSet::new(), read)
     }
 
     /// For each string, returns the string's number, the distribution of its bits, and its length
@@ -139,8 +122,8 @@ impl RedisOperand {
         a: &mut Self,
         b: &mut Self,
         mut visit: impl FnMut(u32, u64, &[u8], &[u8]) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Counted> {
-        let (parts, mut counted, bar) = (a.parts(), Counted::default(), Bar::new("read"));
+    ) -> anyhow::Result<Totals> {
+        let (parts, mut totals, bar) = (a.parts(), Totals::default(), Bar::new("read"));
         let all: u64 = parts.iter().map(|(_, _, bytes)| bytes).sum();
         let mut done = 0;
         for (number, cells, bytes) in parts {
@@ -158,10 +141,9 @@ impl RedisOperand {
                 done += length;
                 bar.show(done, all);
             }
-            counted.totals.add(&cells, ones);
-            counted.ones += ones;
+            totals.add(&cells, ones);
         }
-        Ok(counted)
+        Ok(totals)
     }
 
     fn page(&mut self, string: u32, offset: u64, length: u64) -> anyhow::Result<Vec<u8>> {

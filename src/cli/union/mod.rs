@@ -14,13 +14,13 @@ use urlseen_core::storage::{Head, StorageSpec};
 use urlseen_engine::config::{Config, FilterPlace};
 
 use super::Outcome;
-use super::compare::{caveats, size};
+use super::compare::{error, size};
 use super::new_folder::NewFolder;
 use super::operand::{self, Operand, Pair, RedisOperand, Shards, Source};
 use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
 use super::start::usage;
-use crate::admin::printable::{json_text, say, stdout};
+use crate::admin::printable::{json_text, stdout};
 use target::RedisTarget;
 
 /// Unite two filters A and B into a new filter C. Each URL that A or B has seen counts as seen in
@@ -49,7 +49,7 @@ pub(super) struct UnionArgs {
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
-    /// A filter: a storage folder, a snapshot, a dump, or URL#KEY in Redis
+    /// A filter: a storage folder, a snapshot, or URL#KEY in Redis
     #[arg(value_name = "A")]
     a: String,
     /// Another filter, named in the same way
@@ -73,8 +73,7 @@ pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
     }
     let (overlap, forgotten) = match (&mut a.source, &mut b.source) {
         (Source::Shards(of_a), Source::Shards(of_b)) => {
-            let (spec, config) = (united_spec(&a.spec, &b.spec), &a.config);
-            shards(of_a, of_b, spec, config, args)?
+            shards(of_a, of_b, &a.spec, &a.config, args)?
         }
         (Source::Redis(of_a), Source::Redis(of_b)) if is_redis => {
             in_redis(of_a, of_b, &a.config, args)?
@@ -88,19 +87,19 @@ pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
             )));
         }
     };
-    for caveat in caveats(&a, &overlap) {
-        say(format_args!("urlseen: {caveat}"));
-    }
-    let keys = overlap.union;
     if args.json {
-        let made = json!({ "union": args.output, "keys": keys, "forgotten": forgotten });
+        let (keys, error) = (overlap.union, overlap.error);
+        let made = json!({
+            "union": args.output, "keys": keys, "error": error, "forgotten": forgotten,
+        });
         writeln!(stdout(), "{}", json_text(&made.to_string()))?;
         return Ok(Outcome::Done);
     }
     let mut out = stdout();
     writeln!(out, "{} holds the union:", args.output)?;
     let mut rows = Rows::new(out, COMPARED);
-    rows.row("fingerprints", size(keys))?;
+    rows.row("fingerprints", size(overlap.union))?;
+    rows.row("error", error(&overlap))?;
     if forgotten > 0 {
         let forgotten = HumanCount(forgotten as u64);
         rows.row("", format!("{forgotten} of these were forgotten and pass again"))?;
@@ -112,25 +111,17 @@ pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
 /// Forgotten fingerprints pass again.
 type United = (Overlap, usize);
 
-/// Returns the spec of the union. If A or B is an imported filter, the union has the parameters of
-/// the imported filter.
-fn united_spec(a: &FilterSpec, b: &FilterSpec) -> FilterSpec {
-    let imported = [a, b].into_iter().find(|spec| spec.parameters.is_imported());
-    let parameters = imported.unwrap_or(a).parameters.clone();
-    FilterSpec { parameters, ..a.clone() }
-}
-
 /// Unites two filters whose kind can be in memory.
 fn shards(
     a: &mut Shards,
     b: &mut Shards,
-    spec: FilterSpec,
+    spec: &FilterSpec,
     config: &Config,
     args: &UnionArgs,
 ) -> anyhow::Result<United> {
     if !args.output.contains("://") {
         let (new, mut folder) = NewFolder::begin(Path::new(&args.output), ".uniting")?;
-        let spec = StorageSpec { crawl: config.crawl.name.clone(), filter: spec };
+        let spec = StorageSpec { crawl: config.crawl.name.clone(), filter: spec.clone() };
         folder.begin(&spec, RandomId::random().get(), Head::START)?;
         let mut rebase = folder.rebase(Head::START)?;
         let united = each(a, b, |shard, filter, left| {
@@ -151,13 +142,10 @@ fn shards(
         )));
     }
     if !spec.kind().is_in(FilterPlace::Redis) {
-        let mut whole = None;
-        let united = each(a, b, |_, filter, _| {
-            whole = Some(filter);
-            Ok(())
-        })?;
-        target::load(&args.output, &args.settings, whole)?;
-        return Ok(united);
+        return Err(usage(format!(
+            "Redis cannot hold a filter of the kind {}: unite into a storage folder",
+            spec.kind()
+        )));
     }
     let mut target = RedisTarget::begin(&args.output, &args.settings, config)?;
     let united = each(a, b, |shard, filter, _| {
@@ -177,13 +165,13 @@ fn each(
     mut put: impl FnMut(ShardId, Box<dyn FilterKind>, &[u128]) -> anyhow::Result<()>,
 ) -> anyhow::Result<United> {
     let mut forgotten = 0;
-    let counted = Pair::walk(a, b, |pair| {
+    let totals = Pair::walk(a, b, |pair| {
         let shard = pair.shard;
         let (filter, left) = pair.unite()?;
         forgotten += left.len();
         put(shard, filter, &left)
     })?;
-    Ok((counted.totals.overlap(), forgotten))
+    Ok((totals.overlap(), forgotten))
 }
 
 /// Unites two filters of other projects, which are strings or sets in Redis, into a new filter in
@@ -202,11 +190,10 @@ fn in_redis(
         }
         totals
     } else {
-        let counted = RedisOperand::walk(a, b, |string, offset, a, b| {
+        RedisOperand::walk(a, b, |string, offset, a, b| {
             let united: Vec<u8> = a.iter().zip(b).map(|(a, b)| a | b).collect();
             target.put(string, offset, &united)
-        })?;
-        counted.totals
+        })?
     };
     target.finish()?;
     Ok((totals.overlap(), 0))

@@ -1,19 +1,14 @@
 //! New filter in Redis. It has temporary keys until it is complete.
 
-use std::any::Any;
-
 use tokio::runtime::Runtime;
-use urlseen_core::filter::{FilterKind, RedisBloomFilter, Seed, ShardId};
+use urlseen_core::filter::{Seed, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::Uniting;
 use urlseen_engine::config::{Config, FilterPlace, SeedChoice};
 
-use super::super::bar::Bar;
 use super::super::context::Context;
 use super::super::operand::{Address, PAGE};
 use super::super::settings::Settings;
-use super::super::start::usage;
-use crate::cli::migrate;
 
 /// New filter in Redis, under temporary keys.
 pub(super) struct RedisTarget {
@@ -70,21 +65,4 @@ impl RedisTarget {
         let Self { runtime, mut link, uniting } = self;
         Ok(runtime.block_on(uniting.finish(&mut link))?)
     }
-}
-
-/// Loads a filter of RedisBloom into a new key of a server with the module RedisBloom.
-pub(super) fn load(
-    text: &str,
-    settings: &Settings,
-    filter: Option<Box<dyn FilterKind>>,
-) -> anyhow::Result<()> {
-    let filter = filter.map(|filter| filter as Box<dyn Any>);
-    let Some(Ok(filter)) = filter.map(Box::<dyn Any>::downcast::<RedisBloomFilter>) else {
-        let words = "Redis cannot hold a filter of this kind: unite into a storage folder";
-        return Err(usage(words));
-    };
-    let Address { config, key } = Address::parse(text, settings)?;
-    let Context { config, runtime } = Context::new(config)?;
-    let (filter, bar) = (filter.into_filter()?, Bar::hidden());
-    runtime.block_on(migrate::load(&config.redis.url, &key, &filter, &bar))
 }

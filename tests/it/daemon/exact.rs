@@ -123,7 +123,7 @@ fn other_commands_support_the_kind_exact() {
     let compared = urlseen(["compare", "--json", dir, dir]).output();
     assert_eq!(compared.code(), Some(0), "{compared:?}");
     let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
-    assert_eq!(compared["estimated"]["intersection"]["value"], 100.0, "{compared}");
+    assert_eq!(compared["fingerprints"]["intersection"], 100.0, "{compared}");
     let united = crawl.server.folder().join("united");
     let output = urlseen(["union", "--output"]).arg(&united).arg(dir).arg(dir).output();
     assert_eq!(output.code(), Some(0), "{output:?}");

@@ -17,14 +17,18 @@
 //! place of f1. Without blocks, that formula is just as good. With blocks, its estimate is too low
 //! by a share of (g - 1) / 2w, nearly one percent.
 //!
-//! The variances and the covariance of the estimates of two sets follow from the same chances. The
-//! covariance of the two counts of bits is a sum over all pairs of bits. By the delta method, the
-//! covariance of the two estimates is this sum divided by the slopes of both counts:
+//! The variance of the estimate follows from the same chances. The variance of the count of bits is
+//! a sum over all pairs of bits. By the delta method, the variance of the estimate of n keys is
+//! this sum divided by the square of the slope of the count:
 //!
 //! ```text
-//! cov(n_S, n_T) = g(|S and T|), where
-//! g(c) = (f1^-c - 1 + (w - 1) ((f2/f1^2)^c - 1) + (m - w) (((2 f1 - 1)/f1^2)^c - 1)) / m ln^2 f1
+//! g(n) = (f1^-n - 1 + (w - 1) ((f2/f1^2)^n - 1) + (m - w) (((2 f1 - 1)/f1^2)^n - 1)) / m ln^2 f1
 //! ```
+//!
+//! In the same way, the covariance of the estimates of two sets is g of the number of common keys.
+//! Because g increases, no estimate of a set has a larger variance than that of a set with more
+//! keys. With A, B and their union, the estimate |A| + |B| - |A or B| has the variance
+//! g(|A or B|) + 2 g(|A and B|) - g(|A|) - g(|B|), which is at most g(|A or B|).
 
 use super::number::whole;
 use super::{BLOCK_BITS, Geometry};
@@ -109,12 +113,11 @@ impl Cells {
         let keys = (zeros / self.bits()).ln() / self.ln_left();
         // Corrects the bias: the logarithm is concave, so the mean of the logarithms is below the
         // logarithm of the mean.
-        (keys + self.covariance(keys) * self.ln_left() / 2.0).max(0.0)
+        (keys + self.variance(keys) * self.ln_left() / 2.0).max(0.0)
     }
 
-    /// Returns g, the covariance of the estimates of two sets with `common` common keys. For equal
-    /// sets, this is the variance of the estimate.
-    pub fn covariance(&self, common: f64) -> f64 {
+    /// Returns g, the variance of the estimate of this number of keys.
+    pub fn variance(&self, keys: f64) -> f64 {
         let (w, left) = (self.block_bits, self.ln_left());
         let (same_block, other_blocks);
         if self.is_plain() {
@@ -127,9 +130,9 @@ impl Cells {
             same_block = ((2.0 * hit - both - hit * hit) / squared).ln_1p();
             other_blocks = (-hit * hit / squared).ln_1p();
         }
-        let sum = (-common * left).exp_m1()
-            + (w - 1.0) * (common * same_block).exp_m1()
-            + (self.part_bits() - w) * (common * other_blocks).exp_m1();
+        let sum = (-keys * left).exp_m1()
+            + (w - 1.0) * (keys * same_block).exp_m1()
+            + (self.part_bits() - w) * (keys * other_blocks).exp_m1();
         (sum / (self.bits() * left * left)).max(0.0)
     }
 

@@ -165,6 +165,10 @@ fn a_gauge_shows_each_key_whether_keys_come_singly_or_together() {
 #[test]
 fn a_united_filter_has_the_keys_of_both() {
     each(|kind, mut filter| {
+        // Further layers would have keys of their own.
+        if kind.kind == Kind::REDISBLOOM {
+            return;
+        }
         let [first, second] = [0..CAPACITY / 2, CAPACITY / 4..CAPACITY * 3 / 4];
         filter.insert(first);
         let mut other = Filter::new(kind, 7);

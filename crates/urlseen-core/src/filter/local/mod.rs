@@ -152,12 +152,7 @@ pub trait FilterKind: Any + Debug + Send {
         None
     }
 
-    /// Describes each layer, if the filter grows by layers.
-    fn layers(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Adds all keys of another filter with the same parameters and layers.
+    /// Adds all keys of another filter with the same parameters.
     ///
     /// # Errors
     /// The kind does not support unions, or this filter has too little room for the keys.
@@ -304,23 +299,6 @@ pub enum UniteError {
     /// The kind does not support unions.
     #[error("filters of this kind cannot be united")]
     Unsupported,
-    /// The filters have different layers.
-    #[error("the layers of the filters differ, so their bits mean different things")]
-    Layers,
-    /// A layer would have more keys than its capacity.
-    #[error(
-        "layer {layer} of the united filter would have about {keys} items, and it is made for \
-         {capacity}: RedisBloom could neither count the items nor keep its error rate. Make one \
-         filter with a larger capacity, and feed both crawls to that filter"
-    )]
-    LayerFull {
-        /// Number of the layer, from 0.
-        layer: usize,
-        /// Estimated number of keys in the united layer.
-        keys: u64,
-        /// Number of keys that the layer is made for.
-        capacity: u64,
-    },
     /// The filter has too little room for the keys.
     #[error(transparent)]
     Full(#[from] Full),

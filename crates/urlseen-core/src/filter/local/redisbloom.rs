@@ -1,11 +1,10 @@
 //! Filter of RedisBloom, in memory. The filter has one shard with all keys, so one owner has the
 //! whole filter.
 
-use std::any::Any;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Blob, Fill, FilterKind, Full, Gauge, Saved, UniteError};
+use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, ReserveError};
@@ -158,27 +157,6 @@ impl FilterKind for RedisBloomFilter {
         let layers = self.filter.iter().flat_map(Filter::layers);
         let bits = layers.map(|layer| Bits { cells: layer.cells(), bytes: layer.bytes() });
         Some(bits.collect())
-    }
-
-    fn layers(&self) -> Vec<String> {
-        let layers = self.filter.iter().flat_map(Filter::layers);
-        let words = layers.map(|layer| {
-            let (bits, hashes, capacity) = (layer.bits(), layer.hashes(), layer.capacity());
-            format!("{bits} bits, {hashes} hashes, for {capacity}")
-        });
-        words.collect()
-    }
-
-    fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
-        let other: &dyn Any = other;
-        let other = other.downcast_ref::<Self>().ok_or(UniteError::Unsupported)?;
-        match (&mut self.filter, &other.filter) {
-            (Some(filter), Some(other)) => filter.unite(other)?,
-            (None, Some(other)) => self.filter = Some(other.frozen()),
-            (_, None) => {}
-        }
-        self.show();
-        Ok(())
     }
 }
 

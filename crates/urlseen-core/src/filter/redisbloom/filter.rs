@@ -11,8 +11,8 @@ use super::header::{Options, Shape};
 use super::layer::{Layer, key_hash};
 use super::loader::FIRST;
 use super::rate::Rate;
+use crate::filter::Full;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{Full, UniteError};
 
 /// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;
@@ -148,33 +148,6 @@ impl Filter {
     /// Sets the maximum number of bytes of all layers. Existing layers stay.
     pub fn set_limit(&mut self, limit: u64) {
         self.limit = limit.min(i64::MAX as u64 - 1);
-    }
-
-    /// Adds the bits of a filter whose layers have the same shapes. Also estimates the number of
-    /// items in each layer, because these numbers tell RedisBloom when to grow.
-    ///
-    /// # Errors
-    /// The layers differ, or a layer has too little room for the items of both filters.
-    pub fn unite(&mut self, other: &Self) -> Result<(), UniteError> {
-        let layers = || self.layers.iter().zip(&other.layers);
-        let have_same_shapes = layers().all(|(own, other)| own.shape == other.shape);
-        if self.layers.len() != other.layers.len() || !have_same_shapes {
-            return Err(UniteError::Layers);
-        }
-        let sizes = layers().map(|(own, other)| own.united_size(other));
-        let sizes: Vec<u64> = sizes.collect();
-        for (number, (layer, &keys)) in self.layers.iter().zip(&sizes).enumerate() {
-            if keys > layer.capacity() {
-                let capacity = layer.capacity();
-                return Err(UniteError::LayerFull { layer: number, keys, capacity });
-            }
-        }
-        self.spare.clear();
-        self.size = sizes.iter().sum();
-        for ((layer, other), size) in self.layers.iter_mut().zip(&other.layers).zip(sizes) {
-            Arc::make_mut(layer).unite(other, size);
-        }
-        Ok(())
     }
 
     /// Returns the number of items that were new when they were added.

@@ -6,7 +6,6 @@ use super::header::{Options, Shape};
 use super::rate::Rate;
 use crate::filter::hash::murmur64a;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::number::whole;
 use crate::filter::{Cells, ShardId};
 
 /// Layer of a filter, with its bits.
@@ -173,24 +172,6 @@ impl Layer {
     /// Returns the bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
     pub fn bytes(&self) -> &[u8] {
         &self.bits
-    }
-
-    /// Estimates the number of items in the union of this layer and another layer of the same
-    /// shape.
-    pub(super) fn united_size(&self, other: &Self) -> u64 {
-        let ones = self.bits.iter().zip(&other.bits);
-        let ones = ones.map(|(own, other)| u64::from((own | other).count_ones())).sum();
-        let estimate = whole(self.cells().keys(ones).round());
-        estimate.clamp(self.size.max(other.size), self.size + other.size)
-    }
-
-    /// Adds the bits of a layer of the same shape. `size` is the new number of items.
-    pub(super) fn unite(&mut self, other: &Self, size: u64) {
-        for (byte, other) in self.bits.iter_mut().zip(&other.bits) {
-            *byte |= other;
-        }
-        self.ones = self.bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
-        self.size = size;
     }
 
     /// Returns the distribution of the bits that items choose.
