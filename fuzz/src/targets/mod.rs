@@ -6,8 +6,11 @@ mod item;
 mod storage;
 mod url;
 
-/// All targets with their names.
-pub const ALL: [(&str, fn(&[u8])); 4] = [
+/// Name of a target, and its function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const ALL: [Target; 4] = [
     ("config", config::check),
     ("item", item::check),
     ("storage", storage::check),

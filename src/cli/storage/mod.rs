@@ -151,13 +151,13 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
                 Place::Redis => show_in_redis(config, *json),
             })
         }
-        StorageCommand::Adopt { folder, yes } => match folder.named() {
-            Some(dir) => repair::end_damaged_log(dir, *yes),
-            None => {
-                let all = folder.settings.load_all()?;
-                partitions::each(all, |config| Repair::new(config)?.adopt(*yes))
+        StorageCommand::Adopt { folder, yes } => {
+            if let Some(dir) = folder.named() {
+                return repair::end_damaged_log(dir, *yes);
             }
-        },
+            let all = folder.settings.load_all()?;
+            partitions::each(all, |config| Repair::new(config)?.adopt(*yes))
+        }
         StorageCommand::Convert { settings, rules: false } => {
             partitions::each(settings.load_all()?, |config| convert::convert(&config))
         }

@@ -247,7 +247,9 @@ impl ShownShard {
             (&self.capacity, table.capacity()),
             (&self.bytes, table.allocation_size()),
         ];
-        shown.into_iter().for_each(|(to, value)| to.store(value as u64, Ordering::Relaxed));
+        for (to, value) in shown {
+            to.store(value as u64, Ordering::Relaxed);
+        }
     }
 }
 

@@ -121,7 +121,7 @@ mod tests {
             let limits = of(bulk, buffer);
             let largest = [limits.item, 1 + draw(limits.item), 1 + draw(1000)][draw(3)];
             let (mut bytes, mut made) = (0, 0);
-            for number in 0..1 + draw(limits.items.min(500)) {
+            for number in 0..=draw(limits.items.min(500)) {
                 let item = draw(largest + 1);
                 if number > 0 && bytes + item > limits.batch {
                     break;
