@@ -77,7 +77,9 @@ impl Round {
     /// Injects the faults, waits for the end of the crawl, and asks the oracle.
     pub(crate) fn tell(mut self, strikes: &[Strike]) -> Result<Verdict> {
         for strike in strikes {
-            self.wait_for_pages(strike.share)?;
+            if self.wait_for_pages(strike.share)? == Site::paths().len() {
+                break;
+            }
             sleep(strike.pause);
             self.strike(strike).with_context(|| format!("{strike:?}"))?;
             self.proxy.set_weather(strike.weather);
@@ -161,16 +163,20 @@ impl Round {
         Ok(())
     }
 
-    /// Waits until no spider is starting. A starting spider ends if Redis is away.
+    /// Waits until no spider is starting. A starting spider ends if Redis is away. The site answers
+    /// no other spider meanwhile, so the crawl does not end before the fault.
     fn wait_until_all_have_begun(&mut self) -> Result<()> {
+        self.site.hold(true);
         self.wait_until("start of all spiders", |round, _| {
             for spider in &mut round.spiders {
-                if spider.has_finished()? || !spider.has_begun() {
+                if !spider.has_finished()? && !spider.has_begun() {
                     return Ok(false);
                 }
             }
             Ok(true)
-        })
+        })?;
+        self.site.hold(false);
+        Ok(())
     }
 
     fn start_spider(&mut self) -> Result<()> {
@@ -183,17 +189,19 @@ impl Round {
         Ok(())
     }
 
-    /// Waits until this share of the pages is fetched. No spider may end before.
-    fn wait_for_pages(&mut self, share: u64) -> Result<()> {
+    /// Waits until this share of the pages is fetched, and returns the number of fetched pages. No
+    /// spider may end before all are.
+    fn wait_for_pages(&mut self, share: u64) -> Result<usize> {
         let pages = Site::paths().len();
         let wanted = pages * usize::try_from(share)? / 1000;
         self.wait_until("share of the pages", |round, fetched| {
             let mut spiders = round.spiders.iter_mut();
             let ended = spiders
                 .try_fold(false, |any, it| Ok::<_, anyhow::Error>(any | it.has_finished()?))?;
-            ensure!(!ended, "a spider ended after {fetched} of {pages} pages");
+            ensure!(!ended || fetched == pages, "a spider ended after {fetched} of {pages} pages");
             Ok(fetched >= wanted)
-        })
+        })?;
+        Ok(self.site.fetched())
     }
 
     /// Waits until all spiders have ended by themselves.

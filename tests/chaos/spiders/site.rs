@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -22,29 +23,34 @@ const AGAIN: usize = 3;
 /// Time from a request to its answer, in which a spider holds the request.
 const LATENCY: Duration = Duration::from_millis(10);
 
-/// Number of fetches of each page, by path.
-type Hits = Arc<Mutex<HashMap<String, u64>>>;
-
 /// Web site that serves its pages until the program ends.
 pub(crate) struct Site {
     address: SocketAddr,
-    hits: Hits,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of fetches of each page, by path.
+    hits: Mutex<HashMap<String, u64>>,
+    /// True while all answers wait.
+    is_held: AtomicBool,
 }
 
 impl Site {
     pub(crate) fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let hits = Hits::default();
-        let shared = Arc::clone(&hits);
+        let state = Arc::<State>::default();
+        let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let hits = Arc::clone(&shared);
+                let state = Arc::clone(&shared);
                 // A killed spider breaks its connections.
-                thread::spawn(move || drop(serve(&client, &hits)));
+                thread::spawn(move || drop(serve(&client, &state)));
             }
         });
-        Ok(Self { address, hits })
+        Ok(Self { address, state })
     }
 
     /// Returns the URL of the first page.
@@ -57,14 +63,19 @@ impl Site {
         (0..PAGES).map(page).chain((0..PAGES).step_by(AGAIN).map(again)).collect()
     }
 
+    /// Lets all answers wait, or no longer.
+    pub(crate) fn hold(&self, is_held: bool) {
+        self.state.is_held.store(is_held, Ordering::Relaxed);
+    }
+
     /// Returns how often each page was fetched.
     pub(crate) fn hits(&self) -> HashMap<String, u64> {
-        self.hits.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.hits.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the number of pages that were fetched.
     pub(crate) fn fetched(&self) -> usize {
-        self.hits.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.state.hits.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
@@ -77,7 +88,7 @@ fn again(number: usize) -> String {
 }
 
 /// Answers the requests of a connection until it ends.
-fn serve(client: &TcpStream, hits: &Hits) -> Result<()> {
+fn serve(client: &TcpStream, state: &State) -> Result<()> {
     client.set_nodelay(true)?;
     let mut lines = BufReader::new(client).lines();
     while let Some(first) = lines.next().transpose()? {
@@ -87,10 +98,13 @@ fn serve(client: &TcpStream, hits: &Hits) -> Result<()> {
             }
         }
         let path = first.split([' ', '?']).nth(1).unwrap_or_default();
-        let mut counts = hits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = state.hits.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.entry(path.to_owned()).or_default() += 1;
         drop(counts);
         thread::sleep(LATENCY);
+        while state.is_held.load(Ordering::Relaxed) {
+            thread::sleep(LATENCY);
+        }
         let body = links(path);
         let length = body.len();
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length:";

@@ -18,9 +18,8 @@ const SNAPSHOTS: usize = 3;
 /// Limits on how far back in time a folder must be able to recover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// The folder must be able to recover to every state since this moment. So it keeps the newest
-    /// three snapshots, and the newest one that is known to be older than the moment. `None` keeps
-    /// the oldest snapshot.
+    /// The folder must be able to recover to every state since this moment. `None` keeps the oldest
+    /// snapshot.
     pub horizon: Option<Moment>,
     /// Maximum size of all files together, in bytes. This limit takes precedence over the horizon.
     pub horizon_bytes: u64,
@@ -82,14 +81,16 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     Ok(Pruned { files, cut_by_bytes, logs, is_archived, start })
 }
 
-/// Selects the snapshots that are needed to go back to `horizon`. `ages` has one entry for each
-/// snapshot, newest first; the result has indexes of `ages`. The selected snapshots are the newest
-/// three, and the newest one that is known to be older than `horizon`. If no snapshot is known to
-/// be older, the oldest is selected.
+/// Selects the snapshots that are needed to go back to `horizon`, now and later. `ages` has one
+/// entry for each snapshot, newest first; the result has indexes of `ages`. The selected snapshots
+/// are the newest three, the newest one that is known to be older than `horizon`, and the oldest of
+/// those that are not: when the horizon has passed it, all before it can go.
 fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
-    let mut kept: BTreeSet<usize> = (0..ages.len().min(SNAPSHOTS)).collect();
     let is_older = |age: &Moment| horizon.is_some_and(|horizon| age.is_before(horizon));
-    kept.extend(ages.iter().position(is_older).or(ages.len().checked_sub(1)));
+    let older = ages.iter().position(is_older).unwrap_or(ages.len());
+    let mut kept: BTreeSet<usize> = (0..ages.len().min(SNAPSHOTS)).collect();
+    kept.extend(older.checked_sub(1));
+    kept.extend((older < ages.len()).then_some(older));
     kept
 }
 
@@ -99,4 +100,39 @@ fn covered(segments: &Segments<'_>, number: u64) -> Vec<String> {
     let files = segments.files.keys();
     let covered = files.clone().zip(files.skip(1)).take_while(|&(_, &next)| next <= number);
     covered.map(|(&follows, _)| segment::name(follows)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::new("boot", Duration::from_secs(seconds))
+    }
+
+    proptest! {
+        #[test]
+        fn any_sequence_of_snapshots_reaches_back_to_the_horizon_with_few_of_them(
+            intervals in prop::collection::vec(1_u64..40, 1..400),
+            lag in 1_u64..200,
+        ) {
+            let (mut now, mut times) = (1_000, vec![1_000]);
+            for interval in intervals {
+                now += interval;
+                times.insert(0, now);
+                let ages: Vec<Moment> = times.iter().map(|&time| at(time)).collect();
+                let kept = needed(&ages, Some(at(now - lag)));
+                times = kept.into_iter().map(|index| times[index]).collect();
+                let oldest = *times.last().unwrap();
+                prop_assert!(oldest < now - lag || oldest == 1_000, "{times:?} at {now}");
+                prop_assert!(times.len() <= SNAPSHOTS + 2, "{times:?} at {now}");
+                // The length of the log.
+                prop_assert!(now - oldest <= 2 * lag + 4 * 40, "{times:?} at {now}");
+            }
+        }
+    }
 }

@@ -233,6 +233,9 @@ pub(super) fn recover(
     filter: &mut dyn Restore,
 ) -> Result<(Recovered, Option<Place>), RecoveryError> {
     let way = find(begun, target, |snapshot| {
+        // A filter keeps the latest generation that it was ever told, so it is told none that is
+        // damaged.
+        snapshot.check(begun)?;
         filter.clear();
         snapshot.load(begun, filter)
     })?;

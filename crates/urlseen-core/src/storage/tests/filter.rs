@@ -90,7 +90,7 @@ impl Restore for Exact {
     fn clear(&mut self) {
         self.keys.clear();
         self.tombstones.clear();
-        self.at.fill(None);
+        assert!(!self.is_clear, "nothing of a damaged snapshot is loaded");
         self.is_clear = true;
     }
 
