@@ -2,9 +2,9 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -121,114 +121,4 @@ fn random_requests_have_the_same_fingerprints_as_in_python() {
         .unwrap();
     let said = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "seed {seed}:\n{}", String::from_utf8_lossy(&said));
-}
-
-/// Runs `urlseen fingerprint` on `input`.
-fn fingerprint(arguments: &[&str], input: &[u8]) -> Output {
-    let mut process = Command::new(URLSEEN)
-        .arg("fingerprint")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    process.stdin.take().unwrap().write_all(input).unwrap();
-    process.wait_with_output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-#[test]
-fn command_answers_each_line() {
-    let input = concat!(
-        "https://example.com/?b=2&a=1\r\n",
-        r#"{"url": "https://EXAMPLE.com/?a=1&b=2#f", "method": "get", "meta": {"depth": 1}}"#,
-        "\n",
-        r#"{"url": "https://example.com/", "method": "POST", "body_base64": "YT0x"}"#,
-        "\n",
-        r#"{"fingerprint": "00112233445566778899AABBCCDDEEFF00112233"}"#,
-        "\n",
-        r#"{"url": "http://a/\n", "meta": {"verbatim_url": true}}"#,
-    );
-    let output = fingerprint(&["--canonical"], input.as_bytes());
-    assert_eq!(text(&output.stderr), "");
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(
-        text(&output.stdout),
-        "a6ab45564523e37c0ded48d60b091ec021ca7a0f\thttps://example.com/?a=1&b=2\n\
-         a6ab45564523e37c0ded48d60b091ec021ca7a0f\thttps://example.com/?a=1&b=2\n\
-         d858e977a5230ec08824b0fd1e49c384575ddcd3\thttps://example.com/\n\
-         00112233445566778899aabbccddeeff00112233\t-\n\
-         904b3c6dbe4881b893abe1e45789274a450d6841\thttp://a/\\n\n"
-    );
-}
-
-#[test]
-fn command_names_each_bad_line_and_continues() {
-    let input = b"mailto:a@b\nhttps://example.com/\n\xff\n{\"url\": 1}\n{\n\nhttp://[::1/\n";
-    let output = fingerprint(&[], input);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(
-        text(&output.stdout),
-        "-\n171afe4caf5b4c369b01c8fc038a75adfb7fe965\n-\n-\n-\n-\n-\n"
-    );
-    let reasons: Vec<&str> = text(&output.stderr).lines().collect();
-    let expected = [
-        "urlseen: standard input, line 1: the URL is not absolute",
-        "urlseen: standard input, line 3: the URL is not UTF-8: byte 0 begins no character",
-        "urlseen: standard input, line 4: `url` is a number; it must be text",
-        "urlseen: standard input, line 5: not a JSON object",
-        "urlseen: standard input, line 6: the URL is not absolute",
-        "urlseen: standard input, line 7: the host has one of `[` and `]`",
-    ];
-    assert_eq!(reasons.len(), expected.len(), "{reasons:#?}");
-    for (reason, expected) in reasons.iter().zip(expected) {
-        assert!(reason.starts_with(expected), "{reason:?} for {expected:?}");
-    }
-}
-
-#[test]
-fn command_reads_files_and_names_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let links = folder.path().join("links.txt");
-    std::fs::write(&links, "https://example.com/\nx").unwrap();
-    let links = links.to_str().unwrap();
-    let output = fingerprint(&[links, "-", links], b"http://h/");
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(text(&output.stdout).lines().count(), 5);
-    assert!(text(&output.stderr).contains(&format!("{links}, line 2: ")));
-
-    let missing = fingerprint(&["no/such/file"], b"");
-    assert_eq!(missing.status.code(), Some(3));
-    assert!(text(&missing.stderr).contains("cannot open no/such/file"));
-}
-
-#[test]
-fn command_refuses_wrong_use() {
-    let output = fingerprint(&["--algorithm", "md5"], b"");
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(Algorithm::all().iter().all(|known| said.contains(known.name())), "{said}");
-}
-
-/// The command writes more than a pipe holds, and no program reads it.
-#[test]
-fn command_ends_quietly_without_a_reader() {
-    let folder = tempfile::tempdir().unwrap();
-    let links = folder.path().join("links.txt");
-    std::fs::write(&links, "https://example.com/\n".repeat(100_000)).unwrap();
-    let mut process = Command::new(URLSEEN)
-        .arg("fingerprint")
-        .arg(links)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(process.stdout.take());
-    let output = process.wait_with_output().unwrap();
-    assert_eq!(text(&output.stderr), "");
-    assert_eq!(output.status.code(), Some(0));
 }

@@ -5,17 +5,13 @@
 
 mod admin;
 mod archive;
-mod cli;
-mod config;
 mod connect;
 mod corpus;
 mod daemon;
-mod explain;
 mod fingerprint;
 mod importing;
 mod imports;
 mod library;
-mod manual;
 mod pages;
 mod partitions;
 mod pickles;
@@ -28,6 +24,7 @@ mod serve;
 mod start_urls;
 mod terminal;
 mod tidy;
+mod transcripts;
 mod trouble;
 mod union;
 mod util;

@@ -29,7 +29,6 @@ mod same;
 mod saves;
 mod service_manager;
 mod shared;
-mod shared_refusals;
 mod signals;
 mod stream;
 mod tampering;

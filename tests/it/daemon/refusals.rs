@@ -45,44 +45,6 @@ pub(super) fn assert_refused(output: &Output, words: &[&str]) {
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
-/// Changed settings must not give the crawl another filter. That filter would be empty, and every
-/// URL would be emitted again.
-#[test]
-fn settings_that_contradict_the_crawl_are_refused_by_name() {
-    let crawl = Crawl::new();
-    crawl.push(&urls(0, 10));
-    crawl.drain();
-    for (setting, words) in [
-        ("fingerprint.algorithm=scrapy-redis", "fingerprint.algorithm"),
-        ("fingerprint.keep_fragments=true", "fingerprint.keep_fragments"),
-        ("filter.kind=redisbloom", "filter.kind"),
-        ("filter.error_rate=1e-6", "filter.error_rate"),
-        ("filter.place=redis", "filter.place"),
-        ("crawl.name=other", "crawl.name"),
-        ("storage.dir=elsewhere", "is new"),
-    ] {
-        let run = crawl.run(&["--drain", "--set", setting, "--set", "source.key=demo:discovered"]);
-        let output = run.output();
-        assert!(matches!(output.code(), Some(2 | 3)), "{setting}: {output:?}");
-        assert!(output.stderr.contains(words), "{setting}: {}", output.stderr);
-    }
-    crawl.push(&urls(0, 10));
-    assert_eq!(crawl.drain().counts(), (10, [0, 10, 0, 0]));
-}
-
-/// The crawl of an earlier version must not look like a new crawl.
-#[test]
-fn the_state_of_an_earlier_version_is_refused() {
-    let crawl = Crawl::new();
-    crawl.push(&urls(0, 10));
-    let fields = [("seq", "7"), ("commit_id", "00000000000000ab"), ("format", "2")];
-    let () = crawl.connection().hset_multiple(STATE, &fields).unwrap();
-    let before = crawl.dump();
-    let output = crawl.run(&["--drain"]).output();
-    assert_refused(&output, &["the crawl's state in Redis has format 2", "urlseen storage drop"]);
-    assert_eq!(crawl.dump(), before);
-}
-
 #[test]
 fn a_key_of_another_type_is_refused_before_any_write() {
     for key in KEYS {

@@ -2,7 +2,6 @@
 
 mod broken_off;
 mod files;
-mod refusals;
 mod scrapy;
 mod sets;
 

@@ -148,13 +148,3 @@ fn after_a_reset_of_all_partitions_their_number_can_change() {
     crawl.command(&["storage", "drop", "--yes"], 0);
     crawl.command(&refused, 0);
 }
-
-#[test]
-fn other_commands_ask_for_one_partition() {
-    let crawl = Crawl::new();
-    crawl.pass(&fingerprints(10));
-    let said = crawl.command(&["export", "--archive"], 2);
-    assert!(said.stderr.contains("name one with --partition"), "{}", said.stderr);
-    let url = "https://example.com/";
-    crawl.command(&["explain", url, "--partition", "0"], 0);
-}

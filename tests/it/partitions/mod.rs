@@ -2,7 +2,6 @@
 
 mod commands;
 mod limits;
-mod refusals;
 mod route;
 mod run;
 

@@ -2,7 +2,6 @@
 
 mod crawl;
 mod fill;
-mod forms;
 mod inputs;
 mod live;
 mod model;
@@ -14,16 +13,11 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::util::binary::{Output, Run, urlseen};
+use crate::util::binary::{Run, urlseen};
 
 /// Prepares `urlseen filter` with a small filter that makes practically no errors.
 fn filter(arguments: &[&str]) -> Run {
     urlseen(["filter", "--capacity", "100000", "--error-rate", "1e-12"].iter().chain(arguments))
-}
-
-/// Runs the filter on these lines of standard input.
-fn filtered(arguments: &[&str], input: impl Into<Vec<u8>>) -> Output {
-    filter(arguments).stdin(input).output()
 }
 
 pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
@@ -57,12 +51,4 @@ fn unreadable(messages: &str) -> usize {
         number.map_or(1, |number| number.parse().expect(line))
     };
     messages.lines().map(count).sum()
-}
-
-/// Checks the exit status and the printed lines.
-#[track_caller]
-fn check(output: &Output, code: i32, stdout: &str, stderr: &str) {
-    assert_eq!(output.text(), stdout, "{}", output.stderr);
-    assert_eq!(output.stderr, stderr);
-    assert_eq!(output.code(), Some(code));
 }

@@ -1,6 +1,5 @@
 //! `urlseen rejects` with real servers.
 
-mod listing;
 mod sorting;
 mod trouble;
 
@@ -20,7 +19,6 @@ const ASIDE: &str = "urlseen:{demo:discovered}:rejects";
 /// Words by which the tests select rejects. Each of them is in one of the two reasons that the
 /// tests use.
 const NO_TAB: &str = "no tab";
-const EMPTY: &str = "empty";
 
 type Bytes = Vec<u8>;
 

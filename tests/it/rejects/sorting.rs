@@ -1,10 +1,9 @@
 //! `urlseen rejects requeue` and `urlseen rejects drop`.
 
 use redis::Commands;
-use urlseen_core::redis::reject::shortened;
 use urlseen_engine::item::Unreadable;
 
-use super::{ASIDE, EMPTY, Lists, NO_TAB, REJECTED, SOURCE, numbers};
+use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::binary::{Output, urlseen};
 
 #[track_caller]
@@ -60,90 +59,6 @@ fn requeued_items_pass_if_the_configured_form_now_reads_them() {
     // All items except the empty one can be read as fingerprints.
     assert_eq!(unseen, [&good[..], bad[0], bad[1], bad[3]]);
     assert_eq!(lists.len(REJECTED), 1);
-}
-
-#[test]
-fn a_reason_selects_rejects_and_the_others_keep_their_order() {
-    let mut lists = Lists::new();
-    lists.reject_numbers(0..5001);
-    let output = lists.run(&["requeue", "--reason", NO_TAB]).output();
-    assert_says(&output, 0, "2,501 put back to demo:discovered, 2,500 stay\n", "");
-    assert_eq!(lists.source_items(), numbers((0..5001).step_by(2)));
-    assert_eq!(lists.rejected_items(), numbers((1..5001).step_by(2)));
-    assert_eq!(lists.len(ASIDE), 0);
-    let output = lists.run(&["drop", "--yes", "--reason", EMPTY]).output();
-    assert_says(&output, 0, "2,500 dropped, 0 stay\n", "");
-    assert_eq!((lists.len(REJECTED), lists.len(SOURCE)), (0, 2501));
-}
-
-#[test]
-fn foreign_rejects_are_kept_and_reported() {
-    let mut lists = Lists::new();
-    lists.push(REJECTED, [&b"{\"url\": 1}\x1b"[..]]);
-    lists.reject_numbers(0..10);
-    lists.push(REJECTED, [&b"\xff"[..]]);
-    let named = "\
-urlseen: stays on the list, because it has no whole item: {\"url\": 1}\\u{1b}
-urlseen: stays on the list, because it has no whole item: \\xff
-";
-    let output = lists.run(&["requeue", "--reason", NO_TAB]).output();
-    assert_says(&output, 1, "5 put back to demo:discovered, 7 stay\n", named);
-    let output = lists.run(&["requeue"]).output();
-    assert_says(&output, 1, "5 put back to demo:discovered, 2 stay\n", named);
-    assert_eq!(lists.list(REJECTED), [&b"{\"url\": 1}\x1b"[..], b"\xff"]);
-    let many = (0..100).map(|number| number.to_string()).collect::<Vec<_>>();
-    lists.push(REJECTED, many.iter().map(String::as_bytes));
-    let output = lists.run(&["requeue"]).output();
-    assert_eq!(output.code(), Some(1), "{output:?}");
-    assert_eq!(output.stderr.lines().count(), 21);
-    assert!(output.stderr.ends_with("urlseen: … and 82 more of these\n"), "{}", output.stderr);
-    let output = lists.run(&["drop", "--yes"]).output();
-    assert_says(&output, 0, "102 dropped, 0 stay\n", "");
-    assert_eq!(lists.len(REJECTED), 0);
-}
-
-#[test]
-fn a_shortened_reject_cannot_be_requeued() {
-    let mut lists = Lists::new();
-    let time = std::time::SystemTime::UNIX_EPOCH;
-    let json = shortened(b"abc", &Unreadable::NoTab, time);
-    lists.push(REJECTED, [&json[..]]);
-    lists.reject_numbers(0..2);
-    let output = lists.run(&["list"]).output();
-    let shown = "(3 bytes, SHA-1 a9993e364706816aba3e25717850c26c9cd0d89d) abc…";
-    assert!(output.text().lines().next().unwrap().ends_with(shown), "{output:?}");
-    let output = lists.run(&["requeue"]).output();
-    assert_eq!(
-        (output.code(), output.text()),
-        (Some(1), "2 put back to demo:discovered, 1 stay\n")
-    );
-    assert!(output.stderr.contains("it has no whole item: {\"reason\""), "{}", output.stderr);
-    let output = lists.run(&["drop", "--yes", "--reason", NO_TAB]).output();
-    assert_says(&output, 0, "1 dropped, 0 stay\n", "");
-}
-
-#[test]
-fn rejects_are_dropped_only_after_a_confirmation() {
-    let mut lists = Lists::new();
-    let output = lists.run(&["drop"]).output();
-    assert_says(&output, 0, "there are no rejects on demo:rejected\n", "");
-    lists.reject_numbers(0..3);
-    for (arguments, question) in [
-        (&["drop"][..], "Drop 3 rejects on demo:rejected for good?"),
-        (
-            &["drop", "--reason", NO_TAB],
-            "Drop the rejects whose reason contains \"no tab\" for good? There are 3 rejects on \
-             demo:rejected.",
-        ),
-    ] {
-        let output = lists.run(arguments).stdin("y\n").output();
-        let said = format!("error: {question} There is no terminal for an answer: give --yes\n");
-        assert_says(&output, 2, "", &said);
-    }
-    assert_eq!(lists.rejected_items(), numbers(0..3));
-    let output = lists.run(&["drop", "--yes"]).output();
-    assert_says(&output, 0, "3 dropped, 0 stay\n", "");
-    assert_eq!((lists.len(REJECTED), lists.len(SOURCE)), (0, 0));
 }
 
 #[test]

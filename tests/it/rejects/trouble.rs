@@ -11,7 +11,6 @@ use urlseen_core::redis::reject::Reject;
 use urlseen_engine::config::{Config, Sources};
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
-use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
 /// Checks that each number exists exactly once in all lists together.
@@ -131,50 +130,4 @@ fn two_commands_at_once_lose_and_repeat_nothing() {
     let output = lists.run(&["requeue"]).output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     assert_eq!(lists.len(SOURCE), COUNT);
-}
-
-#[test]
-fn a_refused_command_changes_nothing() {
-    let mut lists = Lists::on(RedisServer::start_with(&["--maxmemory-policy", "noeviction"]));
-    lists.reject_numbers(0..5000);
-    lists.server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    let output = lists.run(&["requeue"]).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    let said = "urlseen: stopped after 0 of 5,000 rejects, 0 of them gone; the others wait in \
-        Redis: repeat the command to continue: Redis has reached its maxmemory";
-    assert!(output.stderr.starts_with(said), "{}", output.stderr);
-    lists.server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
-    assert_all_there(&mut lists, 5000);
-    let output = lists.run(&["requeue"]).output();
-    assert_eq!(output.code(), Some(0), "{output:?}");
-    assert_eq!(lists.len(SOURCE), 5000);
-}
-
-#[test]
-fn a_key_of_another_type_is_not_changed() {
-    for key in [SOURCE, REJECTED, ASIDE] {
-        let mut lists = Lists::new();
-        if key != REJECTED {
-            lists.reject_numbers(0..10);
-        }
-        let () = lists.connection.set(key, "a string").unwrap();
-        let output = lists.run(&["requeue"]).output();
-        assert_eq!((output.code(), output.text()), (Some(3), ""), "{key}: {output:?}");
-        assert!(output.stderr.contains("holds another type of value"), "{}", output.stderr);
-        let () = lists.connection.del(key).unwrap();
-        assert_all_there(&mut lists, if key == REJECTED { 0 } else { 10 });
-    }
-}
-
-#[test]
-fn a_missing_server_is_status_3_and_a_wrong_configuration_is_status_2() {
-    let mut lists = Lists::new();
-    lists.server.kill();
-    for arguments in [&["list"][..], &["requeue"], &["drop", "--yes"]] {
-        let output = lists.run(arguments).output();
-        assert_eq!(output.code(), Some(3), "{output:?}");
-        assert!(output.stderr.starts_with("urlseen: cannot reach Redis"), "{}", output.stderr);
-        let output = lists.run(arguments).arg("--set").arg("source.batch=0").output();
-        assert_eq!(output.code(), Some(2), "{output:?}");
-    }
 }

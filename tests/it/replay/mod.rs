@@ -23,15 +23,14 @@ use crate::util::sources::root;
 struct Replayed {
     report: Value,
     code: Option<i32>,
-    stderr: String,
 }
 
 impl Replayed {
     #[track_caller]
-    fn of(output: Output) -> Self {
+    fn of(output: &Output) -> Self {
         let report = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("no report ({error}): {output:?}"));
-        Self { report, code: output.code(), stderr: output.stderr }
+        Self { report, code: output.code() }
     }
 
     #[track_caller]
@@ -103,7 +102,7 @@ fn the_daemon_judges_as_the_replay_predicted_with_every_kind() {
         let items: Vec<_> = (0..4000).map(|_| item(&mut random, 300).bytes).collect();
         crawl.push(&items);
         let before = dump(&crawl);
-        let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());
+        let replayed = Replayed::of(&crawl.command("replay", &["--json"]).output());
         assert_eq!(dump(&crawl), before, "{settings:?}: nothing is changed");
         assert_eq!(replayed.code, Some(1), "some are rejected: {replayed:?}");
         let kind = settings[0].split_once('=').unwrap().1;
@@ -132,7 +131,7 @@ fn wrong_drops_are_those_of_the_real_daemon() {
             .set("filter.capacity=300");
         let items = [urls(DISTINCT), urls(DISTINCT)].concat();
         crawl.push(&items);
-        let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());
+        let replayed = Replayed::of(&crawl.command("replay", &["--json"]).output());
         let summary: Summary = crawl.drain();
         assert_eq!(replayed.counts(kind), summary.counts(), "{kind}");
         let lane = replayed.kind(kind);
@@ -171,7 +170,7 @@ fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
     for setting in settings {
         run = run.arg("--set").arg(format!("filter.{setting}"));
     }
-    let replayed = Replayed::of(run.arg("--set").arg(format!("source.batch={BATCH}")).output());
+    let replayed = Replayed::of(&run.arg("--set").arg(format!("source.batch={BATCH}")).output());
     assert_eq!(replayed.code, Some(0), "{replayed:?}");
     let lane = replayed.kind("native");
     assert_eq!(number(&lane["wrong"]), wrong);
@@ -194,7 +193,7 @@ fn redisbloom_grows_and_errs_like_the_module() {
         let run = urlseen(["replay", "--json", "-", "--kinds", "redisbloom"]);
         let run = run.stdin(urls.join("\n")).arg("--set").arg("filter.capacity=200");
         let run = run.arg("--set").arg("filter.error_rate=0.05").arg("--set").arg(more);
-        Replayed::of(run.arg("--set").arg("source.batch=1").output())
+        Replayed::of(&run.arg("--set").arg("source.batch=1").output())
     };
     let replayed = replay("filter.expansion=2");
     let lane = replayed.kind("redisbloom");

@@ -69,9 +69,9 @@ drop_params = ["color", "size", "sort[]"]
 drop_tracking = "2026-11"
 "#
     );
-    let without = Replayed::of(replay(&["replay", "--json", "-"]));
+    let without = Replayed::of(&replay(&["replay", "--json", "-"]));
     std::fs::write(folder.path().join("config.toml"), format!("# {rules}")).unwrap();
-    let with = Replayed::of(replay(&["replay", "--json", "-"]));
+    let with = Replayed::of(&replay(&["replay", "--json", "-"]));
     assert!(without.count("new") > 3 * PAGES, "{}", without.report);
     assert_eq!(with.count("new"), PAGES);
     let json = replay(&["replay", "--suggest", "--json", "-"]);
@@ -132,7 +132,7 @@ max = 100
         )
     );
     std::fs::write(folder.path().join("config.toml"), format!("# {rules}")).unwrap();
-    let replayed = Replayed::of(replay(&["replay", "--json", "-"]));
+    let replayed = Replayed::of(&replay(&["replay", "--json", "-"]));
     // 100 months, 100 pages of the list, all products and all tickets.
     assert_eq!(replayed.count("new"), 100 + 100 + 300 + 4000);
     assert_eq!(replayed.count("over_limit"), 900 + 900);

@@ -1,5 +1,0 @@
-//! `urlseen config` with real servers.
-
-mod check;
-mod init;
-mod show;

@@ -1,0 +1,142 @@
+//! Transcripts: commands as a user types them in bash, each with its whole output. A transcript is
+//! a file `.txt` of this folder. `ACCEPT=1` writes the outputs of this version: then check the
+//! difference.
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `# text` | comment |
+//! | `$ command` | command; lines that begin with `> ` continue it |
+//! | any other | output, with standard error |
+//! | `? 3` | exit status, if it is not 0 |
+//!
+//! The commands of a transcript run one after the other in the same shell and the same new folder.
+//! If a transcript contains `redis-cli`, it has its own server. `start` runs the daemon in the
+//! background, and `stop` ends it. Outputs have names in place of what differs between runs:
+//! `[DIR]`, `[REDIS]`, `[TIME]`, `[ID]`, `[SPEED]` and `[VERSION]`.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use regex::Regex;
+use tempfile::TempDir;
+
+use crate::tidy::report;
+use crate::util::binary::Run;
+use crate::util::redis::RedisServer;
+use crate::util::sources::root;
+
+const PRELUDE: &str = r#"
+set -o pipefail
+exec 2>&1
+redis-cli() { command redis-cli -s "$SOCKET" "$@"; }
+start() {
+    : >log
+    setpriv --pdeathsig KILL -- urlseen run "$@" >summary 2>log &
+    until grep --quiet 'the lease is taken' log; do
+        kill -0 $! || return
+        sleep 0.02
+    done
+}
+stop() {
+    kill $!
+    wait $!
+}
+finish() {
+    [ "$1" = 0 ] || echo "? $1"
+    printf '\036'
+}
+"#;
+
+#[test]
+fn each_transcript_is_what_the_commands_print() {
+    let files = fs::read_dir(root().join("tests/it/transcripts")).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    let files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|it| it == "txt")).collect();
+    assert!(!files.is_empty());
+    let problems = thread::scope(|scope| {
+        let runs: Vec<_> = files.iter().map(|path| scope.spawn(|| problem(path))).collect();
+        runs.into_iter().filter_map(|run| run.join().unwrap()).collect::<Vec<_>>()
+    });
+    report(problems.into_iter());
+}
+
+/// Runs a transcript. Returns the difference from the file, if there is one.
+fn problem(path: &Path) -> Option<String> {
+    let then = fs::read_to_string(path).unwrap();
+    let now = played(&then);
+    if then == now {
+        return None;
+    }
+    if std::env::var_os("ACCEPT").is_some() {
+        fs::write(path, now).unwrap();
+        return None;
+    }
+    let difference = Run::of("diff", ["--unified"]).arg(path).arg("-").stdin(now).output();
+    Some(difference.text().to_owned())
+}
+
+#[test]
+fn another_output_and_another_status_are_found() {
+    let right = "# Comment\n$ echo a; \\\n>     false\na\n? 1\n";
+    assert_eq!(played(right), right);
+    assert_eq!(played(&right.replace("\na\n? 1", "\nb")), right);
+}
+
+/// Runs the commands of a transcript, and returns it with their outputs.
+fn played(transcript: &str) -> String {
+    let is_kept = |line: &&str| ["# ", "$ ", "> "].iter().any(|mark| line.starts_with(mark));
+    let kept: Vec<_> = transcript.lines().filter(is_kept).collect();
+    let mut script = PRELUDE.to_owned();
+    let ends = |at: usize| kept.get(at + 1).is_none_or(|next| !next.starts_with("> "));
+    for (at, line) in kept.iter().enumerate().filter(|(_, line)| !line.starts_with("# ")) {
+        script = script + &line[2..] + if ends(at) { "\nfinish $?\n" } else { "\n" };
+    }
+    let mut outputs = outputs(&script, transcript.contains("redis-cli")).into_iter();
+    let (mut now, mut in_comment) = (String::new(), true);
+    for (at, line) in kept.iter().enumerate() {
+        let is_comment = line.starts_with("# ");
+        if is_comment && !in_comment {
+            now += "\n";
+        }
+        in_comment = is_comment;
+        now = now + line + "\n";
+        if !is_comment && ends(at) {
+            now += &outputs.next().expect("the shell ran to its end");
+            now.truncate(now.trim_end_matches('\n').len());
+            now += "\n";
+        }
+    }
+    now
+}
+
+/// Runs a script, and returns the output of each command.
+fn outputs(script: &str, has_server: bool) -> Vec<String> {
+    let server = has_server.then(RedisServer::start);
+    let folder = TempDir::new().unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_urlseen")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut run = Run::of("bash", ["-c", script]).dir(folder.path()).env("PATH", path);
+    let mut names = vec![
+        (folder.path().display().to_string(), "[DIR]"),
+        (env!("CARGO_PKG_VERSION").to_owned(), "[VERSION]"),
+    ];
+    if let Some(server) = &server {
+        run = run.env("URLSEEN_REDIS__URL", server.url());
+        run = run.env("SOCKET", server.folder().join("socket"));
+        names.push((server.folder().display().to_string(), "[REDIS]"));
+    }
+    let mut text = String::from_utf8_lossy(&run.output().stdout).into_owned();
+    for (found, name) in names {
+        text = text.replace(&found, name);
+    }
+    for (pattern, name) in [
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "[TIME]"),
+        (r"\b[0-9a-f]{16}\b", "[ID]"),
+        (r"\d+\.\d+ s, \d+ a second", "[SPEED]"),
+    ] {
+        text = Regex::new(pattern).unwrap().replace_all(&text, name).into_owned();
+    }
+    text.split_terminator('\u{1e}').map(str::to_owned).collect()
+}
