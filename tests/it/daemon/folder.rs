@@ -74,31 +74,6 @@ fn a_folder_that_is_removed_stops_a_daemon_without_a_source() {
     assert!(said.contains("was removed or replaced"), "{said}");
 }
 
-#[test]
-fn a_refused_command_makes_no_folder() {
-    let crawl = Crawl::new();
-    let daemon = crawl.start();
-    let new = crawl.server.folder().join("new");
-    let setting = format!("storage.dir={}", new.join("storage").display());
-    for command in ["run", "storage adopt", "storage reset --yes", "storage drop --yes"] {
-        let output = crawl.command(command, &["--set", &setting]).output();
-        assert_eq!(output.code(), Some(3), "{command}: {output:?}");
-        assert!(!new.exists(), "{command}: {:?}", names(&new));
-    }
-    // A folder that existed before is kept, because another program may need it.
-    fs::create_dir_all(new.join("storage")).unwrap();
-    let output = crawl.run(&["--set", &setting]).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(new.join("storage").exists());
-
-    let before = names(&crawl.storage_dir());
-    let output = crawl.run(&[]).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("is in use by process"), "{output:?}");
-    assert_eq!(names(&crawl.storage_dir()), before);
-    drop(daemon);
-}
-
 /// Sets the times of all snapshots back by a day, as if the clock had been set forward after they
 /// were taken.
 fn set_back(dir: &Path) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{Crawl, READY, REJECTED, SINK, Summary, stop};
+use super::{Crawl, READY, SINK, Summary, stop};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
@@ -52,39 +52,6 @@ fn drain(crawl: &Crawl, rules: &str) -> Summary {
 /// Returns the URLs of some months of a calendar.
 fn months(numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.map(|number| format!("http://a.x/cal/{}/{}", 2000 + number / 12, number % 12)).collect()
-}
-
-#[test]
-fn items_over_a_limit_are_dropped_and_pass_once_the_rule_allows_more() {
-    for kind in ["native", "two-choice", "exact"] {
-        let crawl = Crawl::new().set(&format!("filter.kind={kind}")).set("filter.threads=2");
-        crawl.push(&months(0..5));
-        crawl.push(&["http://a.x/list?page=1", "http://a.x/list?page=2&b=1"]);
-        crawl.push(&["http://a.x/list?page=3", "http://a.x/list?b=2&page=1"]);
-        let escaped = r#"{"url": "http://b.x/é", "meta": {"a": "\u0001"}}"#;
-        crawl.push(&[escaped]);
-        let summary = drain(&crawl, RULES);
-        assert_eq!(summary.counts(), (10, [7, 0, 0, 0]), "{kind}");
-        assert_eq!(summary.count("over_limit"), 3, "{kind}");
-        let by_rule = &summary.values["over_limit_by_rule"];
-        let items: Vec<_> = (0..3).map(|at| by_rule[at]["items"].as_u64().unwrap()).collect();
-        assert_eq!(items, [2, 0, 1], "{kind}");
-        let by_group = json!([
-            {"rule": "calendar", "group": "a.x/cal/*/*", "items": 2},
-            {"rule": "lists", "group": "a.x/list?page", "items": 1},
-        ]);
-        assert_eq!(summary.values["over_limit_by_group"], by_group, "{kind}");
-        let logged = summary.stderr.matches("is full: the rule").count();
-        assert_eq!(logged, 2, "{kind}: each group once: {}", summary.stderr);
-        // A repeat of an item over the limit is not seen.
-        crawl.push(&months(3..5));
-        let summary = drain(&crawl, RULES);
-        assert_eq!((summary.count("seen"), summary.count("over_limit")), (0, 2), "{kind}");
-        crawl.push(&months(0..6));
-        let summary = drain(&crawl, &RULES.replace("max = 3", "max = 5"));
-        assert_eq!(summary.counts(), (6, [2, 3, 0, 0]), "{kind}");
-        assert_eq!((summary.count("over_limit"), crawl.len(REJECTED)), (1, 0), "{kind}");
-    }
 }
 
 /// Returns URLs of one host.

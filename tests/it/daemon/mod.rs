@@ -2,16 +2,13 @@
 
 mod backup;
 mod bounds;
-mod converting;
 mod descriptors;
 mod ends;
 mod exact;
 mod folder;
-mod full;
 mod held;
 mod idle;
 pub(crate) mod items;
-mod kept;
 mod large_items;
 mod lease;
 mod limits;

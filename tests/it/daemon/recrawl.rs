@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::{Crawl, SINK, Summary, urls};
+use super::{Crawl, urls};
 use crate::util::binary::urlseen;
 use crate::util::wait::{SOON, wait_until};
 
@@ -61,47 +61,4 @@ fn urls_pass_again_in_time_although_the_daemon_was_killed() {
     };
     // Being seen does not lengthen the time of a URL.
     assert_eq!(["24d", "12d", "24d", "12d"].map(passed), [0, 1200, 0, 1200]);
-}
-
-#[test]
-fn other_kinds_do_not_expire_and_say_so() {
-    for kind in ["native", "exact"] {
-        let crawl = Crawl::new().set(&format!("filter.kind={kind}"));
-        let refused = crawl.set("filter.expire_after=30d").run(&["--drain"]).output();
-        assert_eq!(refused.code(), Some(2), "{refused:?}");
-        assert!(refused.stderr.contains("or set filter.kind = \"two-choice\""), "{refused:?}");
-    }
-}
-
-/// Items and rules have times of their own, also after a restart (rule G7). `catch-up` makes time
-/// pass.
-#[test]
-fn pages_pass_again_after_their_own_time() {
-    let crawl = crawl().set("filter.expire_after=30d");
-    let file = crawl.server.folder().join("rules.toml");
-    let rules = "[[expire]]\nhost = '^news\\.'\nexpire_after = '6d'\n\
-                 [[expire]]\npath = '^/archive/'\nexpire_after = 'never'\n";
-    std::fs::write(&file, rules).unwrap();
-    let items = [
-        "http://news.a/",
-        r#"{"url": "http://a/ticker", "ttl": "12d"}"#,
-        r#"{"url": "http://a/about"}"#,
-        "http://a/archive/1",
-    ];
-    let run = |items: &[&str]| {
-        crawl.push(items);
-        let before = crawl.len(SINK);
-        let run = crawl.run(&["--drain", "--json", "--config"]).arg(&file);
-        let summary = Summary::of(run.output());
-        assert_eq!(summary.count("rejected"), 0, "{summary:?}");
-        crawl.list(SINK).split_off(before)
-    };
-    let expected = |places: &[usize]| -> Vec<Vec<u8>> {
-        places.iter().map(|&place| items[place].as_bytes().to_vec()).collect()
-    };
-    assert_eq!(run(&items), expected(&[0, 1, 2, 3]));
-    for passed in [&[0][..], &[0, 1], &[0, 2]] {
-        catch_up(&crawl, "12d");
-        assert_eq!(run(&items), expected(passed));
-    }
 }

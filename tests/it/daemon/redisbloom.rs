@@ -1,11 +1,10 @@
 //! The daemon with a filter of the kind `redisbloom`. After any kill, it gives the same answers as
 //! a filter of RedisBloom with the same fingerprints.
 
-use redis::Commands;
 use rustix::process::Signal;
 use urlseen_core::filter::redisbloom::Filter;
 
-use super::{Crawl, PROCESSING, READY, SINK, SOURCE, stop};
+use super::{Crawl, READY, SINK, stop};
 use crate::util::wait::{SOON, wait_until};
 
 /// Makes a crawl whose filter grows soon, and has a high error rate.
@@ -111,74 +110,4 @@ fn the_filter_follows_a_redis_that_went_back() {
     crawl.wait_until_idle();
     stop(daemon);
     assert_answers(&crawl, &model(&crawl), &digests(0, 3000));
-}
-
-#[test]
-fn the_growth_of_a_filter_is_logged() {
-    let crawl = growing();
-    crawl.push(&digests(0, 1000));
-    let summary = crawl.drain();
-    assert_eq!((summary.code, summary.ending()), (Some(0), "drained"));
-    let layers = summary.stderr.lines().filter(|line| line.contains("the filter has"));
-    assert!(layers.count() >= 1, "{}", summary.stderr);
-    assert!(!summary.stderr.contains("what it is made for"), "{}", summary.stderr);
-    assert_eq!(summary.count("keys") as u64, model(&crawl).size());
-    assert_eq!(summary.count("capacity") as u64, model(&crawl).capacity());
-    let shown = crawl.command("storage show", &[]).output();
-    assert!(shown.text().contains(" for 200 fingerprints at 2e-2, it grows"));
-}
-
-#[test]
-fn a_filter_that_may_not_grow_takes_only_its_capacity() {
-    let crawl = with(&["filter.capacity=100", "filter.error_rate=1e-9", "filter.expansion=0"]);
-    crawl.push(&digests(0, 150));
-    let output = crawl.run(&["--drain", "--json"]).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("it cannot grow (NONSCALING)"), "{output:?}");
-    // The filter holds whole batches of at most 20 items.
-    let held = crawl.len(SINK);
-    assert!((81..=100).contains(&held), "{held}");
-    let mut connection = crawl.connection();
-    let left = |key: &str| connection.llen::<_, usize>(key).unwrap();
-    assert_eq!([SINK, SOURCE, PROCESSING].map(left).iter().sum::<usize>(), 150, "none is lost");
-    // The filter knows all of its members, at any fill.
-    let items = digests(0, 150).join("\n") + "\n";
-    let output = crawl.command("check", &["-"]).stdin(items).output();
-    let seen = output.text().lines().filter(|line| line.starts_with("seen\t"));
-    assert_eq!(seen.count(), held);
-}
-
-#[test]
-fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
-    let crawl = Crawl::new().set("filter.kind=native").set("filter.capacity=1000");
-    crawl.push(&digests(0, 5));
-    crawl.drain();
-    let crawl = crawl.set("filter.kind=redisbloom");
-    let output = crawl.run(&["--drain"]).output();
-    assert_eq!(output.code(), Some(2), "{output:?}");
-    let words = "filter.kind is redisbloom, and the storage folder was made for native";
-    assert!(output.stderr.contains(words), "{output:?}");
-
-    let crawl = growing();
-    crawl.push(&digests(0, 5));
-    crawl.drain();
-    let output = crawl.set("filter.expansion=4").run(&["--drain"]).output();
-    assert_eq!(output.code(), Some(2), "{output:?}");
-    let words = "filter.expansion is 4, and the storage folder was made for 2";
-    assert!(output.stderr.contains(words), "{output:?}");
-}
-
-#[test]
-fn a_filter_larger_than_the_memory_is_refused_at_the_start() {
-    let crawl = with(&["filter.capacity=1e12", "filter.error_rate=1e-12"]);
-    let output = crawl.run(&["--drain"]).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("the filter does not fit"), "{output:?}");
-}
-
-#[test]
-fn a_filter_of_redisbloom_cannot_be_in_redis() {
-    let output = growing().set("filter.place=redis").run(&["--drain"]).output();
-    assert_eq!(output.code(), Some(2), "{output:?}");
-    assert!(output.stderr.contains("filter.kind is \"redisbloom\", and"), "{output:?}");
 }

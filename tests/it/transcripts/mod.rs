@@ -10,9 +10,15 @@
 //! | `? 3` | exit status, if it is not 0 |
 //!
 //! The commands of a transcript run one after the other in the same shell and the same new folder.
-//! If a transcript contains `redis-cli`, it has its own server. `start` runs the daemon in the
-//! background, and `stop` ends it. Outputs have names in place of what differs between runs:
-//! `[DIR]`, `[REDIS]`, `[TIME]`, `[ID]`, `[SPEED]` and `[VERSION]`.
+//! If a transcript contains `redis-cli`, it has its own server. Outputs have names in place of what
+//! differs between runs: `[DIR]`, `[REDIS]`, `[TIME]`, `[ID]`, `[SPEED]` and `[VERSION]`.
+//!
+//! | function | purpose |
+//! |---|---|
+//! | `urls FIRST LAST` | prints URLs with these numbers |
+//! | `push ITEM...` | pushes items to the source |
+//! | `drain` | runs the daemon until the source is empty; prints summary, warnings and refusal |
+//! | `start`, `stop` | runs the daemon in the background, and ends it |
 
 use std::fs;
 use std::path::Path;
@@ -30,6 +36,14 @@ const PRELUDE: &str = r#"
 set -o pipefail
 exec 2>&1
 redis-cli() { command redis-cli -s "$SOCKET" "$@"; }
+urls() { seq -f http://example.com/%.0f "$1" "$2"; }
+push() { redis-cli rpush demo:discovered "$@" >pushed; }
+drain() {
+    urlseen run --drain "$@" 2>log | sed 's/ fingerprints, .*/ fingerprints, …/'
+    local status=$?
+    grep --invert-match ' INFO ' log
+    return $status
+}
 start() {
     : >log
     setpriv --pdeathsig KILL -- urlseen run "$@" >summary 2>log &
@@ -133,6 +147,7 @@ fn outputs(script: &str, has_server: bool) -> Vec<String> {
     }
     for (pattern, name) in [
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "[TIME]"),
+        (r"\bbatch \d+ \([0-9a-f]{16}\)", "batch [ID]"),
         (r"\b[0-9a-f]{16}\b", "[ID]"),
         (r"\d+\.\d+ s, \d+ a second", "[SPEED]"),
     ] {
