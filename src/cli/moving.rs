@@ -61,7 +61,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         anyhow::Ok(upkeep.tie(recovered.filter, recovered.head).await?)
     })?;
     drop(bar);
-    let keys: u64 = store.engine.gauges().keys().iter().sum();
+    let keys = store.engine.gauges().fill().counted;
     let place = format!("{} at {}", config.filter.key, config.redis.url);
     let words = format!(
         "{place} holds the filter of {dir} now. Set filter.place = \"redis\" to continue with it; \
@@ -105,7 +105,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let all = config.filter_spec()?.parameters.bytes();
     runtime.block_on(read(upkeep.link(), &opened, all, &store))?;
     store.replace(head)?;
-    let keys: u64 = store.engine.gauges().keys().iter().sum();
+    let keys = store.engine.gauges().fill().counted;
     store.rest(head)?;
     drop(store);
     // `Folder::open` above has created this lock file. `finish` below needs an empty folder.

@@ -3,6 +3,7 @@
 use indicatif::{BinaryBytes, HumanCount};
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::expire_after::ExpireAfter;
+use urlseen_core::filter::memory::Available;
 use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
@@ -22,7 +23,7 @@ pub(super) struct Shape {
     kind: Option<Kind>,
     /// Number of different fingerprints that the filter is made for, such as 5000000, 1e9 or 200M.
     /// A filter of the kind two-choice begins with this size and grows. Default: the number that
-    /// the storage folder records, or 10M
+    /// the storage folder records, or 100k
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
     /// Only for the kind two-choice: number of different fingerprints up to which the filter keeps
@@ -188,6 +189,16 @@ pub(super) fn described(parameters: &Parameters) -> String {
     }
     let shape = parameters.shape();
     if shape.is_empty() { text } else { format!("{text}, {shape}") }
+}
+
+/// Warns if the memory is too small for the planned size of a filter that grows.
+pub(super) fn outgrown(parameters: &Parameters) -> Option<String> {
+    let (bytes, Available { bytes: have, limit }) = parameters.outgrown()?;
+    let (bytes, have) = (BinaryBytes(bytes), BinaryBytes(have));
+    Some(format!(
+        "with filter.grow_to fingerprints, the filter would take {bytes}, and {have} are available \
+         {limit}: give the process more memory before it is full, or lower filter.grow_to"
+    ))
 }
 
 /// Returns an observer of the fill, if the error rate of the filter grows with its fill.

@@ -133,7 +133,6 @@ pub(super) fn print(
     if let Some(filter) = &status.filter {
         self::filter(&mut rows, filter)?;
     }
-    shards(&mut rows, &status.shards)?;
     counts(&mut rows, &status.counts, &status.rules)?;
     asked(&mut rows, &status.asked, status.clients.as_ref())?;
     process(&mut rows, status, now)?;
@@ -275,16 +274,6 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
     }
     Ok(())
-}
-
-/// Prints how evenly the fingerprints are spread over the shards, if there are shards.
-fn shards(rows: &mut Rows<impl Write>, shards: &[u64]) -> io::Result<()> {
-    let all: u64 = shards.iter().sum();
-    let Some(&fullest) = shards.iter().max().filter(|_| all > 0) else { return Ok(()) };
-    let count = shards.len() as u64;
-    let mean = HumanCount((all + count / 2) / count);
-    let words = format!("fingerprints in the fullest of {count} shards; the mean is {mean}");
-    rows.number("", HumanCount(fullest), words)
 }
 
 /// Seconds of a century. Longer times are not shown exactly.

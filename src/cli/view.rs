@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::admin::{CheckError, Checked, ClientsStatus, Phase, Sampled, Status, Statuses, View};
 use crate::pipeline::{Live, Watch};
 use crate::serve::ClientCount;
-use urlseen_core::filter::{Parameters, SHARDS, Verdict};
+use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_core::storage::Moment;
 use urlseen_engine::config::{Config, FilterPlace};
@@ -21,8 +21,6 @@ pub(super) struct Daemon {
     items: Options,
     /// True if the filter is in Redis.
     is_shared: bool,
-    /// True if the filter is in memory, and split into shards.
-    has_shards: bool,
     watch: Watch,
     filter: Handle,
     /// Clients of `serve.listen`, if the daemon listens there.
@@ -164,18 +162,12 @@ pub(super) fn by_partition<E>(
 }
 
 impl Daemon {
-    /// Returns the view of a daemon whose filter has these parameters. `watch` sees what the
-    /// pipeline publishes. `filter` sends questions to the engine.
-    pub(super) fn new(
-        config: &Config,
-        parameters: &Parameters,
-        watch: Watch,
-        filter: Handle,
-    ) -> Self {
+    /// Returns the view of a daemon. `watch` sees what the pipeline publishes. `filter` sends
+    /// questions to the engine.
+    pub(super) fn new(config: &Config, watch: Watch, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         let items = start::items(config);
-        let has_shards = !is_shared && parameters.shards() == SHARDS;
-        Self { items, is_shared, has_shards, watch, filter, clients: None }
+        Self { items, is_shared, watch, filter, clients: None }
     }
 
     /// Shows the clients of this count, too.
@@ -211,9 +203,6 @@ impl Daemon {
                     left.as_secs_f64()
                 });
             }
-        }
-        if self.has_shards {
-            status.shards = self.filter.gauges().keys().to_vec();
         }
         status
     }

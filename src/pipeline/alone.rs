@@ -160,7 +160,7 @@ impl Audience for Teller<'_> {
     fn look(&mut self, works: &mut Works) {
         let next_generation = works.next_generation();
         let gauges = works.engine.gauges();
-        let keys: u64 = gauges.keys().iter().sum();
+        let keys = gauges.fill().counted;
         let is_full = self.most.is_some_and(|most| keys >= most);
         if is_full && !works.dispatcher.is_full {
             warn!(

@@ -100,8 +100,11 @@ impl RunFilter {
     pub(super) fn watch_fill(&mut self) {
         let gauges = self.works.engine.gauges();
         let crossing = self.watch.as_mut().and_then(|watch| match &self.shared {
-            Some(shared) => watch.observe_whole(shared.estimate()),
-            None => watch.observe(&gauges.keys(), || gauges.error_rate()),
+            Some(shared) => {
+                let Estimate { keys, error_rate } = shared.estimate();
+                watch.observe(keys, || error_rate)
+            }
+            None => watch.observe(gauges.fill().counted, || gauges.error_rate()),
         });
         if let Some(crossing) = crossing {
             let remedy = if self.shared.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
@@ -121,7 +124,7 @@ impl RunFilter {
     pub(super) fn is_past_capacity(&self) -> bool {
         let keys = || match &self.shared {
             Some(shared) => shared.estimate().keys,
-            None => self.works.engine.gauges().keys().iter().sum::<u64>(),
+            None => self.works.engine.gauges().fill().counted,
         };
         self.limit.is_some_and(|limit| keys() >= limit)
     }

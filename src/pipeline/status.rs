@@ -70,10 +70,6 @@ pub struct Status {
     pub clients: Option<ClientsStatus>,
     /// The filter, once there is one.
     pub filter: Option<FilterStatus>,
-    /// Number of fingerprints of each shard. Empty if the filter is not in memory, or is not split
-    /// into shards.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shards: Vec<u64>,
     /// The storage folder, once it is open.
     pub storage: Option<Storage>,
 }
@@ -106,7 +102,6 @@ impl Status {
             held: None,
             clients: None,
             filter: None,
-            shards: Vec::new(),
             storage: None,
         }
     }

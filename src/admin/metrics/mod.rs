@@ -93,7 +93,6 @@ impl Metrics {
             held,
             clients,
             filter,
-            shards: _,
             storage,
         } = status;
         self.phase(phase);

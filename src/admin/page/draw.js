@@ -1,11 +1,10 @@
-// Drawings: lines of rates over time, and the strip of the shards.
+// Drawings: lines of rates over time.
 
-import { attribute, element, svg } from "./dom.js";
+import { attribute, svg } from "./dom.js";
 import { COVERED } from "./history.js";
 
 const WIDTH = 300;
 const HEIGHT = 28;
-const COLUMNS = 64;
 
 /** Makes an empty drawing for a line. The numbers beside it say the same, so it has no name. */
 export function line() {
@@ -30,21 +29,4 @@ export function drawLine(drawing, series, end, peak) {
   const close = path && `L${x(last.time)} ${HEIGHT}L${x(first.time)} ${HEIGHT}Z`;
   attribute(area, "d", path + close);
   attribute(stroke, "d", path);
-}
-
-/** Draws a field for each shard, the stronger the more fingerprints the shard has. */
-export function drawShards(shards, mean) {
-  const strip = element("strip");
-  while (strip.childElementCount < shards.length) {
-    const index = strip.childElementCount;
-    const field = strip.appendChild(svg("rect"));
-    field.setAttribute("x", (index % COLUMNS) + 0.06);
-    field.setAttribute("y", Math.floor(index / COLUMNS) + 0.04);
-    field.setAttribute("width", 0.88);
-    field.setAttribute("height", 0.92);
-  }
-  shards.forEach((keys, index) => {
-    const strength = Math.min(Math.max((0.5 * keys) / (mean || 1), 0.08), 1);
-    attribute(strip.children[index], "opacity", strength.toFixed(2));
-  });
 }

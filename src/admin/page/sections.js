@@ -1,7 +1,7 @@
 // Sections of the page, each drawn from the status and the history.
 
 import { element, number, rows, show, text } from "./dom.js";
-import { drawLine, drawShards, line } from "./draw.js";
+import { drawLine, line } from "./draw.js";
 import * as format from "./format.js";
 
 /** Fates of items: the name of the count, the name of the class, and the words. */
@@ -138,8 +138,8 @@ export function drawCommits({ counts, head, storage, lease_seconds: lease }, his
   text("commit-note", parts.filter(Boolean).join("; "));
 }
 
-/** Draws the table of the filter, its shards and its generations. */
-export function drawFilter({ filter, shards = [] }) {
+/** Draws the table of the filter and its generations. */
+export function drawFilter({ filter }) {
   show("filter", Boolean(filter));
   if (!filter) return;
   const { frozen_error_rate: frozen } = filter;
@@ -154,22 +154,7 @@ export function drawFilter({ filter, shards = [] }) {
     ["Memory", format.bytes(filter.bytes)],
   ].filter(([, value]) => value);
   rows("filter-rows", lines.map(([words, value]) => [words, number(value)]));
-  drawBalance(shards);
   drawGenerations(filter.generations);
-}
-
-function drawBalance(shards) {
-  const sum = shards.reduce((all, keys) => all + keys, 0);
-  show("shards", sum > 0);
-  if (sum === 0) return;
-  const [mean, least, most] = [sum / shards.length, Math.min(...shards), Math.max(...shards)];
-  drawShards(shards, mean);
-  const over = format.percent(most / mean - 1);
-  const words =
-    `${shards.length} shards with ${format.count(least)} to ${format.count(most)} fingerprints. ` +
-    `The mean is ${format.count(mean)}; the fullest shard has ${over} more.`;
-  text("shards-note", words);
-  element("strip").setAttribute("aria-label", words);
 }
 
 function drawGenerations(generations) {

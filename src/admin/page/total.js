@@ -19,7 +19,6 @@ export function total(statuses) {
     dropped_by_rule: byRule(statuses.map((it) => it.dropped_by_rule)),
     over_limit_by_rule: byRule(statuses.map((it) => it.over_limit_by_rule)),
     filter: filters.length === statuses.length ? filter(filters) : null,
-    shards: statuses.reduce((all, it) => zipped(all, it.shards ?? []), []),
   };
 }
 

@@ -102,10 +102,13 @@ async fn check(config: &Config, findings: &mut Findings) -> io::Result<bool> {
 /// Checks that a filter of the configured kind and size can exist.
 fn filter(config: &Config) -> anyhow::Result<((), String)> {
     let parameters = config.filter_spec()?.parameters;
+    let described = shape::described(&parameters);
     if config.filter.place == FilterPlace::Redis {
         config.redis_filter()?;
+        return Ok(((), described));
     }
-    Ok(((), shape::described(&parameters)))
+    let warning = shape::outgrown(&parameters).map(|warning| format!(". {warning}"));
+    Ok(((), described + &warning.unwrap_or_default()))
 }
 
 /// State of a storage folder.

@@ -131,7 +131,8 @@ fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(P
     let parameters = config.filter_spec()?.parameters;
     let store = start::configured(config, folder, threads)?;
     let fill = store.engine.gauges().fill();
-    if let Some(warning) = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning) {
+    let outlook = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning);
+    for warning in outlook.into_iter().chain(shape::outgrown(&parameters)) {
         warn!("{warning}");
     }
     info!("the filter is ready: {}", shape::described(&parameters));
@@ -304,7 +305,7 @@ fn begin(
         let (parts, made_for) = (parts(config, shared.as_ref(), args), parameters.clone());
         Work::Queue(Box::new(Pipeline::new(parts, works, made_for, limit, shared, board, stop)))
     };
-    let view = Daemon::new(config, &parameters, work.watch(), filter);
+    let view = Daemon::new(config, work.watch(), filter);
     Ok((work, view))
 }
 

@@ -129,7 +129,7 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let (new, folder) = NewFolder::begin(dir, ".converting")?;
     write(&store, folder, &spec, &recovered)?;
-    let keys: u64 = store.engine.gauges().keys().iter().sum();
+    let keys = store.engine.gauges().fill().counted;
     store.rest(recovered.head)?;
     drop(store);
     renamed(dir, &earlier)?;

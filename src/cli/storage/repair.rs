@@ -90,7 +90,7 @@ impl Repair {
                 // One thread is enough, because this command tests no items.
                 let mut store = start::kept(*folder, keeping, items, Threads::start(1)?)?;
                 let head = store.adopt(theirs)?;
-                let keys = HumanCount(store.engine.gauges().keys().iter().sum());
+                let keys = HumanCount(store.engine.gauges().fill().counted);
                 let line = format!(
                     "{name} has {keys} fingerprints and continues from {head}: start urlseen run"
                 );

@@ -45,7 +45,6 @@ filter                    31   fingerprints, 25.0 % of 124; error rate now about
                           61   is the generation; the next one begins in 1m 30s
                                fingerprints by age: 25, 0, 3, 0, 0, 1; expired: 2; swept: 9
                           16   of these were forgotten and pass again
-                           9   fingerprints in the fullest of 4 shards; the mean is 8
 items                     47   committed since the start; of these
   unseen                   1   pushed to the sink
   seen                     2   not pushed

@@ -126,7 +126,6 @@ fn status(phase: Phase) -> Status {
         held: Some(HeldStatus { consumers: 2, requests: 32 }),
         clients: Some(ClientsStatus { open: 3, accepted: 33, refused: 1 }),
         filter: Some(filter_status()),
-        shards: vec![7, 9, 8, 7],
         storage: Some(Storage {
             dir: PathBuf::from("storage/demo"),
             fsync: "interval".to_owned(),

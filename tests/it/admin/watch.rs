@@ -83,7 +83,7 @@ fn a_terminal_of_24_lines_shows_the_most_important_ones() {
     let text = watch("", Signal::TERM);
     let lines = second_drawing(&text);
     assert_eq!(lines.len(), 24);
-    let rest = ["… 24 more lines in a higher terminal"];
+    let rest = ["… 23 more lines in a higher terminal"];
     assert_eq!(names(&lines), [&MOST_IMPORTANT[..], &rest].concat(), "{lines:?}");
 }
 

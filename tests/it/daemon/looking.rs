@@ -160,11 +160,18 @@ fn a_standby_names_the_holder_of_the_lease() {
 }
 
 #[test]
-fn the_status_has_the_shards_and_the_limit_of_the_filter() {
-    for (kind, limit) in [("native", Some(1000)), ("two-choice", Some(5000)), ("exact", None)] {
+fn the_status_has_the_limit_of_the_filter() {
+    for (kind, most, limit) in [
+        ("native", 0, Some(1000)),
+        ("two-choice", 0, Some(5000)),
+        ("two-choice", 10_000, Some(3584)),
+        ("exact", 0, None),
+        ("exact", 390_000, Some(10_000)),
+    ] {
         let settings = ["filter.capacity=1000", "filter.grow_to=5000", "filter.error_rate=1e-3"];
         let crawl = settings.iter().fold(Crawl::new(), |crawl, set| crawl.set(set));
         let crawl = crawl.set(&format!("filter.kind={kind}"));
+        let crawl = crawl.set(&format!("filter.max_memory={most}"));
         let daemon = crawl.start();
         crawl.push(&urls(0, 600));
         crawl.wait_until_idle();
@@ -174,10 +181,7 @@ fn the_status_has_the_shards_and_the_limit_of_the_filter() {
             count(&status, "unseen") + count(&status, "seen") == 600
         });
         let status = status(&crawl);
-        let shards = status["shards"].as_array().unwrap();
-        let keys = shards.iter().map(|keys| keys.as_u64().unwrap());
-        assert_eq!(shards.len(), 256);
-        assert_eq!(keys.sum::<u64>(), count(&status, "unseen"), "{kind}");
+        assert_eq!(status["filter"]["keys"].as_u64(), Some(count(&status, "unseen")), "{kind}");
         assert_eq!(status["filter"]["limit"].as_u64(), limit, "{kind}");
         stop(daemon);
     }

@@ -5,13 +5,15 @@ use crate::util::binary::urlseen;
 
 #[test]
 fn a_filter_that_does_not_fit_is_refused_with_its_size() {
-    let huge = ["filter", "--kind", "native", "--capacity", "1e12", "--error-rate", "1e-8"];
-    let output = urlseen(huge).stdin("http://a/\n").output();
-    assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
-    let said = output.stderr.as_str();
-    let sizing = "urlseen: the filter does not fit: 1000000000000 keys at error rate 1e-8 take ";
-    assert!(said.starts_with(sizing) && said.contains(" GiB in all, and "), "{said}");
-    assert!(said.contains("lower the capacity to ") && said.lines().count() == 1, "{said}");
+    for kind in ["native", "two-choice", "redisbloom"] {
+        let huge = ["filter", "--kind", kind, "--capacity", "1e12", "--error-rate", "1e-8"];
+        let output = urlseen(huge).stdin("http://a/\n").output();
+        assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+        let said = output.stderr.as_str();
+        assert!(said.starts_with("urlseen: the filter does not fit: it begins with "), "{said}");
+        assert!(said.contains(" GiB for 1000000000000 fingerprints, and "), "{said}");
+        assert!(said.contains("lower filter.capacity to ") && said.lines().count() == 1, "{said}");
+    }
 }
 
 #[test]

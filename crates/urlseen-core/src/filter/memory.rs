@@ -11,7 +11,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::Sizing;
 use super::number::whole;
 
 /// Number of bytes that a growing filter leaves to the rest of the process.
@@ -47,34 +46,31 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Error of a filter that does not fit into memory.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+/// Error of a filter that does not fit into memory when it is empty.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the filter does not fit: {capacity} keys at error rate {error_rate} take {bits_per_key:.1} \
-     bits a key (k {k}, {blocks} blocks), {need:.2} GiB in all, and {have:.2} GiB are available \
-     {limit}; give the process more memory, lower the capacity to {fits} or raise the error rate",
-    capacity = sizing.capacity.get(),
-    error_rate = sizing.error_rate,
-    bits_per_key = sizing.bits_per_key(),
-    k = sizing.geometry.k(),
-    blocks = sizing.geometry.blocks().get(),
-    need = gib(sizing.geometry.bytes()),
+    "the filter does not fit: it begins with {need:.2} GiB for {capacity} fingerprints, and \
+     {have:.2} GiB are available {limit}; give the process more memory, or lower filter.capacity \
+     to {fits}",
+    need = gib(*bytes),
     have = gib(available.bytes),
     limit = available.limit,
     fits = self.capacity_that_fits(),
 )]
 pub struct TooLarge {
-    /// Size of the filter that does not fit.
-    pub(crate) sizing: Sizing,
+    /// Number of fingerprints that the filter is made for.
+    capacity: u64,
+    /// Number of bytes that the empty filter takes.
+    bytes: u64,
     /// Memory that is available for the filter.
-    pub(crate) available: Available,
+    available: Available,
 }
 
 impl TooLarge {
     /// Returns the approximate capacity that would fit, rounded down to two digits.
     fn capacity_that_fits(&self) -> u64 {
-        let share = self.available.bytes as f64 / self.sizing.geometry.bytes() as f64;
-        let keys = whole(self.sizing.capacity.get() as f64 * share);
+        let share = self.available.bytes as f64 / self.bytes as f64;
+        let keys = whole(self.capacity as f64 * share);
         let digits = 10u64.pow(keys.checked_ilog10().unwrap_or(0).saturating_sub(1));
         keys / digits * digits
     }
@@ -85,13 +81,20 @@ pub fn gib(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 30) as f64
 }
 
-/// Checks that a filter fits into the memory available to this process. If that amount is unknown,
-/// the filter counts as fitting.
+/// Checks that an empty filter for this number of fingerprints fits into the available memory. If
+/// that amount is unknown, the filter counts as fitting.
 ///
 /// # Errors
 /// The filter does not fit.
-pub fn check(sizing: &Sizing) -> Result<(), TooLarge> {
-    fits(sizing, available())
+pub(super) fn check(
+    capacity: u64,
+    bytes: u64,
+    available: Option<Available>,
+) -> Result<(), TooLarge> {
+    match available {
+        Some(available) if available.bytes < bytes => Err(TooLarge { capacity, bytes, available }),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the memory available to this process; `None` if it is unknown.
@@ -104,6 +107,13 @@ pub fn available() -> Option<Available> {
 pub(super) fn allocatable() -> Option<Available> {
     let file = |path: &Path| std::fs::read_to_string(path).ok();
     available().into_iter().chain(by_process(file)).min_by_key(|available| available.bytes)
+}
+
+/// Returns the number of bytes of addresses that the limits of this process leave; `None` if it has
+/// no limits.
+pub(super) fn addressable() -> Option<u64> {
+    let file = |path: &Path| std::fs::read_to_string(path).ok();
+    by_process(file).into_iter().map(|available| available.bytes).min()
 }
 
 /// Returns what the limits of this process leave. `file` returns the content of a system file.
@@ -119,15 +129,6 @@ fn by_process(file: impl Fn(&Path) -> Option<String>) -> Vec<Available> {
     };
     let limits = [("Max data size", "VmData:", "-d"), ("Max address space", "VmSize:", "-v")];
     limits.into_iter().filter_map(left).collect()
-}
-
-fn fits(sizing: &Sizing, available: Option<Available>) -> Result<(), TooLarge> {
-    match available {
-        Some(available) if available.bytes < sizing.geometry.bytes() => {
-            Err(TooLarge { sizing: *sizing, available })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Returns the lowest limit. `file` returns the content of a system file.
@@ -328,16 +329,17 @@ mod tests {
 
     #[test]
     fn a_filter_that_does_not_fit_is_refused_with_its_size_and_a_remedy() {
-        let sizing = Sizing::new("1e9".parse().unwrap(), "1e-8".parse().unwrap());
-        let available = |bytes| Some(Available { bytes, limit: Limit::Machine });
-        assert_eq!(fits(&sizing, None), Ok(()));
-        assert_eq!(fits(&sizing, available(sizing.geometry.bytes())), Ok(()));
-        let refused = fits(&sizing, available(GIB)).unwrap_err();
+        let check = |bytes| {
+            let limit = Limit::Machine;
+            check(1_000_000_000, 5 * GIB, Some(Available { bytes, limit }))
+        };
+        assert_eq!(super::check(1, GIB, None), Ok(()));
+        assert_eq!(check(5 * GIB), Ok(()));
         assert_eq!(
-            refused.to_string(),
-            "the filter does not fit: 1000000000 keys at error rate 1e-8 take 44.1 bits a key (k \
-             24, 2 blocks), 5.13 GiB in all, and 1.00 GiB are available on this machine; give the \
-             process more memory, lower the capacity to 190000000 or raise the error rate"
+            check(GIB).unwrap_err().to_string(),
+            "the filter does not fit: it begins with 5.00 GiB for 1000000000 fingerprints, and \
+             1.00 GiB are available on this machine; give the process more memory, or lower \
+             filter.capacity to 200000000"
         );
     }
 
@@ -345,7 +347,5 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn the_available_memory_of_this_machine_is_known() {
         assert!(available().is_some_and(|available| available.bytes > 0));
-        let huge = Sizing::new("1e12".parse().unwrap(), "1e-12".parse().unwrap());
-        assert!(check(&huge).is_err());
     }
 }

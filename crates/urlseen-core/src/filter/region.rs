@@ -53,6 +53,7 @@ impl Region {
         let refused = |source| AllocationError::Refused { bytes, source };
         let mut region = Self::mapped(MmapOptions::new().len(bytes)).map_err(refused)?;
         let all = 0..region.len();
+        region.prefer_huge_pages();
         region.back(all).map_err(refused)?;
         Ok(region)
     }
@@ -66,11 +67,20 @@ impl Region {
     }
 
     fn mapped(options: &MmapOptions) -> io::Result<Self> {
-        let map = Arc::new(MmapRaw::from(options.map_anon()?));
+        Ok(Self { map: Arc::new(MmapRaw::from(options.map_anon()?)) })
+    }
+
+    /// Asks for huge pages, also in place of small ones.
+    pub(super) fn prefer_huge_pages(&self) {
         // Systems without huge pages refuse this; small pages are only slower.
         #[cfg(target_os = "linux")]
-        let _ = map.advise(memmap2::Advice::HugePage);
-        Ok(Self { map })
+        let _ = self.map.advise(memmap2::Advice::HugePage);
+    }
+
+    /// Asks for small pages, each of which is backed when it is touched.
+    pub(super) fn prefer_small_pages(&self) {
+        #[cfg(target_os = "linux")]
+        let _ = self.map.advise(memmap2::Advice::NoHugePage);
     }
 
     /// Returns a handle of the memory.

@@ -1,33 +1,23 @@
 //! Ids of the shards of a filter, and the owners of the shards.
 
-use crate::fingerprint::{Fingerprint, PartitionCount};
-
-/// Number of shards of a filter: one for each leading byte.
+/// Number of shards of a filter: one for each leading byte of a seeded hash.
 pub const SHARDS: usize = 256;
 
 /// Name of the rule from fingerprints to shards. Every stored filter records the name. Bits that
 /// were set by another rule have no meaning here, so a reader compares the names first.
-pub const SHARD_RULE: &str = "digest-leading-byte/text-murmur3-x64-128-top-byte";
+pub const SHARD_RULE: &str = "murmur3-x64-128-top-byte";
 
-/// Id of a shard. A shard is the part of a filter that holds all fingerprints with one leading
-/// byte. All fingerprints of a partition begin with the same bits, so the filter of a partition
-/// takes the eight bits that follow. Layouts compute the id from a fingerprint by [`SHARD_RULE`].
+/// Id of a shard. A shard is the part of a filter that holds all keys whose seeded hash has one
+/// leading byte. Without the seed, links of one shard cannot be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(u8);
 
 impl ShardId {
-    /// Returns the shard of a fingerprint by [`SHARD_RULE`], in the filter of one of these
-    /// partitions. The shard of a digest is its leading byte. The first byte of plain text is not
-    /// evenly spread, because all URLs begin with `h`. So the shard of plain text is the top byte
-    /// of `hash`, the first word of its seeded MurmurHash3 x64-128.
+    /// Returns the shard of a key by [`SHARD_RULE`]. `hash` is the first word of the key's seeded
+    /// MurmurHash3 x64-128.
     #[inline]
-    pub(super) fn of(fingerprint: &Fingerprint, partitions: PartitionCount, hash: u64) -> Self {
-        match fingerprint {
-            Fingerprint::Raw16(raw) => Self(partitions.next_byte(raw[0], raw[1])),
-            Fingerprint::Raw20(raw) => Self(partitions.next_byte(raw[0], raw[1])),
-            Fingerprint::Raw32(raw) => Self(partitions.next_byte(raw[0], raw[1])),
-            Fingerprint::Text(_) => Self(hash.to_be_bytes()[0]),
-        }
+    pub(super) fn of(hash: u64) -> Self {
+        Self(hash.to_be_bytes()[0])
     }
 
     /// First shard, which has all keys of a filter with only one shard.

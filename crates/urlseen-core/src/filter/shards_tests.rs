@@ -36,6 +36,12 @@ fn key(leading: u8, rest: u8) -> Fingerprint {
     Fingerprint::Raw20(raw)
 }
 
+/// Returns the hash of a key, as if this were its shard.
+fn in_shard(shard: usize, shards: &Shards, rest: u8) -> KeyHash {
+    let shard = ShardId::all().nth(shard).unwrap();
+    KeyHash { shard, ..shards.places.native.key_hash(&key(0, rest)) }
+}
+
 /// Returns all positions of a shard that are set, read from memory.
 fn ones(shards: &Shards, shard: usize) -> BTreeSet<u64> {
     let shard = ShardId::all().nth(shard).unwrap();
@@ -50,7 +56,7 @@ fn setting_sets_the_positions_of_the_key_and_no_others() {
     let mut shards = shards(1, 3);
     let mut expected = BTreeSet::new();
     for (keys, rest) in (1..).zip(0..20) {
-        let key_hash = shards.places.native.key_hash(&key(7, rest));
+        let key_hash = in_shard(7, &shards, rest);
         let before = expected.len();
         expected.extend(shards.places.native.positions(key_hash));
         assert_eq!(shards.set_one(key_hash), (expected.len() - before) as u64);
@@ -97,5 +103,5 @@ proptest! {
 #[should_panic(expected = "shard 06 has another owner")]
 fn a_shard_of_another_owner_is_refused() {
     let shards = shards(1, 3);
-    shards.test_one(shards.places.native.key_hash(&key(6, 0)));
+    shards.test_one(in_shard(6, &shards, 0));
 }

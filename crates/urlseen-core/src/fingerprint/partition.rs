@@ -50,13 +50,6 @@ impl PartitionCount {
         };
         Partition { number: u16::from(leading) >> (8 - self.bits), count: self }
     }
-
-    /// Returns the eight bits that follow the bits of the partition, in the digest that begins with
-    /// these two bytes.
-    #[inline]
-    pub(crate) fn next_byte(self, first: u8, second: u8) -> u8 {
-        (u16::from_be_bytes([first, second]) << self.bits).to_be_bytes()[0]
-    }
 }
 
 impl fmt::Display for PartitionCount {
@@ -137,14 +130,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bits_name_the_partition_and_the_next_ones_follow() {
+    fn the_first_bits_name_the_partition() {
         let digest = Fingerprint::from("a5c0000000000000000000000000000000000000");
-        for (count, number, next) in
-            [(1, 0, 0xa5), (2, 1, 0x4b), (16, 0xa, 0x5c), (64, 0b10_1001, 0x70), (256, 0xa5, 0xc0)]
-        {
+        for (count, number) in [(1, 0), (2, 1), (16, 0xa), (64, 0b10_1001), (256, 0xa5)] {
             let count = PartitionCount::new(count).unwrap();
             assert_eq!(count.of(&digest).number(), number, "{count}");
-            assert_eq!(count.next_byte(0xa5, 0xc0), next, "{count}");
             let owners: Vec<_> = count.partitions().filter(|it| it.has(&digest)).collect();
             assert_eq!(owners, [count.of(&digest)]);
         }

@@ -152,16 +152,16 @@ impl Config {
     }
 
     /// Returns the number of fingerprints that a filter with these parameters is made for. With
-    /// more fingerprints, its error rate is too high. Returns `None` for a kind that takes more
-    /// memory instead.
+    /// more fingerprints, its error rate is too high, or it takes more than `filter.max_memory`.
+    /// Returns `None` if it may take as much memory as there is.
     pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
-        if let Some(grow_to) = parameters.field("filter.grow_to") {
-            return Some(grow_to);
-        }
         // If other settings than the capacity determine the size, the limit is the configured
         // capacity.
         let capacity = || parameters.capacity().unwrap_or(self.filter.capacity);
-        (!parameters.grows()).then(capacity)
+        let by_rate = parameters.field("filter.grow_to");
+        let by_rate = by_rate.or_else(|| (!parameters.grows()).then(capacity));
+        let max_memory = Some(self.filter.max_memory).filter(|&it| it > 0 && parameters.grows());
+        by_rate.into_iter().chain(max_memory.map(|it| parameters.keys_within(it))).min()
     }
 
     /// Copies the values of a filter spec into the configuration. Settings that are not part of the

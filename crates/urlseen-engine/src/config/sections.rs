@@ -207,7 +207,7 @@ sections! {
         /// Place of the filter: memory of the daemon, or Redis.
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// Number of fingerprints that the filter holds at its error rate.
-        capacity: u64 = WholeNumber(CAPACITY, ""), |_| 10_000_000;
+        capacity: u64 = WholeNumber(CAPACITY, ""), |_| 100_000;
         /// Probability that the filter reports an unseen fingerprint as seen when it holds
         /// `capacity` fingerprints, or `grow_to` for the kind `two-choice`. The default is 1e-7 for
         /// this kind, and 1e-6 for others. An existing storage folder keeps its error rate.
@@ -218,6 +218,8 @@ sections! {
         /// Time after which a fingerprint passes again, for the kind `two-choice`. If
         /// it is empty, fingerprints do not expire.
         expire_after: Option<ExpireAfter> = Expiry, |_| None;
+        /// Number of bytes at which a filter that grows counts as full; 0 for no limit.
+        max_memory: u64 = WholeNumber(0..=1 << 50, " of bytes"), |_| 0;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
         /// for a filter that does not grow.
         expansion: u32 = WholeNumber(0..=EXPANSION, ""), |_| 2;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use urlseen_core::filter::generation::Generations;
-use urlseen_core::filter::{Fill, Gauge, SHARDS};
+use urlseen_core::filter::{Fill, Gauge};
 
 /// Gauges that the owners update after every commit. The counts lag by at most one batch.
 #[derive(Debug)]
@@ -49,13 +49,5 @@ impl Gauges {
     pub fn generations(&self) -> Option<Generations> {
         let owners = self.owners.iter().map(|owner| owner.generations());
         owners.reduce(|all, owner| Some(all?.with(&owner?))).flatten()
-    }
-
-    /// Counts the fingerprints that were set in each shard. A filter that is not split into shards
-    /// counts all of them in the first one.
-    pub fn keys(&self) -> [u64; SHARDS] {
-        let mut keys = [0; SHARDS];
-        self.owners.iter().for_each(|owner| owner.keys(&mut keys));
-        keys
     }
 }

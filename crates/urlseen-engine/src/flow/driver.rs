@@ -287,8 +287,8 @@ impl Driver<'_> {
     fn tell(&mut self) {
         let Flow { works, fill, remedy, audience, .. } = &mut self.flow;
         let gauges = works.engine.gauges();
-        let observed = fill.as_mut();
-        let observed = observed.and_then(|it| it.observe(&gauges.keys(), || gauges.error_rate()));
+        let keys = gauges.fill().counted;
+        let observed = fill.as_mut().and_then(|it| it.observe(keys, || gauges.error_rate()));
         if let Some(crossing) = observed {
             audience.say(&format!("{crossing}. {remedy}"));
         }

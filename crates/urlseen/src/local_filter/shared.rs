@@ -50,7 +50,7 @@ impl SharedFilter {
             BuildError::InRedis(_) => Error::new(ErrorKind::Spec, error),
             _ => Error::new(ErrorKind::Memory, error),
         };
-        parameters.check_memory().map_err(unbuildable)?;
+        parameters.check_memory().map_err(|error| Error::new(ErrorKind::Memory, error))?;
         let filter = parameters.build(0, 1).map_err(unbuildable)?;
         let state = State {
             filter: ForgettingFilter::new(filter, Arc::default()),

@@ -231,6 +231,7 @@ impl fmt::Display for Kind {
 /// Names of parameters that several kinds have.
 pub(super) const CAPACITY: &str = "filter.capacity";
 pub(super) const ERROR_RATE: &str = "filter.error_rate";
+const GROW_TO: &str = "filter.grow_to";
 const SEED: &str = "filter.seed";
 const BIT: &str = "filter.bit";
 const HASH_NUMBER: &str = "filter.hash_number";
@@ -355,15 +356,7 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// Returns the hasher that computes key hashes from fingerprints, for a filter in memory. A
     /// seed that is not set yet counts as 0.
     fn hasher(&self) -> KeyHasher {
-        KeyHasher::new(self.seed().unwrap_or(Seed::new(0)), self.partitions())
-    }
-
-    /// Checks that a filter in memory fits into the memory available to this process.
-    ///
-    /// # Errors
-    /// The filter does not fit.
-    fn check_memory(&self) -> Result<(), BuildError> {
-        Ok(())
+        KeyHasher::new(self.seed().unwrap_or(Seed::new(0)))
     }
 
     /// Builds the empty shards of an in-memory filter that belong to `owner`, the index of one of

@@ -15,7 +15,7 @@ use crate::filter::redis_kind::{Asked, Content, KeyLook, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
     BLOCK_BITS, BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook,
-    RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Sizing, memory,
+    RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Sizing,
 };
 use crate::fingerprint::{Fingerprint, PartitionCount};
 
@@ -82,8 +82,7 @@ impl NativeParameters {
     }
 
     fn layout(&self) -> Native {
-        let Self { seed, sizing, partitions } = *self;
-        Native { seed: seed.unwrap_or(Seed::new(0)), geometry: sizing.geometry, partitions }
+        Native { seed: self.seed.unwrap_or(Seed::new(0)), geometry: self.sizing.geometry }
     }
 }
 
@@ -149,10 +148,6 @@ impl KindParameters for NativeParameters {
             Parameters::new(Self { sizing, ..*self })
         };
         Blocks::ALL.map(variant).into()
-    }
-
-    fn check_memory(&self) -> Result<(), BuildError> {
-        memory::check(&self.sizing).map_err(|large| Box::new(large).into())
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {

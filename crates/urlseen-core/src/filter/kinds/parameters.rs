@@ -4,9 +4,10 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{CAPACITY, KindParameters};
+use super::{CAPACITY, GROW_TO, KindParameters};
 use crate::filter::Seed;
 use crate::filter::layout::native::Native;
+use crate::filter::memory::{self, Available, TooLarge};
 
 /// Parameters of a filter of any kind.
 #[derive(Debug, Clone)]
@@ -45,6 +46,33 @@ impl Parameters {
     /// Returns the parameter of this name, if the kind has one.
     pub fn field<T: FromStr>(&self, name: &str) -> Option<T> {
         self.fields().into_iter().find(|&(it, _)| it == name)?.1.parse().ok()
+    }
+
+    /// Checks that an empty filter fits into the memory that this process can still take.
+    ///
+    /// # Errors
+    /// The filter does not fit.
+    pub fn check_memory(&self) -> Result<(), TooLarge> {
+        memory::check(self.capacity().unwrap_or(0), self.bytes(), memory::available())
+    }
+
+    /// Returns the number of bytes that a filter takes with as many fingerprints as it keeps its
+    /// error rate for, and the memory available to this process, if that is less.
+    pub fn outgrown(&self) -> Option<(u64, Available)> {
+        let bytes = self.outlook(self.field(GROW_TO)?).ok()?.bytes[0];
+        memory::available().filter(|available| available.bytes < bytes).map(|it| (bytes, it))
+    }
+
+    /// Returns the largest number of fingerprints with which a filter takes at most this number of
+    /// bytes. A filter that grows takes as much in the worst case.
+    pub fn keys_within(&self, bytes: u64) -> u64 {
+        let fits = |keys| self.outlook(keys).is_ok_and(|it| it.bytes[1] <= bytes);
+        let (mut keys, mut step) = (0, 1_u64 << 40);
+        while step > 0 {
+            keys += if fits(keys + step) { step } else { 0 };
+            step /= 2;
+        }
+        keys
     }
 
     /// Returns the maximum memory of an empty filter in bytes; 0 if it is unknown.

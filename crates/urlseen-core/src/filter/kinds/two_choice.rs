@@ -2,8 +2,9 @@
 //! forgets keys.
 
 use super::{
-    CAPACITY, ERROR_RATE, EXPIRE_AFTER, IN_REDIS, Kind, KindParameters, NATIVE, Parameters,
-    Registered, SEED, Values, expire_after_field, partitions_field, seed_field, size_fields,
+    CAPACITY, ERROR_RATE, EXPIRE_AFTER, GROW_TO, IN_REDIS, Kind, KindParameters, NATIVE,
+    Parameters, Registered, SEED, Values, expire_after_field, partitions_field, seed_field,
+    size_fields,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::expire_after::ExpireAfter;
@@ -28,7 +29,6 @@ pub(super) const KIND: Kind = Kind(&Registered {
 });
 
 /// Number of fingerprints up to which the error rate holds.
-const GROW_TO: &str = "filter.grow_to";
 
 /// Name of the field in a storage folder's header with the number of bits of a key in its shard.
 const KEY_BITS: &str = "filter.key_bits";
@@ -193,11 +193,7 @@ impl KindParameters for TwoChoiceParameters {
 
     fn hasher(&self) -> KeyHasher {
         let seed = self.seed.unwrap_or(Seed::new(0));
-        KeyHasher::new(seed, self.partitions).with_bits(self.size.bits)
-    }
-
-    fn check_memory(&self) -> Result<(), BuildError> {
-        self.frozen.as_ref().map_or(Ok(()), |frozen| frozen.check_memory())
+        KeyHasher::new(seed).with_bits(self.size.bits)
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {

@@ -1,5 +1,5 @@
-//! Native layout: the leading byte of a key chooses a shard. The key's bits are in a few blocks of
-//! this shard.
+//! Native layout: the leading byte of a key's hash chooses a shard. The key's bits are in a few
+//! blocks of this shard.
 //!
 //! The seeded MurmurHash3 x64-128 of the fingerprint gives two words, h1 and h2. They start a
 //! generator that is similar to Wang Yi's wyrand. The state of the generator starts at h1. The
@@ -19,9 +19,8 @@
 //! with a new word. Two positions may coincide. To draw a new position in that case would save half
 //! a percent of memory, but cost a branch for each bit.
 //!
-//! The shard of a digest comes from its first bytes, but its bit positions come from a seeded
-//! hash. So the shard and the positions are independent. The shard of plain text is the top byte of
-//! h1. The generator mixes h1, so the positions show no dependence on that byte.
+//! The shard is the top byte of h1. The generator mixes h1, so the positions show no dependence on
+//! that byte.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -32,7 +31,7 @@ use std::num::NonZeroU8;
 use super::super::geometry::BLOCK_BITS;
 use super::super::{Geometry, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
-use crate::fingerprint::{Fingerprint, PartitionCount};
+use crate::fingerprint::Fingerprint;
 
 /// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
 /// that were set by another rule cannot be tested, so a reader compares the names first.
@@ -51,20 +50,18 @@ pub struct Native {
     pub seed: Seed,
     /// Division of the bits into shards and blocks.
     pub geometry: Geometry,
-    /// Number of partitions of the crawl. The filter holds the keys of one of them.
-    pub partitions: PartitionCount,
 }
 
 impl Native {
-    /// Builds the layout for a seed and a geometry, for a crawl with one partition.
+    /// Builds the layout for a seed and a geometry.
     pub fn new(seed: Seed, geometry: Geometry) -> Self {
-        Self { seed, geometry, partitions: PartitionCount::ONE }
+        Self { seed, geometry }
     }
 
     /// Computes the key hash of a fingerprint. All other methods take this key hash.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
-        key_hash(self.seed, self.partitions, fingerprint)
+        key_hash(self.seed, fingerprint)
     }
 
     /// Iterates over the bit positions of a key in its shard, in the order in which they are drawn.
@@ -103,15 +100,11 @@ impl Native {
     }
 }
 
-/// Computes the key hash of a fingerprint under a seed, for the filter of one of these partitions.
+/// Computes the key hash of a fingerprint under a seed.
 #[inline]
-pub(in crate::filter) fn key_hash(
-    seed: Seed,
-    partitions: PartitionCount,
-    fingerprint: &Fingerprint,
-) -> KeyHash {
+pub(in crate::filter) fn key_hash(seed: Seed, fingerprint: &Fingerprint) -> KeyHash {
     let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
-    KeyHash { h1, h2, shard: ShardId::of(fingerprint, partitions, h1), kept: None }
+    KeyHash { h1, h2, shard: ShardId::of(h1), kept: None }
 }
 
 /// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash
@@ -262,13 +255,13 @@ mod tests {
     /// names of the rules.
     #[test]
     fn shards_and_positions_are_those_of_existing_files() {
-        assert_eq!(SHARD_RULE, "digest-leading-byte/text-murmur3-x64-128-top-byte");
+        assert_eq!(SHARD_RULE, "murmur3-x64-128-top-byte");
         assert_eq!(POSITION_RULE, "murmur3-x64-128/wyrand/block-64/bit-9");
         let native = native(8);
         for (fingerprint, shard, id, positions) in [
             (
                 "da39a3ee5e6b4b0d3255bfef95601890afd80709",
-                0xda,
+                0x73,
                 0x73df_4a24_c435_5001_4303_5009_eaef_059e,
                 [
                     303_289, 303_554, 303_546, 303_332, 303_451, 303_440, 303_600, 303_523,
@@ -293,20 +286,21 @@ mod tests {
     }
 
     #[test]
-    fn digests_of_all_lengths_keep_their_leading_byte_and_text_spreads() {
+    fn chosen_digests_and_text_spread_over_the_shards() {
         let native = native(8);
-        for digits in [32, 40, 64] {
-            let digest = format!("ab{}", "0".repeat(digits - 2));
-            let digest = Fingerprint::from_text(digest.as_bytes());
-            assert_eq!(native.key_hash(&digest).shard().to_string(), "ab");
+        for digits in [0, 32, 40, 64] {
+            let mut keys = [0u32; 256];
+            for page in 0..25_600 {
+                let text = match digits {
+                    0 => format!("https://example.com/{page}"),
+                    _ => format!("{page:0>digits$x}"),
+                };
+                let fingerprint = Fingerprint::from_text(text.as_bytes());
+                keys[native.key_hash(&fingerprint).shard().index()] += 1;
+            }
+            // The mean is 100, the standard deviation 10.
+            assert!(keys.iter().all(|&keys| (50..=150).contains(&keys)), "{digits}: {keys:?}");
         }
-        let mut keys = [0u32; 256];
-        for page in 0..25_600 {
-            let text = Fingerprint::from_text(format!("https://example.com/{page}").as_bytes());
-            keys[native.key_hash(&text).shard().index()] += 1;
-        }
-        // The mean is 100, the standard deviation 10.
-        assert!(keys.iter().all(|&keys| (50..=150).contains(&keys)), "{keys:?}");
     }
 
     #[test]

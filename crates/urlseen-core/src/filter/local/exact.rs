@@ -266,12 +266,6 @@ impl Gauge for Shown {
     fn saved_bytes(&self) -> u64 {
         self.fill().keys * SAVED as u64
     }
-
-    fn keys(&self, keys: &mut [u64; SHARDS]) {
-        for (shard, shown) in &self.0 {
-            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -242,9 +242,11 @@ fn a_saved_shard_has_no_expired_keys_when_it_is_loaded_later() {
 #[test]
 fn a_sweep_of_a_large_shard_has_many_steps() {
     each(|case, mut pair| {
-        let numbers = (0..300_000).step_by(3).map(|number| key_hash(&pair.filter, number));
-        let key_hashes: Vec<_> = numbers.collect();
-        let part = pair.filter.part(key_hashes[0].shard());
+        let shard = ShardId::WHOLE;
+        let numbers = (0..300_000).step_by(3);
+        let in_shard = |number| KeyHash { shard, ..key_hash(&pair.filter, number) };
+        let key_hashes: Vec<_> = numbers.map(in_shard).collect();
+        let part = pair.filter.part(shard);
         part.insert_in(Generation::new(100), &key_hashes).unwrap();
         part.begin_generation(Generation::new(106));
         let expired = |part: &dyn FilterKind| part.gauge().generations().unwrap().expired;

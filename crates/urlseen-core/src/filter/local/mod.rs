@@ -242,10 +242,6 @@ pub trait Gauge: Debug + Send + Sync {
     fn generations(&self) -> Option<Generations> {
         None
     }
-
-    /// Counts the keys that were new in each of these shards. Writes the count of a shard to
-    /// `keys`, at the shard's [`ShardId::index`].
-    fn keys(&self, _keys: &mut [u64; SHARDS]) {}
 }
 
 /// Fill of a filter, or of the shards of an owner.
@@ -318,7 +314,7 @@ pub enum Removal {
 pub enum BuildError {
     /// The available memory is too small for the filter.
     #[error(transparent)]
-    TooLarge(#[from] Box<TooLarge>),
+    TooLarge(#[from] TooLarge),
     /// The memory of the filter could not be allocated.
     #[error(transparent)]
     Allocation(#[from] AllocationError),

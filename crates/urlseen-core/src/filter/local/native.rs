@@ -163,10 +163,4 @@ impl Gauge for Counts {
     fn error_rate(&self) -> f64 {
         self.sizing.geometry.error_rate_of(&self.estimates())
     }
-
-    fn keys(&self, keys: &mut [u64; SHARDS]) {
-        for (shard, shown) in &self.shards {
-            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
-        }
-    }
 }

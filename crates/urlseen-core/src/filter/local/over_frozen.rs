@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Blob, Fill, FilterKind, Full, Gauge, Removal, Saved};
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{SHARDS, ShardId, Verdict};
+use crate::filter::{ShardId, Verdict};
 
 /// Number of bytes before the saved frozen shard: the number of its keys, and its length.
 const HEAD: u64 = 16;
@@ -168,13 +168,6 @@ impl Gauge for Gauges {
 
     fn frozen_error_rate(&self) -> f64 {
         self.frozen.error_rate()
-    }
-
-    fn keys(&self, keys: &mut [u64; SHARDS]) {
-        let mut frozen = [0; SHARDS];
-        self.frozen.keys(&mut frozen);
-        self.upper.keys(keys);
-        keys.iter_mut().zip(frozen).for_each(|(all, frozen)| *all += frozen);
     }
 }
 

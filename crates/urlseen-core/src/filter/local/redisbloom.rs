@@ -8,7 +8,7 @@ use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, ReserveError};
-use crate::filter::{Bits, Reservation, SHARDS, ShardId, Verdict};
+use crate::filter::{Bits, Reservation, ShardId, Verdict};
 
 /// A RedisBloom filter, which the owner of its only shard holds. The values of all other owners are
 /// empty.
@@ -194,9 +194,5 @@ impl Gauge for Shown {
 
     fn error_rate(&self) -> f64 {
         self.now().1
-    }
-
-    fn keys(&self, keys: &mut [u64; SHARDS]) {
-        keys[ShardId::WHOLE.index()] += self.fill().counted;
     }
 }

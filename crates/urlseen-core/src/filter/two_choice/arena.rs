@@ -12,6 +12,10 @@ use super::super::region::{AllocationError, Region};
 /// Number of bytes that are backed with memory at once. This takes 0.2 ms to some milliseconds.
 const STEP: usize = 2 << 20;
 
+/// Number of blocks at the start that are backed with memory when they are touched. So a small or
+/// idle filter takes little memory.
+const TOUCHED: usize = (16 << 20) / size_of::<Block>();
+
 /// Minimum number of chunks of a filter at its first size. So chunks that are not full take little
 /// memory.
 const FIRST: u64 = 1 << 13;
@@ -28,8 +32,12 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(in crate::filter) struct Arena {
     region: Region,
+    /// True if the system has granted fewer addresses than the filter may need.
+    is_limited: bool,
     /// Binary logarithm of the number of blocks of a chunk.
     shift: u32,
+    /// Number of blocks at the start that are backed when they are touched.
+    pub(super) touched: usize,
     /// Number of blocks that are backed with memory.
     backed: usize,
     /// Number of chunks that were taken from the region.
@@ -42,25 +50,50 @@ pub(in crate::filter) struct Arena {
 }
 
 impl Arena {
-    /// Reserves addresses for at most this number of blocks. The arena takes memory as its chunks
-    /// are taken. `first` is the number of blocks of an empty filter. `planned` is the number of
-    /// blocks of a filter of the planned size.
+    /// Reserves addresses for the shards of an owner. The arena takes memory as its chunks are
+    /// taken. `first` is the number of blocks of an empty filter of all owners, and `planned` that
+    /// of a filter of the planned size, which it may outgrow.
     pub(in crate::filter) fn reserve(
-        most: u64,
         first: u64,
         planned: u64,
+        owner: usize,
+        owners: usize,
     ) -> Result<Self, AllocationError> {
         let shift = (first / FIRST).max(planned / MOST).clamp(8, 8192).ilog2();
+        let owners = owners as u64;
         // Each shard may have a chunk that is not full.
-        let region = Region::reserved(most.saturating_add((SHARDS as u64) << shift))?;
-        let available = memory::available;
-        Ok(Self { region, shift, backed: 0, taken: 0, free: Vec::new(), ahead: None, available })
+        let chunks = ((SHARDS as u64) << shift) / owners + (1 << shift);
+        // A small filter may outgrow `planned` by far.
+        let [least, wanted] = [2 * first, 4 * planned + (1 << 16)].map(|it| it / owners + chunks);
+        // The later owners and the rest of the process need addresses, too.
+        let parts = 2 * (owners - owner as u64);
+        let limit = memory::addressable().unwrap_or(u64::MAX) / size_of::<Block>() as u64 / parts;
+        let mut most = wanted.min(limit.max(least));
+        let region = loop {
+            match Region::reserved(most) {
+                // The system may grant less, as with `vm.overcommit_memory = 2`.
+                Err(AllocationError::Refused { .. }) if most > least => most = least.max(most / 2),
+                done => break done?,
+            }
+        };
+        let is_limited = most < wanted;
+        Ok(Self {
+            region,
+            is_limited,
+            shift,
+            touched: TOUCHED,
+            backed: 0,
+            taken: 0,
+            free: Vec::new(),
+            ahead: None,
+            available: memory::available,
+        })
     }
 
-    /// Returns the number of bytes that are backed with memory, or are being backed.
-    pub(in crate::filter) fn bytes(&self) -> u64 {
-        let end = if self.ahead.is_some() { self.step().end } else { self.backed };
-        (end * size_of::<Block>()) as u64
+    /// Returns the number of blocks that are backed with memory, or are being backed.
+    #[cfg(test)]
+    pub(super) fn backed(&self) -> usize {
+        if self.ahead.is_some() { self.step().end } else { self.backed }
     }
 
     /// Returns the number of blocks of a chunk.
@@ -114,7 +147,8 @@ impl Arena {
     /// Returns the blocks that are backed with memory next.
     fn step(&self) -> Range<usize> {
         let step = (STEP / size_of::<Block>()).max(self.chunk());
-        self.backed..self.region.len().min(self.backed + step)
+        let end = if self.backed < self.touched { self.touched } else { self.backed + step };
+        self.backed..end.min(self.region.len())
     }
 
     /// Backs the next blocks with memory, unless this was done ahead.
@@ -135,10 +169,15 @@ impl Arena {
 
     fn back_now(&mut self, step: Range<usize>) -> Result<(), Full> {
         if step.is_empty() {
-            let most = self.bytes();
+            let most = self.backed * size_of::<Block>();
+            let why = if self.is_limited {
+                "the system grants it no more addresses. Raise the limits of ulimit -v and ulimit \
+                 -d, or set vm.overcommit_memory = 1"
+            } else {
+                "that was reserved for its growth beyond filter.grow_to. Raise filter.grow_to"
+            };
             return Err(Full(format!(
-                "the filter has no room for more fingerprints: it has the {most} bytes that were \
-                 reserved for its growth beyond filter.grow_to. Raise filter.grow_to"
+                "the filter has no room for more fingerprints: it has {most} bytes, and {why}"
             )));
         }
         let full = |why| {
@@ -147,6 +186,13 @@ impl Arena {
         };
         if let Some(Available { bytes, limit }) = too_little(self.available) {
             return Err(full(format!("{SPARE} bytes must stay free, and {bytes} are, {limit}")));
+        }
+        if step.start < self.touched {
+            self.region.prefer_small_pages();
+            return Ok(());
+        }
+        if step.start == self.touched {
+            self.region.prefer_huge_pages();
         }
         self.region.back(step).map_err(|error| full(error.to_string()))
     }
@@ -177,7 +223,7 @@ mod tests {
 
     #[test]
     fn chunks_have_different_empty_blocks_and_come_back_empty() {
-        let mut arena = Arena::reserve(1 << 12, 1, 1 << 10).unwrap();
+        let mut arena = Arena::reserve(1, 1 << 10, 0, 1).unwrap();
         let chunks = [(); 100].map(|()| arena.take().unwrap());
         let full: Block = bytemuck::cast([u64::MAX; 8]);
         for chunk in &chunks {
@@ -186,7 +232,6 @@ mod tests {
             arena.blocks_mut()[index] = full;
         }
         assert_eq!(arena.blocks().iter().filter(|block| **block == full).count(), 100);
-        let bytes = arena.bytes();
         for chunk in chunks {
             arena.give(chunk);
         }
@@ -195,7 +240,7 @@ mod tests {
             let index = arena.index(&[chunk], 3);
             assert_ne!(arena.blocks()[index], full);
         }
-        assert_eq!(arena.bytes(), bytes);
+        assert_eq!(arena.taken, 100);
     }
 
     #[test]
@@ -203,7 +248,7 @@ mod tests {
         // Filters for 10 million and for a billion keys, in blocks.
         let (small, large) = (740_000, 74_000_000);
         for (first, planned, bytes) in [(1, large, 16 << 20), (small, large, 16 << 20)] {
-            let arena = Arena::reserve(1 << 20, first, planned).unwrap();
+            let arena = Arena::reserve(first, planned, 0, 1).unwrap();
             let chunks = SHARDS * arena.chunk() * size_of::<Block>();
             assert!(chunks <= bytes, "{chunks} bytes");
         }
@@ -211,12 +256,11 @@ mod tests {
 
     #[test]
     fn an_arena_leaves_memory_to_the_rest_of_the_process() {
-        let mut arena = Arena::reserve(1 << 20, 1, 1 << 20).unwrap();
+        let mut arena = Arena::reserve(1, 1 << 20, 0, 1).unwrap();
         arena.take().unwrap();
         arena.available = || Some(Available { bytes: SPARE - 1, limit: Limit::Machine });
         // The rest of the first step is there.
-        let chunks = STEP / size_of::<Block>() / arena.chunk();
-        for _ in 1..chunks {
+        for _ in 1..TOUCHED / arena.chunk() {
             arena.take().unwrap();
         }
         let refused = arena.take().unwrap_err().to_string();
@@ -227,35 +271,35 @@ mod tests {
 
     #[test]
     fn a_growing_arena_has_its_next_memory_before_it_needs_it() {
-        let mut arena = Arena::reserve(1 << 20, 1, 1 << 20).unwrap();
-        let chunks = STEP / size_of::<Block>() / arena.chunk();
-        for _ in 0..chunks * 3 / 4 - 1 {
+        let mut arena = Arena::reserve(1, 1 << 20, 0, 1).unwrap();
+        let step = STEP / size_of::<Block>();
+        let [first, quarter, step] = [TOUCHED, step / 4, step].map(|it| it / arena.chunk());
+        for _ in 0..first - quarter - 1 {
             arena.take().unwrap();
             arena.back_ahead();
         }
-        assert_eq!(arena.bytes(), STEP as u64);
+        assert!(arena.ahead.is_none());
         arena.take().unwrap();
         arena.back_ahead();
-        assert_eq!(arena.bytes(), 2 * STEP as u64);
         while !arena.ahead.as_ref().unwrap().is_finished() {
             thread::yield_now();
         }
         arena.available = || Some(Available { bytes: 0, limit: Limit::Machine });
-        for _ in chunks * 3 / 4..2 * chunks {
+        for _ in first - quarter..first + step {
             arena.take().unwrap();
         }
         arena.back_ahead();
         arena.take().unwrap_err();
-        assert_eq!(arena.bytes(), 2 * STEP as u64);
     }
 
     #[test]
     fn an_arena_ends_at_its_reservation() {
-        let mut arena = Arena::reserve(1 << 12, 1, 1 << 10).unwrap();
-        let most = arena.blocks().len() / arena.chunk();
-        for _ in 0..most {
-            arena.take().unwrap();
+        for (is_limited, words) in [(false, "Raise filter.grow_to"), (true, "ulimit -v")] {
+            let mut arena = Arena { is_limited, ..Arena::reserve(1, 1 << 10, 0, 1).unwrap() };
+            for _ in 0..arena.blocks().len() / arena.chunk() {
+                arena.take().unwrap();
+            }
+            assert!(arena.take().unwrap_err().to_string().contains(words));
         }
-        assert!(arena.take().unwrap_err().to_string().ends_with("Raise filter.grow_to"));
     }
 }

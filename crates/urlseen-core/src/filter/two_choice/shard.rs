@@ -129,6 +129,11 @@ impl Shard {
         self.layouts.second().slots()
     }
 
+    /// Returns the number of blocks that the shard has, or will have after its growth.
+    pub(in crate::filter) fn block_count(&self) -> u64 {
+        self.layouts.second().blocks
+    }
+
     /// Returns true if some keys are still to be moved to the blocks of a larger layout.
     #[cfg(test)]
     pub(in crate::filter) fn is_growing(&self) -> bool {

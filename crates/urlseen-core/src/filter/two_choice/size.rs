@@ -43,9 +43,4 @@ impl TwoChoiceSize {
     pub(in crate::filter) fn error_rate_at(&self, keys: u64) -> f64 {
         keys as f64 / SHARDS as f64 / self.bits.count()
     }
-
-    /// Returns the largest number of keys of a shard.
-    pub(in crate::filter) fn most_in_shard(&self) -> u64 {
-        (self.grow_to / 8).max(1 << 20)
-    }
 }

@@ -51,7 +51,7 @@ pub struct Opened {
 impl Opened {
     /// Returns the hasher of fingerprints for this process.
     pub fn hasher(&self) -> KeyHasher {
-        KeyHasher::new(self.seed, self.definition.spec.parameters.partitions())
+        KeyHasher::new(self.seed)
     }
 
     /// Returns the maximum total size of the filter's strings, in bytes. Returns 0 for a set.

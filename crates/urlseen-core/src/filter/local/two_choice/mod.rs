@@ -62,8 +62,7 @@ impl TwoChoiceFilter {
     ) -> Result<Self, BuildError> {
         let own: Vec<_> = ShardId::all().filter(|shard| shard.owner(owners) == owner).collect();
         let [first, planned] = [size.capacity, size.grow_to].map(|keys| size.blocks_at(keys));
-        // A shard may have a far larger share than the others, and a filter may outgrow `grow_to`.
-        let mut arena = Arena::reserve(4 * planned + (1 << 16), first, planned)?;
+        let mut arena = Arena::reserve(first, planned, owner, owners)?;
         let make =
             |&shard| Shard::with_slots(size.slots(shard, 0), size.bits, size.expires, &mut arena);
         let shards = own.iter().map(make).collect::<Result<Vec<_>, _>>()?;
@@ -121,7 +120,7 @@ impl TwoChoiceFilter {
     }
 
     fn show(&self) {
-        self.gauge.show(self.arena.bytes(), &self.shards);
+        self.gauge.show(&self.shards);
     }
 
     /// Shows the shards of these keys, after a change of these shards alone.
@@ -129,7 +128,6 @@ impl TwoChoiceFilter {
         if self.size.expires || key_hashes.len() >= self.shards.len() {
             return self.show();
         }
-        self.gauge.show_bytes(self.arena.bytes());
         for place in key_hashes.iter().map(|it| self.place(it.shard())) {
             self.gauge.shards[place].1.show(&self.shards[place]);
         }
@@ -150,14 +148,6 @@ impl FilterKind for TwoChoiceFilter {
 
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
         let place = self.place(shard);
-        let most = self.size.most_in_shard();
-        if self.shards[place].live_keys() + keys > most {
-            return Err(Full(format!(
-                "shard {shard} of the filter is full: it has {most} fingerprints, an eighth of \
-                 filter.grow_to, because the leading bytes of the fingerprints are not evenly \
-                 spread. Use fingerprints that are digests, or raise filter.grow_to"
-            )));
-        }
         let Self { arena, shards, kernel, .. } = self;
         kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
     }
@@ -266,6 +256,10 @@ impl FilterKind for TwoChoiceFilter {
 
     fn clear(&mut self) {
         for place in 0..self.shards.len() {
+            // The memory of an empty shard is not touched.
+            if self.shards[place].keys() == 0 {
+                continue;
+            }
             let (shard, _) = self.gauge.shards[place];
             self.renew(place, self.size.slots(shard, 0)).expect("the shard had more memory");
         }

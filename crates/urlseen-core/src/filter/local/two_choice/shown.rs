@@ -6,13 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use crate::filter::generation::Generations;
 use crate::filter::local::{Fill, Gauge};
 use crate::filter::two_choice::{Shard, TwoChoiceSize};
-use crate::filter::{SHARDS, ShardId};
+use crate::filter::{BLOCK_BYTES, ShardId};
 
 /// Numbers of keys and slots in an owner's shards, for all threads.
 #[derive(Debug)]
 pub(super) struct Shown {
     size: TwoChoiceSize,
-    bytes: AtomicU64,
     generations: Mutex<Generations>,
     pub(super) shards: Vec<(ShardId, ShownShard)>,
 }
@@ -21,12 +20,14 @@ pub(super) struct Shown {
 pub(super) struct ShownShard {
     keys: AtomicU64,
     pub(super) slots: AtomicU64,
+    blocks: AtomicU64,
 }
 
 impl ShownShard {
     pub(super) fn show(&self, shard: &Shard) {
         self.keys.store(shard.live_keys(), Ordering::Relaxed);
         self.slots.store(shard.slots(), Ordering::Relaxed);
+        self.blocks.store(shard.block_count(), Ordering::Relaxed);
     }
 }
 
@@ -34,12 +35,11 @@ impl Shown {
     /// Shows a new filter with these shards.
     pub(super) fn new(size: TwoChoiceSize, shards: Vec<ShardId>) -> Self {
         let shards = shards.into_iter().map(|shard| (shard, ShownShard::default())).collect();
-        Self { size, bytes: AtomicU64::new(0), generations: Mutex::default(), shards }
+        Self { size, generations: Mutex::default(), shards }
     }
 
-    /// Shows the present state of the shards, which take this number of bytes together.
-    pub(super) fn show(&self, bytes: u64, shards: &[Shard]) {
-        self.show_bytes(bytes);
+    /// Shows the present state of the shards.
+    pub(super) fn show(&self, shards: &[Shard]) {
         for ((_, shown), shard) in self.shards.iter().zip(shards) {
             shown.show(shard);
         }
@@ -48,10 +48,6 @@ impl Shown {
             let all = shards.fold(Generations::default(), |all, shard| all.with(&shard));
             *self.generations.lock().unwrap_or_else(PoisonError::into_inner) = all;
         }
-    }
-
-    pub(super) fn show_bytes(&self, bytes: u64) {
-        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     fn sum(&self, number: impl Fn(&ShownShard) -> &AtomicU64) -> u64 {
@@ -63,7 +59,7 @@ impl Gauge for Shown {
     fn fill(&self) -> Fill {
         let keys = self.sum(|shard| &shard.keys);
         let capacity = self.sum(|shard| &shard.slots) / 10 * 9;
-        let bytes = self.bytes.load(Ordering::Relaxed);
+        let bytes = self.sum(|shard| &shard.blocks) * u64::from(BLOCK_BYTES);
         Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
     }
 
@@ -78,11 +74,5 @@ impl Gauge for Shown {
 
     fn error_rate(&self) -> f64 {
         self.size.error_rate_at(self.sum(|shard| &shard.keys))
-    }
-
-    fn keys(&self, keys: &mut [u64; SHARDS]) {
-        for (shard, shown) in &self.shards {
-            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::*;
 use crate::filter::two_choice::KeyBits;
 use crate::filter::{KeyHasher, Seed};
-use crate::fingerprint::{Fingerprint, PartitionCount};
+use crate::fingerprint::Fingerprint;
 
 /// Number h of the bits of a key in its shard. It is so small that errors are frequent.
 const BITS: u32 = 11;
@@ -37,7 +37,7 @@ impl Filter {
         let owner = |owner| TwoChoiceFilter::new(size, owner, OWNERS).unwrap();
         Self {
             size,
-            hasher: KeyHasher::new(Seed::new(seed), PartitionCount::ONE).with_bits(bits),
+            hasher: KeyHasher::new(Seed::new(seed)).with_bits(bits),
             owners: (0..OWNERS).map(owner).collect(),
             random: fastrand::Rng::with_seed(seed.into()),
             model: HashSet::new(),
