@@ -87,6 +87,12 @@ pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
     if config.source.kind != SourceKind::List {
         return Err(start::usage("only a list can be routed: set source.kind = \"list\""));
     }
+    if let Some((list, name)) = args.list.as_ref().and_then(|it| Some((it, config.use_of(it)?))) {
+        return Err(start::usage(format!(
+            "--list is {list}, which is {name} of the crawl: its items would be tested again, and \
+             dropped as seen. Name a list of discovered items"
+        )));
+    }
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     let status = runtime()?.block_on(work(args, &config))?;

@@ -279,14 +279,22 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
 /// Seconds of a century. Longer times are not shown exactly.
 const CENTURY: u64 = 100 * 31_557_600;
 
-/// Formats a time in its two largest units.
+/// Formats a time in its largest unit, or in two if the largest is less than ten.
 pub(super) fn span(seconds: f64) -> String {
     let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).as_secs();
     if time > CENTURY {
         return "100 years or more".to_owned();
     }
     let text = humantime::format_duration(Duration::from_secs(time)).to_string();
-    text.split(' ').take(2).collect::<Vec<_>>().join(" ")
+    let parts = text.split(' ').map(|part| {
+        let (number, unit) = part.split_at(part.find(char::is_alphabetic).unwrap_or(part.len()));
+        // Only long units stand apart: 11 months, 3h.
+        let gap = if unit.len() > 2 { " " } else { "" };
+        (number.len(), format!("{number}{gap}{unit}"))
+    });
+    let parts: Vec<_> = parts.collect();
+    let most = if parts[0].0 > 1 { 1 } else { 2 };
+    parts.into_iter().take(most).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
 }
 
 fn generations(rows: &mut Rows<impl Write>, generations: &GenerationsStatus) -> io::Result<()> {
@@ -336,4 +344,24 @@ fn storage(rows: &mut Rows<impl Write>, storage: &Storage, now: SystemTime) -> i
 fn age(then: SystemTime, now: SystemTime) -> impl Display {
     let age = now.duration_since(then).unwrap_or_default();
     humantime::format_duration(Duration::from_secs(age.as_secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn a_time_has_one_or_two_units() {
+        let day = 86_400.0;
+        for (seconds, text) in [
+            (0.0, "0s"),
+            (61.0, "1m 1s"),
+            (36_061.0, "10h"),
+            (340.0 * day, "11 months"),
+            (40.0 * day, "1 month 9 days"),
+            (f64::MAX, "100 years or more"),
+        ] {
+            assert_eq!(span(seconds), text);
+        }
+    }
 }

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 /// Age of the newer point at which it takes the place of the older one. So a speed is the mean of
-/// the last one to two minutes.
-const WINDOW: Duration = Duration::from_mins(1);
+/// the last ten to twenty minutes.
+const WINDOW: Duration = Duration::from_mins(10);
 
-/// Minimum time for which a speed is computed.
-const LEAST: Duration = Duration::from_secs(10);
+/// Minimum time for which a speed is computed. The start of a crawl says little about the rest.
+const LEAST: Duration = Duration::from_mins(10);
 
 /// Numbers of fingerprints at two earlier times, from which the speed of the filter is computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -45,34 +45,34 @@ impl Growth {
 mod tests {
     use super::*;
 
-    const SECOND: Duration = Duration::from_secs(1);
+    const MINUTE: Duration = Duration::from_mins(1);
 
     #[test]
     fn the_time_until_the_limit_follows_the_speed_of_the_last_minutes() {
         let (begin, mut growth) = (Instant::now(), Growth::default());
         assert_eq!(growth.seconds_until(1000, 0, begin), None);
-        // 10 fingerprints a second for 100 s, then 2 a second.
-        let keys = |second: u64| if second < 100 { 10 * second } else { 800 + 2 * second };
-        let mut until = |second: u64| {
-            let now = begin + u32::try_from(second).unwrap() * SECOND;
-            growth.note(keys(second), now);
-            growth.seconds_until(2000, keys(second), now)
+        // 10 fingerprints a minute for 100 minutes, then 2 a minute.
+        let keys = |minute: u64| if minute < 100 { 10 * minute } else { 800 + 2 * minute };
+        let mut until = |minute: u64| {
+            let now = begin + u32::try_from(minute).unwrap() * MINUTE;
+            growth.note(keys(minute), now);
+            growth.seconds_until(2000, keys(minute), now)
         };
         assert_eq!((0..10).filter_map(&mut until).count(), 0, "it is too early");
-        assert_eq!(until(10), Some(190.0));
+        assert_eq!(until(10), Some(60.0 * 190.0));
         let slow = (11..=300).map(&mut until).last().unwrap().unwrap();
-        assert!((slow - 300.0).abs() < 1e-9, "{slow}");
+        assert!((slow / 60.0 - 300.0).abs() < 1e-9, "{slow}");
     }
 
     #[test]
     fn a_filter_that_rests_is_emptied_or_full_has_no_time() {
         let (begin, mut growth) = (Instant::now(), Growth::default());
         growth.note(0, begin);
-        let later = |seconds: u32| begin + seconds * SECOND;
+        let later = |minutes: u32| begin + minutes * MINUTE;
         growth.note(500, later(20));
-        assert_eq!(growth.seconds_until(1000, 500, later(20)), Some(20.0));
+        assert_eq!(growth.seconds_until(1000, 500, later(20)), Some(60.0 * 20.0));
         // Without news, the mean speed falls.
-        assert_eq!(growth.seconds_until(1000, 500, later(100)), Some(100.0));
+        assert_eq!(growth.seconds_until(1000, 500, later(100)), Some(60.0 * 100.0));
         for (limit, keys) in [(500, 500), (400, 500), (1000, 0)] {
             assert_eq!(growth.seconds_until(limit, keys, later(20)), None, "{limit} {keys}");
         }
@@ -81,6 +81,6 @@ mod tests {
         growth.note(10, later(20));
         assert_eq!(growth.seconds_until(1000, 10, later(40)), None, "emptied");
         growth.note(20, later(40));
-        assert_eq!(growth.seconds_until(1000, 20, later(40)), Some(1960.0));
+        assert_eq!(growth.seconds_until(1000, 20, later(40)), Some(60.0 * 1960.0));
     }
 }

@@ -1,9 +1,9 @@
 //! `urlseen config check`: makes the checks of a daemon's start, and starts nothing.
 
-use std::io;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -142,7 +142,7 @@ fn storage(config: &Config) -> anyhow::Result<(Storage, String)> {
     Ok((Storage::AtRest(folder), shown.to_string()))
 }
 
-/// Checks that this process may write to a folder, or make it.
+/// Checks that this process may write to a folder, or make it. Leaves no folder behind.
 fn writable(dir: &Path) -> io::Result<()> {
     let parents = dir.ancestors().map(|it| if it == Path::new("") { Path::new(".") } else { it });
     let nearest = parents.into_iter().find(|it| it.exists()).unwrap_or(Path::new("/"));
@@ -150,7 +150,14 @@ fn writable(dir: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::NotADirectory.into());
     }
     let needed = Access::WRITE_OK | Access::EXEC_OK;
-    Ok(accessat(CWD, nearest, needed, AtFlags::EACCESS)?)
+    accessat(CWD, nearest, needed, AtFlags::EACCESS)?;
+    if nearest != dir {
+        // Some file systems, such as that of /proc, take no new folders.
+        let trial = nearest.join(format!(".urlseen-{}", std::process::id()));
+        fs::create_dir(&trial)?;
+        fs::remove_dir(trial)?;
+    }
+    Ok(())
 }
 
 /// Checks the Redis server, the types of its keys, and the permissions.

@@ -1,11 +1,11 @@
 //! Results of the checks of a crawl, as rows of a table and as problems.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 
 use super::super::Outcome;
 use super::super::rows::Rows;
-use crate::admin::printable::{say, stdout};
+use crate::admin::printable::{say, stderr, stdout};
 
 /// Width of the names in the table, in columns.
 const WIDTHS: [usize; 2] = [13, 0];
@@ -34,7 +34,8 @@ impl Findings {
                 Ok(Some(value))
             }
             Err(error) => {
-                say(format_args!("urlseen: {error:#}"));
+                // If standard error fails, no other output is left for a message.
+                let _ = writeln!(stderr(), "urlseen: {error:#}");
                 self.problems += 1;
                 self.outcome = self.outcome.max(Some(Outcome::of(&error)));
                 Ok(None)

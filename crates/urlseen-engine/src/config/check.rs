@@ -360,6 +360,21 @@ impl Taker {
     }
 }
 
+impl Config {
+    /// Returns the key of the configuration that names this Redis key for the crawl or a partition
+    /// of it, or words for a key that urlseen itself makes. The source of the whole crawl does not
+    /// count.
+    pub fn use_of(&self, redis_key: &str) -> Option<&'static str> {
+        let is_source = redis_key == self.source.key;
+        let all = std::iter::once(self.clone()).chain(self.all_partitions());
+        let named = all.filter_map(|config| {
+            named_keys(&config).into_iter().find(|&(_, key)| key == redis_key).map(|(name, _)| name)
+        });
+        let own = is_own(redis_key).then_some("a name of urlseen's own keys");
+        named.chain(own).find(|_| !is_source)
+    }
+}
+
 /// Returns the Redis keys that the configuration names, each after its own key.
 fn named_keys(config: &Config) -> [(&'static str, &String); 5] {
     [

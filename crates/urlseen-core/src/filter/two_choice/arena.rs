@@ -12,10 +12,6 @@ use super::super::region::{AllocationError, Region};
 /// Number of bytes that are backed with memory at once. This takes 0.2 ms to some milliseconds.
 const STEP: usize = 2 << 20;
 
-/// Number of blocks at the start that are backed with memory when they are touched. So a small or
-/// idle filter takes little memory.
-const TOUCHED: usize = (16 << 20) / size_of::<Block>();
-
 /// Minimum number of chunks of a filter at its first size. So chunks that are not full take little
 /// memory.
 const FIRST: u64 = 1 << 13;
@@ -36,7 +32,8 @@ pub(in crate::filter) struct Arena {
     is_limited: bool,
     /// Binary logarithm of the number of blocks of a chunk.
     shift: u32,
-    /// Number of blocks at the start that are backed when they are touched.
+    /// Number of blocks at the start that are backed when they are touched: a chunk of each shard.
+    /// So a small or idle filter takes little memory.
     pub(super) touched: usize,
     /// Number of blocks that are backed with memory.
     backed: usize,
@@ -81,7 +78,7 @@ impl Arena {
             region,
             is_limited,
             shift,
-            touched: TOUCHED,
+            touched: usize::try_from(chunks).unwrap_or(usize::MAX),
             backed: 0,
             taken: 0,
             free: Vec::new(),
@@ -260,7 +257,7 @@ mod tests {
         arena.take().unwrap();
         arena.available = || Some(Available { bytes: SPARE - 1, limit: Limit::Machine });
         // The rest of the first step is there.
-        for _ in 1..TOUCHED / arena.chunk() {
+        for _ in 1..arena.touched / arena.chunk() {
             arena.take().unwrap();
         }
         let refused = arena.take().unwrap_err().to_string();
@@ -272,9 +269,9 @@ mod tests {
     #[test]
     fn a_growing_arena_has_its_next_memory_before_it_needs_it() {
         let mut arena = Arena::reserve(1, 1 << 20, 0, 1).unwrap();
-        let step = STEP / size_of::<Block>();
-        let [first, quarter, step] = [TOUCHED, step / 4, step].map(|it| it / arena.chunk());
-        for _ in 0..first - quarter - 1 {
+        arena.touched = 0;
+        let step = STEP / size_of::<Block>() / arena.chunk();
+        for _ in 0..step * 3 / 4 - 1 {
             arena.take().unwrap();
             arena.back_ahead();
         }
@@ -285,7 +282,7 @@ mod tests {
             thread::yield_now();
         }
         arena.available = || Some(Available { bytes: 0, limit: Limit::Machine });
-        for _ in first - quarter..first + step {
+        for _ in step * 3 / 4..2 * step {
             arena.take().unwrap();
         }
         arena.back_ahead();
