@@ -2,8 +2,6 @@
 
 use clap::Parser;
 
-use urlseen_core::filter::Kind;
-
 use super::*;
 
 #[derive(Debug, Parser)]
@@ -17,12 +15,6 @@ fn printed(arguments: &[&str]) -> String {
     let mut out = Vec::new();
     print(&command.plan, &mut out).unwrap();
     String::from_utf8(out).unwrap()
-}
-
-#[test]
-fn tables_have_aligned_columns_and_mark_the_chosen_row() {
-    let printed = printed(&["--capacity", "1e9", "--error-rate", "1e-8"]);
-    assert_eq!(printed, include_str!("../../tests/vectors/plan-1e9-1e-8.txt"));
 }
 
 #[test]
@@ -42,52 +34,6 @@ fn json_has_the_chosen_row_with_the_error_rate_at_capacity() {
         let full = &rates(row)[1];
         assert!((0.9e-6..=1e-6).contains(full), "{row}");
     }
-}
-
-#[test]
-fn impossible_sizes_are_refused() {
-    for (name, value) in [
-        ("--capacity", "0"),
-        ("--capacity", "1e13"),
-        ("--capacity", "many"),
-        ("--error-rate", "0.5"),
-        ("--error-rate", "1e-13"),
-    ] {
-        let refused = Command::try_parse_from(["plan", name, value]).unwrap_err();
-        assert_eq!(refused.kind(), clap::error::ErrorKind::ValueValidation, "{value}");
-    }
-}
-
-#[test]
-fn the_smallest_and_the_largest_sizes_are_planned() {
-    let one = printed(&["--capacity", "1"]);
-    let chosen = one.lines().find(|line| line.ends_with("<- chosen")).unwrap();
-    assert!(chosen.contains("32.0 KiB"), "{chosen}");
-    assert!(printed(&["--capacity", "1e12", "--error-rate", "1e-12"]).contains("TiB"));
-}
-
-#[test]
-fn a_filter_whose_fingerprints_expire_has_the_same_numbers_in_its_table_and_in_json() {
-    let expiring = ["--expire-after", "30d", "--unseen-per-day", "5M"];
-    let json = json(&expiring);
-    assert_eq!(
-        (&json["live_keys"], &json["expired_keys"]),
-        (&180_000_000.into(), &30_000_000.into())
-    );
-    assert_eq!((&json["expire_after"], &json["grow_to"]), (&"30d".into(), &210_000_000.into()));
-    let table = printed(&expiring);
-    let first = "5,000,000 unseen URLs a day; a URL passes again 30d to 36d after it was last let \
-                 through\n";
-    assert!(table.starts_with(first), "{table}");
-    for number in ["    180,000,000\n", "     30,000,000\n", "    210,000,000\n", "1.0 GiB\n"] {
-        assert!(table.contains(number), "{table}");
-    }
-    for other in ["--capacity=1M", "--fits=1GiB", "--lost=1"] {
-        let words = [&["plan"], &expiring[..], &[other]].concat();
-        assert!(Command::try_parse_from(words).is_err(), "{other}");
-    }
-    assert!(Command::try_parse_from(["plan", "--expire-after", "30d"]).is_err());
-    assert!(Command::try_parse_from(["plan", "--unseen-per-day", "5M"]).is_err());
 }
 
 /// Returns the output of `--json`.
@@ -154,35 +100,6 @@ fn lost_urls_set_the_error_rate_of_each_kind() {
         "100,000,000 keys, at most 0.5 lost in the whole crawl; native at error rate {native:e}"
     );
     assert_eq!(text.lines().next(), Some(line.as_str()));
-}
-
-#[test]
-fn a_number_of_lost_urls_that_no_filter_keeps_is_refused() {
-    let command = ["plan", "--capacity", "1e12", "--lost", "1e-3"];
-    let command = Command::try_parse_from(command).unwrap();
-    let refused = print(&command.plan, &mut Vec::new()).unwrap_err().to_string();
-    assert!(
-        refused.starts_with("--lost is too small for the kind native: a crawl of 1,"),
-        "{refused}"
-    );
-    assert!(refused.contains("Give a larger --lost"), "{refused}");
-    for other in [["--error-rate", "1e-6"], ["--fits", "1GiB"]] {
-        let words = [&["plan", "--lost", "1"][..], &other].concat();
-        let refused = Command::try_parse_from(words).unwrap_err();
-        assert_eq!(refused.kind(), clap::error::ErrorKind::ArgumentConflict, "{other:?}");
-    }
-    assert!(Command::try_parse_from(["plan", "--lost", "0"]).is_err());
-}
-
-/// A row of a table has at most 100 columns, except for a reason why a kind is impossible.
-#[test]
-fn tables_are_narrow() {
-    for capacity in ["1", "100M", "1e9", "1e12"] {
-        let text = printed(&["--capacity", capacity, "--error-rate", "1e-8"]);
-        for line in text.lines().filter(|line| line.contains("memory") || line.contains("iB")) {
-            assert!(line.chars().count() <= 100, "{line}");
-        }
-    }
 }
 
 /// Returns the row of a kind in the output of `--json`.
@@ -256,48 +173,4 @@ fn memory_of_other_projects_is_the_final_size_of_their_strings() {
     // The strings have 512 and 288 MiB. Redis allocates the next larger sizes.
     assert_eq!(pyrebloom["bytes"], mib(640 + 320));
     assert_eq!(other("scrapy-redis", "1M", "1e-8")["bytes"][0], 88_000_000);
-}
-
-#[test]
-fn kinds_that_are_too_small_for_the_crawl_have_the_reason() {
-    let refused = other("pyrebloom", "5G", "1e-6");
-    let why = refused["refused"].as_str().unwrap();
-    assert!(why.contains("made for at most 4294967295 fingerprints"), "{why}");
-    let tables = printed(&["--capacity", "5G", "--error-rate", "1e-6"]);
-    assert!(tables.contains(&format!("\npyrebloom                {why}\n")), "{tables}");
-    assert_eq!(tables.matches("\npyrebloom ").count(), 1, "{tables}");
-    let kinds = |table: usize| {
-        let table = tables.split("\n\n").nth(table).unwrap();
-        table.lines().filter_map(|line| line.split(' ').next()).collect::<Vec<_>>()
-    };
-    let first = kinds(1);
-    for kind in Kind::all() {
-        let rows = first.iter().filter(|name| name.trim_end_matches(',') == kind.short());
-        assert!(rows.count() >= 1, "{kind} is in the table");
-    }
-    let smallest = other("pyrebloom", "1", "0.1");
-    assert!(smallest["native_error_rate"].is_null(), "four bits are no block");
-    assert_eq!(other("imooc", "1M", "1e-4")["native_error_rate"], 1e-12);
-}
-
-#[test]
-fn the_missing_number_is_computed_for_a_given_memory() {
-    let json = |arguments: &[&str]| {
-        let text = printed(&[arguments, &["--json"]].concat());
-        serde_json::from_str::<serde_json::Value>(&text).unwrap()
-    };
-    let native = |json: &serde_json::Value| json["rows"][0].clone();
-    // Ten million keys at 1e-6 take 37 MiB.
-    let capacity = native(&json(&["--fits", "37MiB", "--error-rate", "1e-6"]));
-    let keys = capacity["capacity"].as_u64().unwrap();
-    assert!((9_900_000..10_100_000).contains(&keys), "{capacity}");
-    let rate = native(&json(&["--fits", "37MiB", "--capacity", "10M"]));
-    let rate = rate["error_rate"].as_f64().unwrap();
-    assert!((0.9e-6..1.2e-6).contains(&rate), "{rate:e}");
-    let found = native(&json(&["--fits", "37MiB"]));
-    assert_eq!(found, capacity, "as if 1e-6 were given");
-    let table = printed(&["--fits", "1MiB", "--capacity", "10M"]);
-    assert!(table.contains("\nimooc                    does not fit\n"), "{table}");
-    let row = table.lines().find(|line| line.starts_with("scrapy-redis-bloomfilter")).unwrap();
-    assert_eq!(row.split_whitespace().nth(4), Some("22"), "a string of 2^22 bits: {row}");
 }

@@ -22,7 +22,6 @@ mod rejects;
 mod replay;
 mod serve;
 mod start_urls;
-mod terminal;
 mod tidy;
 mod transcripts;
 mod trouble;

@@ -8,8 +8,7 @@ use redis::Commands;
 use rustix::process::Signal;
 
 use super::{
-    Bytes, Crawl, LEASE, PROCESSING, READY, REJECTED, SINK, SOURCE, STATE, is_sorted, stop_process,
-    urls,
+    Bytes, Crawl, LEASE, PROCESSING, REJECTED, SINK, SOURCE, STATE, is_sorted, stop_process, urls,
 };
 use crate::util::binary::Output;
 use crate::util::wait::SOON;
@@ -43,22 +42,6 @@ pub(super) fn assert_refused(output: &Output, words: &[&str]) {
         assert!(output.stderr.contains(word), "no {word:?} in {}", output.stderr);
     }
     assert!(output.stdout.is_empty(), "{output:?}");
-}
-
-#[test]
-fn a_key_of_another_type_is_refused_before_any_write() {
-    for key in KEYS {
-        let crawl = Crawl::new();
-        if key != SOURCE {
-            crawl.push(&urls(0, 10));
-        }
-        let () = crawl.connection().sadd(key, "member").unwrap();
-        let before = crawl.dump();
-        let output = crawl.run(&["--drain"]).output();
-        assert_refused(&output, &[key, "holds a set", "RENAME"]);
-        assert!(!output.stderr.contains(READY), "{output:?}");
-        assert_eq!(crawl.dump(), before, "{key}");
-    }
 }
 
 /// Next action of the daemon when a test changes Redis.
@@ -181,41 +164,6 @@ fn cases<T: Copy, const N: usize>(keys: [T; N]) -> impl Iterator<Item = (Next, T
 }
 
 #[test]
-fn a_denied_command_is_refused_before_any_write() {
-    // Transactions also need these commands.
-    let others = ["multi", "exec", "eval"];
-    for command in COMMANDS.map(|(command, _)| command).into_iter().chain(others) {
-        let crawl = Crawl::new().with_user("crawler");
-        crawl.push(&urls(0, 10));
-        let before = crawl.dump();
-        crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);
-        let output = crawl.run(&["--drain"]).output();
-        assert_refused(&output, &["crawler", &command.to_uppercase(), "ACL SETUSER"]);
-        assert_eq!(crawl.dump(), before, "{command}");
-    }
-}
-
-#[test]
-fn a_denied_key_is_refused_before_any_write() {
-    for denied in KEYS {
-        let crawl = Crawl::new().with_user("crawler");
-        crawl.push(&urls(0, 10));
-        let before = crawl.dump();
-        allow_all_keys_but(&crawl, denied);
-        let output = crawl.run(&["--drain"]).output();
-        assert_refused(&output, &["crawler", &format!("~{denied}"), "ACL SETUSER"]);
-        assert_eq!(crawl.dump(), before, "{denied}");
-    }
-}
-
-fn allow_all_keys_but(crawl: &Crawl, denied: &str) {
-    crawl.server.cli(&["acl", "setuser", "crawler", "resetkeys"]);
-    for key in KEYS.iter().filter(|key| **key != denied) {
-        crawl.server.cli(&["acl", "setuser", "crawler", &format!("~{key}")]);
-    }
-}
-
-#[test]
 fn a_command_denied_later_stops_the_daemon_with_nothing_half_done() {
     let large = cases(COMMANDS).map(|case| (LARGE, case));
     let small = cases(NEEDED_BY_SMALL).map(|case| (10, case));
@@ -252,15 +200,5 @@ fn the_return_of_claimed_items_checks_its_permissions_first() {
         let output = daemon.output(SOON);
         assert_eq!(crawl.dump(), before, "{command}: {output:?}");
         assert_refused(&output, &["crawler", &command.to_uppercase(), "ACL SETUSER"]);
-    }
-}
-
-/// Point 2 of ARCHITECTURE.md: a commit is executed completely or not at all.
-#[test]
-fn a_key_denied_later_stops_the_daemon_with_nothing_half_done() {
-    for (next, denied) in cases(KEYS) {
-        let deny = |crawl: &Crawl| allow_all_keys_but(crawl, denied);
-        let output = harm(Crawl::new().with_user("crawler"), next, deny, |_| ());
-        assert_refused(&output, &["crawler", &format!("~{denied}"), "ACL SETUSER"]);
     }
 }

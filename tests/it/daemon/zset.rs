@@ -135,22 +135,6 @@ fn a_commit_that_fails_does_not_change_the_sorted_set() {
     }
 }
 
-#[test]
-fn needs_of_a_sorted_set_are_checked_at_the_start() {
-    for crawl in crawls() {
-        crawl.push(&urls(0, 3));
-        let () = crawl.connection().rpush(SINK, "a list").unwrap();
-        assert_refused(&crawl.run(&["--drain"]).output(), &[SINK, "holds a list", "RENAME"]);
-        let () = crawl.connection().del(SINK).unwrap();
-        let crawl = crawl.with_user("crawler");
-        crawl.server.cli(&["acl", "setuser", "crawler", "-zadd"]);
-        assert_refused(&crawl.run(&["--drain"]).output(), &["crawler", "ZADD", "ACL SETUSER"]);
-        // `LINDEX` is needed only if the sink is a list.
-        crawl.server.cli(&["acl", "setuser", "crawler", "+zadd", "-lindex"]);
-        assert_eq!(crawl.drain().count("unseen"), 3);
-    }
-}
-
 /// Popped items are not added again after kills and cut connections.
 #[test]
 fn each_item_is_added_once_in_spite_of_kills_and_cut_connections() {
