@@ -23,7 +23,7 @@ pub(super) struct Shape {
     kind: Option<Kind>,
     /// Number of different fingerprints that the filter is made for, such as 5000000, 1e9 or 200M.
     /// A filter of the kind two-choice begins with this size and grows. Default: the number that
-    /// the storage folder records, or 100k
+    /// the storage folder records, or 100k for the kind two-choice, and 10M for others
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
     /// Only for the kind two-choice: number of different fingerprints up to which the filter keeps
@@ -164,6 +164,7 @@ impl Shape {
         let filter = &mut default.filter;
         if is.is_none_or(|is| is.kind() != kind) {
             filter.error_rate = Filter::default_error_rate(kind);
+            filter.capacity = Filter::default_capacity(kind);
         }
         filter.kind = kind;
         filter.capacity = self.capacity.map_or(filter.capacity, Capacity::get);

@@ -12,8 +12,8 @@ use urlseen_core::filter::{FilterSpec, Kind};
 use urlseen_core::storage::header_of;
 
 impl Config {
-    /// Sets the kind and the error rate of the filter, unless a layer sets them. An existing
-    /// storage folder keeps them. `origins` are those of the values that a layer sets.
+    /// Sets the kind, the capacity and the error rate of the filter, unless a layer sets them. An
+    /// existing storage folder keeps kind and error rate. `origins` are those of the values that a layer sets.
     pub(super) fn set_filter_defaults(&mut self, origins: &mut Origins) {
         let recorded = self.recorded();
         if let Entry::Vacant(origin) = origins.entry("filter.kind") {
@@ -23,6 +23,9 @@ impl Config {
             } else if self.filter.place == FilterPlace::Redis {
                 self.filter.kind = NATIVE;
             }
+        }
+        if !origins.contains_key("filter.capacity") {
+            self.filter.capacity = Filter::default_capacity(self.filter.kind);
         }
         if let Entry::Vacant(origin) = origins.entry("filter.error_rate") {
             let recorded = recorded.filter(|(spec, _)| spec.kind() == self.filter.kind);
@@ -53,6 +56,11 @@ impl Config {
 }
 
 impl Filter {
+    /// Returns the default capacity of a kind. A filter that grows in small steps begins small.
+    pub fn default_capacity(kind: Kind) -> u64 {
+        if kind == Kind::TWO_CHOICE { 100_000 } else { 10_000_000 }
+    }
+
     /// Returns the default error rate of a kind. It is lower for a filter that grows: while such a
     /// filter fills, its error rate is proportional to the number of its fingerprints, and that of
     /// a Bloom filter stays far below this line. With these error rates, a crawl of `grow_to` URLs

@@ -178,7 +178,8 @@ impl Config {
     }
 
     /// Returns the configuration of a partition. It is that of a crawl with its own keys, its own
-    /// folder, and an equal part of the capacity. A crawl with one partition keeps its names.
+    /// folder, and an equal part of the capacity and the memory. A crawl with one partition keeps
+    /// its names.
     #[must_use]
     pub fn of_partition(&self, partition: Partition) -> Self {
         let mut config = self.clone();
@@ -192,8 +193,8 @@ impl Config {
             *key = partition_key(key, &tag);
         }
         storage.dir.push(partition.number().to_string());
-        for keys in [&mut filter.capacity, &mut filter.grow_to] {
-            *keys = keys.div_ceil(partition.count().get().into());
+        for size in [&mut filter.capacity, &mut filter.grow_to, &mut filter.max_memory] {
+            *size = size.div_ceil(partition.count().get().into());
         }
         config.partition = partition;
         config.find_node();
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(parts[3].source.key, "demo:discovered:{3.0}");
         assert_eq!(parts[3].crawl_name(), "demo, partition 3 of 16");
         assert_eq!(parts[3].storage.dir, std::path::Path::new("storage/demo/3"));
-        assert_eq!(parts[3].filter.capacity, 625_000);
+        assert_eq!(parts[3].filter.capacity, 6250);
         let sources: BTreeSet<_> = parts.iter().map(|it| it.keys().state).collect();
         assert_eq!(sources.len(), 16);
     }

@@ -207,7 +207,7 @@ sections! {
         /// Place of the filter: memory of the daemon, or Redis.
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// Number of fingerprints that the filter holds at its error rate.
-        capacity: u64 = WholeNumber(CAPACITY, ""), |_| 100_000;
+        capacity: u64 = WholeNumber(CAPACITY, ""), |_| Filter::default_capacity(Kind::TWO_CHOICE);
         /// Probability that the filter reports an unseen fingerprint as seen when it holds
         /// `capacity` fingerprints, or `grow_to` for the kind `two-choice`. The default is 1e-7 for
         /// this kind, and 1e-6 for others. An existing storage folder keeps its error rate.

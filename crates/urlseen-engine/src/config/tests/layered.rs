@@ -57,6 +57,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("filter.error_rate", "1e-8"),
         ("filter.grow_to", "1e10"),
         ("filter.expire_after", "30d"),
+        ("filter.max_memory", "1G"),
         ("filter.expansion", "0"),
         ("filter.seed", "7"),
         ("filter.when_full", "stop"),

@@ -104,9 +104,13 @@ impl TwoChoiceFilter {
 
     /// Replaces a shard by an empty one with at least this number of slots.
     fn renew(&mut self, place: usize, slots: u64) -> Result<(), Full> {
-        self.shards[place].free(&mut self.arena);
-        let TwoChoiceSize { bits, expires, .. } = self.size;
-        self.shards[place] = Shard::with_slots(slots, bits, expires, &mut self.arena)?;
+        let shard = &mut self.shards[place];
+        // The memory of an empty shard is not touched.
+        if shard.keys() > 0 || shard.slots() < slots {
+            shard.free(&mut self.arena);
+            let TwoChoiceSize { bits, expires, .. } = self.size;
+            *shard = Shard::with_slots(slots, bits, expires, &mut self.arena)?;
+        }
         self.shards[place].begin_generation(self.now, &mut self.arena);
         Ok(())
     }
@@ -256,10 +260,6 @@ impl FilterKind for TwoChoiceFilter {
 
     fn clear(&mut self) {
         for place in 0..self.shards.len() {
-            // The memory of an empty shard is not touched.
-            if self.shards[place].keys() == 0 {
-                continue;
-            }
             let (shard, _) = self.gauge.shards[place];
             self.renew(place, self.size.slots(shard, 0)).expect("the shard had more memory");
         }
