@@ -11,7 +11,7 @@
 //!
 //! The commands of a transcript run one after the other in the same shell and the same new folder.
 //! If a transcript contains `redis-cli`, it has its own server. Outputs have names in place of what
-//! differs between runs: `[DIR]`, `[REDIS]`, `[TIME]`, `[ID]`, `[SPEED]` and `[VERSION]`.
+//! differs between runs: `[DIR]`, `[REDIS]`, `[TIME]`, `[ID]`, `[HOST]`, `[SPEED]` and `[VERSION]`.
 //!
 //! | function | purpose |
 //! |---|---|
@@ -149,6 +149,7 @@ fn outputs(script: &str, has_server: bool) -> Vec<String> {
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "[TIME]"),
         (r"\bbatch \d+ \([0-9a-f]{16}\)", "batch [ID]"),
         (r"\b[0-9a-f]{16}\b", "[ID]"),
+        (r"\bprocess \d+ on [^ ,)]+", "process [ID] on [HOST]"),
         (r"\d+\.\d+ s, \d+ a second", "[SPEED]"),
     ] {
         text = Regex::new(pattern).unwrap().replace_all(&text, name).into_owned();
