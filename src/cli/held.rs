@@ -175,11 +175,8 @@ impl HeldSession {
         for too_often in too_often {
             let reject = self.calls.reject_too_often(consumer, &too_often).by_text();
             self.link.call(&reject).await?;
-            let count = too_often.request.count + 1;
-            say(format_args!(
-                "urlseen: a request that {consumer:?} held is rejected: it was delivered {count} \
-                 times and never finished"
-            ));
+            let reason = too_often.reason(consumer);
+            say(format_args!("urlseen: a request that {consumer:?} held is rejected: {reason}"));
         }
         Ok(put_back)
     }

@@ -119,7 +119,7 @@ fn a_start_url_has_only_the_given_fields() {
     let item = br#"{"url": "http://u/", "method": "get", "meta": {}, "body": "b", "priority": 3}"#;
     assert_eq!(emitted(item), r#"{"url": "http://u/"}"#);
     let item =
-        br#"{"meta":{"a" : [1]}, "method": "post", "url": "http://u/\n", "fingerprint": "k"}"#;
+        br#"{"meta":{"a" : [1]}, "method": "post", "url": "http://u/\n", "fingerprint": "0b"}"#;
     assert_eq!(emitted(item), r#"{"url": "http://u/\n", "method": "POST", "meta": {"a" : [1]}}"#);
 }
 

@@ -109,16 +109,20 @@ def test_other_producers_may_push_urls_and_json(redis_server):
         "https://example.com/ü",
         json.dumps({"url": "https://example.com/", "body_base64": "/w==", "callback": "parse"}),
         json.dumps({"url": "https://example.com/", "_class": "subprocess.Popen"}),
+        '{"url": "https://example.com/", "method": null, "body_base64": null, "priority": 2.5}',
+        '{"url": "https://example.com/", "priority": 1e400}',
         "no request",
         b"\x80nor this",
         ' \r\n\ufeff {"url": "https://example.com/marked", "dont_filter": true}',
         "https://example.com/last",
     ]
     redis_server.client.rpush("demo:unseen", *items)
-    first, second, third, marked, last = (queue.pop() for _ in range(5))
+    first, second, third, nulls, infinite, marked, last = (queue.pop() for _ in range(7))
     assert first.url == "https://example.com/%C3%BC"
     assert (second.body, second.callback) == (b"\xff", queue.spider.parse)
     assert type(third) is Request
+    assert (nulls.method, nulls.body, nulls.priority) == ("GET", b"", 2)
+    assert infinite.priority == 0
     assert (marked.url, marked.dont_filter) == ("https://example.com/marked", True)
     assert last.url == "https://example.com/last"
     assert queue.spider.crawler.stats.get_value("urlseen/unreadable") == 2

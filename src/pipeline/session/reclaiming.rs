@@ -51,6 +51,10 @@ impl Session<'_> {
         let Requeued::Done { put_back, too_often } =
             Calls::requeued(reply).map_err(LinkError::from)?
         else {
+            if let Some(words) = self.pipeline.parts.protocol.held().odd_consumer(&stopped.consumer)
+            {
+                warn!("{words}");
+            }
             return Ok(());
         };
         let consumer = &stopped.consumer;
@@ -64,11 +68,8 @@ impl Session<'_> {
             if !self.line.has_room() {
                 break;
             }
-            warn!(
-                "a request of the consumer {consumer:?} is rejected: the request was delivered \
-                 {} times and never finished",
-                too_often.request.count + 1
-            );
+            let reason = too_often.reason(consumer);
+            warn!("a request of the consumer {consumer:?} is rejected: {reason}");
             let held = self.pipeline.parts.protocol.held();
             let reject = held.reject_too_often(consumer, &too_often).by_text();
             self.line.ask(Pending::HeldRejected, &reject);

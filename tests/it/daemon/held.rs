@@ -210,3 +210,22 @@ fn held_requests_are_listed_and_requeued_without_a_daemon() {
     assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
     assert_eq!(crawl.connection().exists::<_, u64>(CONSUMERS).unwrap(), 0);
 }
+
+#[test]
+fn values_that_another_program_wrote_are_rejected_or_named() {
+    let crawl = Crawl::new().set("held.timeout=1s");
+    let mut daemon = crawl.start();
+    let mut connection = crawl.connection();
+    let () = connection.hset(held("bad"), b"\xfez", "garbage").unwrap();
+    let () = connection.hset(held("bad"), "z", "garbage").unwrap();
+    let () = connection.hset(CONSUMERS, "bad", 1).unwrap();
+    let () = connection.hset(CONSUMERS, b"\xff\xfe", 1).unwrap();
+    daemon.wait_for_line("which is no name of a consumer", SOON);
+    wait_until(SOON, "reject", || crawl.rejects().len() == 1);
+    let reject = &crawl.rejects()[0];
+    assert_eq!(reject["item"], "garbage");
+    assert!(reject["reason"].as_str().unwrap().contains("another program wrote it"), "{reject}");
+    crawl.push(&urls(0, 2));
+    crawl.wait_for_sink(2);
+    stop(daemon);
+}

@@ -82,7 +82,7 @@ pub(crate) fn item(random: &mut Random, keys: usize) -> Item {
             item(json.into(), format!("post {number}"))
         }
         5 => item(
-            format!(r#"{{"fingerprint": "key {number}", "padding": "{padding}"}}"#).into(),
+            format!(r#"{{"fingerprint": "{number:08x}", "padding": "{padding}"}}"#).into(),
             format!("text {number}"),
         ),
         6 => Item {

@@ -254,7 +254,7 @@ fn a_list_of_the_crawl_itself_is_not_routed() {
     for (list, name) in [
         ("demo:unseen:{0.1}", "sink.key"),
         ("demo:unseen", "sink.key"),
-        ("demo:rejects:{0.1}", "rejects.key"),
+        ("demo:rejected:{0.1}", "rejects.key"),
         ("demo:discovered:{0.1}", "source.key"),
         ("urlseen:{demo:discovered}:processing", "a name of urlseen's own keys"),
     ] {

@@ -112,10 +112,12 @@ impl<'a> Page<'a> {
             Some(end) => &host[..=end],
             None => host.split_once(':').map_or(host, |(host, _)| host),
         };
+        // The name of the root may be written or left out.
+        let host = host.strip_suffix('.').unwrap_or(host);
         Self { scheme: lower_case(scheme), host: lower_case(host), path }
     }
 
-    /// Returns the host in lower case, without user and port.
+    /// Returns the host in lower case, without user, port and a dot at its end.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -201,6 +203,7 @@ pub(super) mod tests {
             ("http://h/a/b?c=/d#e", "http", "h", "/a/b", ""),
             ("http://user:pw@h.org:80/", "http", "h.org", "/", ""),
             ("http://a@b@H", "http", "h", "", ""),
+            ("http://h.org.:80/", "http", "h.org", "/", ""),
             ("http://[::1]:80/a;p", "http", "[::1]", "/a;p", ""),
             ("HTTP://H?q", "http", "h", "", ""),
             ("data:/,a?b", "data", "", "/,a", ""),

@@ -13,7 +13,8 @@ use urlseen_core::storage::header_of;
 
 impl Config {
     /// Sets the kind, the capacity and the error rate of the filter, unless a layer sets them. An
-    /// existing storage folder keeps kind and error rate. `origins` are those of the values that a layer sets.
+    /// existing storage folder keeps kind and error rate. `origins` are those of the values that a
+    /// layer sets.
     pub(super) fn set_filter_defaults(&mut self, origins: &mut Origins) {
         let recorded = self.recorded();
         if let Entry::Vacant(origin) = origins.entry("filter.kind") {

@@ -131,6 +131,11 @@ pub enum Unreadable {
     TabInFingerprint,
     #[error("{0}")]
     Pickle(#[from] PickleError),
+    #[error(
+        "`fingerprint` is not the hex digits of a digest; set source.item to `json` or `pickle` \
+         to accept any text"
+    )]
+    Fingerprint,
     #[error("`ttl` is neither a number of seconds nor a time such as \"12h\" or \"3d\"")]
     Ttl,
     #[error("the item has no URL to emit (sink.emit is not `item`)")]
@@ -294,6 +299,9 @@ impl Reader {
             ItemForm::Fingerprint => return fingerprint::read(bytes),
             ItemForm::Tab => return tab::read(bytes),
         };
+        if said.has_odd_fingerprint() && self.options.form == Form::Item(ItemForm::Auto) {
+            return Err(Unreadable::Fingerprint);
+        }
         let Ruling { identity, passed, lifetime } =
             if self.has_rules() { self.by_rules(&said)? } else { self.identity(&said)?.into() };
         if let Identity::Dropped(_) = identity {

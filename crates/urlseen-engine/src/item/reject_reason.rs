@@ -57,6 +57,7 @@ impl RejectReason {
             Unreadable::Pickle(_) => Self::Pickle,
             Unreadable::NoTab
             | Unreadable::TabInFingerprint
+            | Unreadable::Fingerprint
             | Unreadable::NoDigest { .. }
             | Unreadable::NoPlace(_) => Self::Fingerprint,
             Unreadable::Ttl => Self::Expiry,

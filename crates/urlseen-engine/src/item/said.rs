@@ -36,7 +36,30 @@ impl Default for Priority {
     }
 }
 
+/// Reads a fingerprint that a producer gave as text. White space around hex digits, `0x` before them
+/// and upper case make no difference. Other text stays as it is.
+#[inline]
+pub(super) fn given(text: &[u8]) -> Fingerprint {
+    Fingerprint::from_hex(text).unwrap_or_else(|| {
+        let trimmed = text.trim_ascii();
+        let digits = trimmed.strip_prefix(b"0x").or(trimmed.strip_prefix(b"0X"));
+        let digits = digits.unwrap_or(trimmed).to_ascii_lowercase();
+        Fingerprint::from_text(if is_hex(&digits) { &digits } else { text })
+    })
+}
+
+/// Returns true if text consists of the hex digits of whole bytes.
+fn is_hex(text: &[u8]) -> bool {
+    text.len().is_multiple_of(2) && text.iter().all(u8::is_ascii_hexdigit)
+}
+
 impl Said<'_> {
+    /// Returns true if the producer gave a fingerprint that is no digest.
+    #[inline]
+    pub(super) fn has_odd_fingerprint(&self) -> bool {
+        matches!(&self.fingerprint, Some(Fingerprint::Text(text)) if !is_hex(text))
+    }
+
     /// Returns the request for the computation of a fingerprint; `None` if the item has no URL. An
     /// item without a URL has a [`fingerprint`](Self::fingerprint).
     pub fn request(&self) -> Option<Request<'_>> {

@@ -74,7 +74,7 @@ fn a_fingerprint_item_is_any_bytes_without_a_tab() {
 #[test]
 fn a_json_item_brings_its_own_fingerprint_or_asks_not_to_be_filtered() {
     let read = |item: &'static str| read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
-    assert_eq!(read(r#"{"fingerprint": "k", "url": "nothing"}"#).identity, given("k"));
+    assert_eq!(read(r#"{"fingerprint": "0b", "url": "nothing"}"#).identity, given("0b"));
     let unfiltered = read(r#"{"url": "http://a/", "dont_filter": true}"#);
     assert_eq!(unfiltered.identity, Identity::Unfiltered);
     let posted = read(r#"{"url": "http://a/", "method": "POST", "body": "b"}"#);
@@ -123,7 +123,7 @@ fn rules_of_equal_urls_change_the_fingerprint_of_items_and_nothing_else() {
             assert_eq!((ruled.url, ruled.emitted), (as_is.url, as_is.emitted), "{item}");
             assert_eq!((ruled.passed, ruled.score), (as_is.passed, as_is.score), "{item}");
         }
-        for item in [r#"{"url": "http://www.a.x/?s", "fingerprint": "k"}"#, SHA1] {
+        for item in [r#"{"url": "http://www.a.x/?s", "fingerprint": "0b"}"#, SHA1] {
             let [ruled, as_is] = [&mut by_rules, &mut plain].map(|it| it.read(item.as_bytes()));
             assert_eq!(ruled.ok(), as_is.ok(), "{item}");
         }
@@ -147,7 +147,7 @@ fn rules_drop_items_whatever_else_they_say() {
         (r#"{"url": "tel:123", "priority": "high"}"#, 0),
         ("http://ADS.example.com/", 1),
         (r#"{"url": "http://ads.a/", "dont_filter": true}"#, 1),
-        (r#"{"url": "http://ads.a/", "fingerprint": "k"}"#, 1),
+        (r#"{"url": "http://ads.a/", "fingerprint": "0b"}"#, 1),
         ("http://a/b.ZIP?c#d", 2),
     ] {
         let found = reader.read(item.as_bytes()).unwrap();
@@ -179,12 +179,12 @@ fn rules_let_urls_pass_by_host_and_path() {
         ("http://www.ab/list/1", None),
         ("http://b/?/list/", None),
         ("http://b/%C3%A9/index.html?q", None),
-        (r#"{"url": "http://b/é/index.html", "fingerprint": "k"}"#, None),
-        (r#"{"url": "http://www.a/list/", "fingerprint": "k"}"#, Some(0)),
+        (r#"{"url": "http://b/é/index.html", "fingerprint": "0b"}"#, None),
+        (r#"{"url": "http://www.a/list/", "fingerprint": "0b"}"#, Some(0)),
         (r#"{"url": "http://www.a/list/", "dont_filter": true}"#, None),
         (r#"{"url": "HTTP://WWW.A/list/", "meta": {"verbatim_url": true}}"#, Some(0)),
-        (r#"{"url": "nothing", "fingerprint": "k"}"#, None),
-        (r#"{"fingerprint": "k"}"#, None),
+        (r#"{"url": "nothing", "fingerprint": "0b"}"#, None),
+        (r#"{"fingerprint": "0b"}"#, None),
         (SHA1, None),
     ] {
         let found = reader.read(item.as_bytes()).unwrap();
@@ -231,7 +231,7 @@ fn an_item_without_a_url_cannot_be_emitted_as_one() {
     let json = read(br#"{"url": "http://a/\u00e9"}"#).unwrap();
     assert_eq!(json.url.as_deref(), Some("http://a/\u{e9}"));
     assert_eq!(read(b"http://a/").unwrap().url.as_deref(), Some("http://a/"));
-    for item in [SHA1.as_bytes(), br#"{"fingerprint": "k"}"#] {
+    for item in [SHA1.as_bytes(), br#"{"fingerprint": "0b"}"#] {
         assert!(matches!(read(item), Err(Unreadable::NothingToEmit)));
     }
 }
@@ -333,8 +333,8 @@ fn rules_set_the_time_of_pages_by_host_and_path() {
         ("http://a/x", Lifetime::WHOLE),
         (r#"{"url": "http://a/archive/", "ttl": "12d"}"#, days(12)),
         (r#"{"url": "http://news.a/", "ttl": "12d"}"#, days(6)),
-        (r#"{"url": "http://news.a/", "fingerprint": "k"}"#, days(6)),
-        (r#"{"fingerprint": "k"}"#, Lifetime::WHOLE),
+        (r#"{"url": "http://news.a/", "fingerprint": "0b"}"#, days(6)),
+        (r#"{"fingerprint": "0b"}"#, Lifetime::WHOLE),
         (SHA1, Lifetime::WHOLE),
     ] {
         assert_eq!(lifetime(&mut reader, item), expected, "{item}");

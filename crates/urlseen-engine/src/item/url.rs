@@ -11,7 +11,7 @@ use urlseen_core::filter::item_form::MARK;
 
 /// Bytes that no scheme of a URL contains. They show that an item is text of another kind. Each
 /// entry has the bytes, their name and the advice.
-const OTHERS: [(&[u8], &str, &str); 4] = [
+const OTHERS: [(&[u8], &str, &str); 6] = [
     (b"[", "`[`", ", as in a list in JSON; give each request of the list as an item of its own"),
     (
         b"{",
@@ -20,6 +20,8 @@ const OTHERS: [(&[u8], &str, &str); 4] = [
          begins with `{`",
     ),
     (b"\"", "`\"`", ", as in JSON or CSV; give the URL without quotes"),
+    (b"(dp", "a pickle of protocol 0", "; write pickles of protocol 2 or later"),
+    (b"}q", "a pickle of protocol 1", "; write pickles of protocol 2 or later"),
     (MARK, "a byte order mark (U+FEFF)", "; write the text as UTF-8 without one"),
 ];
 

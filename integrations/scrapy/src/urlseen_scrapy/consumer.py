@@ -137,7 +137,7 @@ class Consumer(Producer):
 
     def heartbeats(self) -> dict[str, str]:
         """Returns the heartbeat of each consumer, by the name of the consumer."""
-        flat = [part.decode() for part in self._wire.ask("HGETALL", self._keys.consumers)]
+        flat = [part.decode(errors="replace") for part in self._wire.ask("HGETALL", self._keys.consumers)]
         return dict(zip(flat[::2], flat[1::2]))
 
     def reclaim(self, other: str, heartbeat: str) -> tuple[int, int]:
@@ -153,13 +153,19 @@ class Consumer(Producer):
         done, *too_often = answer
         held = self._keys.held(other)
         for number, value, before in zip(too_often[::3], too_often[1::3], too_often[2::3]):
-            _, count, item = value.split(b" ", 2)
-            consumers = ", ".join([*before.decode().split(), other])
-            reason = (
-                f"delivered {int(count) + 1} times and never finished (consumers: {consumers}):"
-                " its page may crash the consumer. Requeue it after the consumer is repaired"
-            )
-            self._reject(held, number.decode(), item, reason)
+            if found := re.fullmatch(rb"\S+ (\d+) (.*)", value, re.DOTALL):
+                count, item = int(found[1]), found[2]
+                consumers = ", ".join([*before.decode().split(), other])
+                reason = (
+                    f"delivered {count + 1} times and never finished (consumers: {consumers}):"
+                    " its page may crash the consumer. Requeue it after the consumer is repaired"
+                )
+            else:
+                item = value
+                reason = (
+                    "the held value is not of the form SCORE COUNT ITEM: another program wrote it"
+                )
+            self._reject(held, number.decode(errors="replace"), item, reason)
         if too_often:
             self._requeue(other, heartbeat)
         return int(done), len(too_often) // 3
@@ -169,7 +175,7 @@ class Consumer(Producer):
         requests. A script in Redis counts all of them at one moment.
         """
         record = self.record
-        held = [self._keys.held(name.decode()) for name in self._known]
+        held = [self._keys.held(name.decode(errors="replace")) for name in self._known]
         keys = [record.source, record.processing, record.sink, self._keys.consumers, *held]
         return COUNT.call(self._wire, keys, record.sink_kind, *self._known)
 

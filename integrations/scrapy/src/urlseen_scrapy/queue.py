@@ -6,6 +6,7 @@ import base64
 import codecs
 import json
 import logging
+import math
 import pickle
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -50,6 +51,15 @@ class Pickle:
 def _unmarked(item: bytes) -> bytes:
     """Removes white space and a byte order mark before JSON."""
     return item.lstrip().removeprefix(codecs.BOM_UTF8).lstrip()
+
+
+def _whole(priority: Any) -> int:
+    """Rounds a priority. Returns 0 for a value that is no finite number.
+
+    The daemon rejects such a value if the sink sorts by it, and else ignores it.
+    """
+    is_number = isinstance(priority, (int, float)) and math.isfinite(priority)
+    return round(priority) if is_number else 0
 
 
 class _Queue:
@@ -152,8 +162,11 @@ class _Queue:
         if not text.startswith(b"{"):
             return Request(item.decode())
         fields = json.loads(text)
-        # `_class` could name any class, so it is never imported.
+        # `null` is an absent field, as in the daemon. `_class` could name any class, so it is never
+        # imported.
+        fields = {name: value for name, value in fields.items() if value is not None}
         fields.pop("_class", None)
+        fields["priority"] = _whole(fields.get("priority", 0))
         if "body_base64" in fields:
             fields["body"] = base64.b64decode(fields["body_base64"])
         return request_from_dict(fields, spider=self.spider)

@@ -63,25 +63,30 @@ pub enum Requeued {
     },
 }
 
-/// Request that was delivered too often.
+/// Request that was delivered too often, or that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooOften {
     /// Content of the held request.
     pub request: HeldRequest,
+    /// False for a value that another program wrote.
+    is_readable: bool,
     /// Earlier consumers of the request, separated by spaces.
     before: String,
 }
 
-/// Reason of a reject: the request was delivered too often, and no consumer finished it.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "delivered {count} times and never finished (consumers: {before} {consumer}): its page may \
-     crash the consumer. Requeue it after the consumer is repaired"
-)]
-struct NeverFinished<'a> {
-    count: u64,
-    before: &'a str,
-    consumer: &'a str,
+impl TooOften {
+    /// Returns the reason of the reject, if this consumer held the request.
+    pub fn reason(&self, consumer: &str) -> String {
+        if !self.is_readable {
+            return "the held value is not of the form SCORE COUNT ITEM: another program wrote it"
+                .to_owned();
+        }
+        let (count, before) = (self.request.count + 1, &self.before);
+        format!(
+            "delivered {count} times and never finished (consumers: {before} {consumer}): its page \
+             may crash the consumer. Requeue it after the consumer is repaired"
+        )
+    }
 }
 
 impl Calls {
@@ -162,6 +167,17 @@ impl Calls {
         })
     }
 
+    /// Returns the message about a name in the hash of consumers that is not UTF-8, and is no name
+    /// of a consumer. `name` is what [`Calls::heartbeats`] makes of it.
+    pub fn odd_consumer(&self, name: &str) -> Option<String> {
+        name.contains(char::REPLACEMENT_CHARACTER).then(|| {
+            let key = &self.keys.consumers;
+            format!(
+                "the hash {key} has the field {name:?}, which is no name of a consumer: HDEL it"
+            )
+        })
+    }
+
     /// Returns the command that reads all consumers and their heartbeats.
     pub fn consumers(&self) -> Cmd {
         let mut command = cmd("HGETALL");
@@ -171,7 +187,9 @@ impl Calls {
 
     /// Reads the reply to [`Calls::consumers`].
     pub fn heartbeats(reply: Value) -> RedisResult<Vec<(String, String)>> {
-        Ok(Vec::from_redis_value(reply)?)
+        let pairs = Vec::<(Vec<u8>, Vec<u8>)>::from_redis_value(reply)?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(pairs.into_iter().map(|(name, heartbeat)| (text(name), text(heartbeat))).collect())
     }
 
     /// Returns the command that reads the held requests of a consumer.
@@ -183,8 +201,8 @@ impl Calls {
 
     /// Reads the reply to [`Calls::held`].
     pub fn requests(reply: Value) -> RedisResult<Vec<HeldRequest>> {
-        let pairs = Vec::<(String, Vec<u8>)>::from_redis_value(reply)?;
-        Ok(pairs.into_iter().filter_map(|(id, value)| HeldRequest::parse(id, &value)).collect())
+        let pairs = Vec::<(Vec<u8>, Vec<u8>)>::from_redis_value(reply)?;
+        Ok(pairs.into_iter().map(|(id, value)| HeldRequest::read(&id, &value).0).collect())
     }
 
     /// Returns the call that puts held requests of a consumer back into the sink: the given
@@ -225,19 +243,18 @@ impl Calls {
         while let (Some(id), Some(value), Some(before)) =
             (values.next(), values.next(), values.next())
         {
-            let value = Vec::<u8>::from_redis_value(value)?;
-            let request = HeldRequest::parse(String::from_redis_value(id)?, &value);
-            let before = String::from_redis_value(before)?;
-            too_often.extend(request.map(|request| TooOften { request, before }));
+            let [id, value, before] = [id, value, before].map(Vec::<u8>::from_redis_value);
+            let (request, is_readable) = HeldRequest::read(&id?, &value?);
+            let before = String::from_utf8_lossy(&before?).into_owned();
+            too_often.push(TooOften { request, is_readable, before });
         }
         Ok(Requeued::Done { put_back, too_often })
     }
 
     /// Returns the call that moves a request to the rejects, because it was delivered too often.
     pub fn reject_too_often(&self, consumer: &str, too_often: &TooOften) -> Call<'_> {
-        let TooOften { request, before } = too_often;
-        let reason = NeverFinished { count: request.count + 1, before, consumer };
-        self.reject(consumer, &request.delivery, &request.item, &reason)
+        let HeldRequest { delivery, item, .. } = &too_often.request;
+        self.reject(consumer, delivery, item, &too_often.reason(consumer))
     }
 
     /// Returns the call that moves a held request to the rejects. The reply is 1, or 0 if the

@@ -18,5 +18,7 @@ end
 local item = string.match(value, '^%S+ %d+ (.*)$')
 redis.call('RPUSH', rejects, reject)
 redis.call('HDEL', held, delivery)
-redis.call('HDEL', requeues, redis.sha1hex(item))
+if item then
+    redis.call('HDEL', requeues, redis.sha1hex(item))
+end
 return 1

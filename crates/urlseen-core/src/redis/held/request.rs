@@ -12,6 +12,16 @@ pub struct HeldRequest {
 }
 
 impl HeldRequest {
+    /// Reads the value of a held request in Redis. The item of a value that another program wrote is
+    /// this value.
+    pub(crate) fn read(delivery: &[u8], value: &[u8]) -> (Self, bool) {
+        let delivery = String::from_utf8_lossy(delivery).into_owned();
+        match Self::parse(delivery.clone(), value) {
+            Some(request) => (request, true),
+            None => (Self { delivery, count: 0, item: value.to_vec() }, false),
+        }
+    }
+
     /// Reads the value of a held request in Redis: `SCORE COUNT BYTES`. Returns `None` for any
     /// other value.
     pub(crate) fn parse(delivery: String, value: &[u8]) -> Option<Self> {

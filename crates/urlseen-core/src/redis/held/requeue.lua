@@ -3,14 +3,14 @@
 -- script returns it, and the caller moves it to the rejects. If the consumer itself or a person
 -- gives a request back, it goes in front, and this delivery is not counted: it does not show that
 -- the request harms a consumer. After all requests of the consumer were put back, the script
--- removes the entry of the consumer.
+-- removes the entry of the consumer. A value that another program wrote is returned in the same way.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
 -- ARGV: kind of sink, end of a list to pop from, consumer, last known heartbeat of the consumer
 --       ('' if the consumer itself or a person gives the requests back), maximum number of
 --       deliveries, delivery ids (none: all)
 -- Returns 'alive' if the heartbeat has changed. Otherwise returns the number of requests put back,
--- and for each request that was delivered too often: the delivery id, the value in the hash, and
--- the earlier consumers.
+-- and for each request that was delivered too often or cannot be read: the delivery id, the value in
+-- the hash, and the earlier consumers.
 local sink, consumers, held, requeues = unpack(KEYS)
 local kind, from, consumer, heartbeat = unpack(ARGV, 1, 4)
 local most = tonumber(ARGV[5])
@@ -36,7 +36,11 @@ for _, delivery in ipairs(deliveries) do
     local value = redis.call('HGET', held, delivery)
     if value then
         local score, count, item = string.match(value, '^(%S+) (%d+) (.*)$')
-        if is_given_back then
+        if not item then
+            too_often[#too_often + 1] = delivery
+            too_often[#too_often + 1] = value
+            too_often[#too_often + 1] = ''
+        elseif is_given_back then
             sink_put_back(kind, from, sink, item, score, true)
             redis.call('HDEL', held, delivery)
             done = done + 1

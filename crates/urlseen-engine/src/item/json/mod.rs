@@ -8,11 +8,11 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
-use super::said::{Priority, Said};
+use super::said::{Priority, Said, given};
 use super::ttl::Ttl;
 use urlseen_core::filter::item_form::unmarked;
-use urlseen_core::fingerprint::Fingerprint;
 
 /// Reason why a JSON item is not a request.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,12 @@ pub enum JsonError {
     /// Object with two bodies.
     #[error("there are both `body` and `body_base64`; give one of them")]
     TwoBodies,
+    /// Encoding that urlseen cannot hash. Scrapy encodes the URL and the body in it.
+    #[error(
+        "`encoding` is not UTF-8; give a URL with percent-escapes and `body_base64`, and leave \
+         `encoding` out"
+    )]
+    Encoding,
     /// Object with neither a URL nor a fingerprint.
     #[error("there is neither `url` nor `fingerprint`; give one of them")]
     NoIdentity,
@@ -50,7 +56,8 @@ pub enum JsonError {
 /// | `method` | text | `GET` |
 /// | `body` | text, hashed as UTF-8 | empty |
 /// | `body_base64` | standard base64, in place of `body` | |
-/// | `fingerprint` | text: the fingerprint, ready made | computed |
+/// | `encoding` | `utf-8` | `utf-8` |
+/// | `fingerprint` | hex digits: the fingerprint, ready made | computed |
 /// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
 /// | `meta.verbatim_url` | boolean: the URL is sent unchanged | false |
 /// | `priority` | number: the urgency, for a sorted set as sink | 0 |
@@ -70,6 +77,10 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     let body = fields.body.text("body")?;
     let body_base64 = fields.body_base64.text("body_base64")?;
     let url = fields.url.text("url")?;
+    let encoding = fields.encoding.text("encoding")?;
+    if encoding.is_some_and(|it| !it.eq_ignore_ascii_case("utf-8")) {
+        return Err(JsonError::Encoding);
+    }
     let method = fields.method.text("method")?.unwrap_or(Cow::Borrowed("GET"));
     let body = match (body, body_base64) {
         (Some(_), Some(_)) => return Err(JsonError::TwoBodies),
@@ -94,7 +105,7 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
         }
         _ => {}
     }
-    let fingerprint = fingerprint.map(|text| Fingerprint::from_text(text.as_bytes()));
+    let fingerprint = fingerprint.map(|text| given(text.as_bytes()));
     let priority = fields.priority.priority();
     Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl })
 }
@@ -110,6 +121,7 @@ struct JsonFields<'a> {
     method: FieldValue<'a>,
     body: FieldValue<'a>,
     body_base64: FieldValue<'a>,
+    encoding: FieldValue<'a>,
     fingerprint: FieldValue<'a>,
     dont_filter: FieldValue<'a>,
     priority: FieldValue<'a>,
@@ -204,10 +216,11 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 "method" => fields.method = map.next_value()?,
                 "body" => fields.body = map.next_value()?,
                 "body_base64" => fields.body_base64 = map.next_value()?,
+                "encoding" => fields.encoding = map.next_value()?,
                 "fingerprint" => fields.fingerprint = map.next_value()?,
                 "dont_filter" => fields.dont_filter = map.next_value()?,
-                "priority" => fields.priority = map.next_value()?,
-                "ttl" => fields.ttl = map.next_value()?,
+                "priority" => fields.priority = number(&mut map)?,
+                "ttl" => fields.ttl = number(&mut map)?,
                 "meta" => fields.meta = map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -216,6 +229,12 @@ impl<'de> Visitor<'de> for FieldsVisitor {
         }
         Ok(fields)
     }
+}
+
+/// Reads a value that may be a number over 1.8e308, which is infinite, as in Python.
+fn number<'de, A: MapAccess<'de>>(map: &mut A) -> Result<FieldValue<'de>, A::Error> {
+    let raw: &RawValue = map.next_value()?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or(FieldValue::Number(f64::INFINITY)))
 }
 
 /// Key of a field, borrowed if it has no escapes.

@@ -1,6 +1,7 @@
 //! Tests of reading requests from JSON.
 
 use super::*;
+use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
 fn parse(line: &str) -> Result<Said<'_>, JsonError> {
@@ -65,6 +66,30 @@ fn a_ready_fingerprint_needs_no_url() {
     assert_eq!(item.fingerprint, Some(Fingerprint::from_text(b"0011")));
     assert!(refused(r#"{"fingerprint": "", "url": "http://h/"}"#).contains("empty"));
     assert!(refused(r#"{"method": "GET"}"#).contains("neither"));
+}
+
+#[test]
+fn spellings_of_one_digest_are_one_fingerprint() {
+    let digest = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
+    let upper = digest.to_uppercase();
+    for given in [&format!(" {digest}\\n"), &format!("0x{digest}"), &format!("0X{upper}"), &upper] {
+        let item = format!(r#"{{"fingerprint": "{given}"}}"#);
+        let expected = Some(Fingerprint::from_text(digest.as_bytes()));
+        assert_eq!(parse(&item).unwrap().fingerprint, expected, "{item}");
+    }
+    let odd = |text: &str| {
+        let item = format!(r#"{{"fingerprint": "{text}"}}"#);
+        parse(&item).unwrap().has_odd_fingerprint()
+    };
+    assert!(odd(&digest[1..]) && odd("2jmj7l5rSw0yVb/vlWAYkK/YBwk="), "a digest with an error");
+    assert!(!odd(digest) && !odd(" 0xABCD "), "hex digits");
+}
+
+#[test]
+fn an_infinite_priority_is_a_number_and_another_encoding_is_refused() {
+    let item = parse(r#"{"url": "u", "priority": 1e400, "encoding": "UTF-8"}"#).unwrap();
+    assert_eq!(item.priority, Priority::Number(f64::INFINITY));
+    assert!(refused(r#"{"url": "u", "encoding": "latin-1"}"#).contains("`encoding` is not UTF-8"));
 }
 
 #[test]

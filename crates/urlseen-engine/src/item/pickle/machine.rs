@@ -62,9 +62,9 @@ impl Machine {
     /// comes first.
     fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
-            op::SHORT_BINUNICODE => PickleValue::Text(code.counted::<1>()?),
-            op::BINUNICODE => PickleValue::Text(code.counted::<4>()?),
-            op::BINUNICODE8 => PickleValue::Text(code.counted::<8>()?),
+            op::SHORT_BINUNICODE => text(code.counted::<1>()?, code)?,
+            op::BINUNICODE => text(code.counted::<4>()?, code)?,
+            op::BINUNICODE8 => text(code.counted::<8>()?, code)?,
             op::UNICODE => plain(code.line()?, code.bytes),
             op::SHORT_BINBYTES => PickleValue::Bytes(code.counted::<1>()?),
             op::BINBYTES => PickleValue::Bytes(code.counted::<4>()?),
@@ -72,10 +72,10 @@ impl Machine {
             // Text of Python 2, which Python 3 reads as ASCII.
             op::SHORT_BINSTRING => plain(code.counted::<1>()?, code.bytes),
             op::BINSTRING => plain(code.counted::<4>()?, code.bytes),
-            op::STRING | op::PERSID => {
-                code.line()?;
-                PickleValue::Opaque
-            }
+            op::STRING => match code.line()?.of(code.bytes) {
+                [b'\'', .., b'\''] | [b'"', .., b'"'] => PickleValue::Opaque,
+                _ => return Ok(None),
+            },
             op::BYTEARRAY8 => {
                 code.counted::<8>()?;
                 PickleValue::Opaque
@@ -170,10 +170,6 @@ impl Machine {
                 let (module, name) = (code.line()?, code.line()?);
                 global(module.of(code.bytes), name.of(code.bytes))
             }
-            op::EXT1 | op::EXT2 | op::EXT4 => {
-                code.take(1 << (opcode - op::EXT1))?;
-                PickleValue::Opaque
-            }
             op::INST => {
                 code.line()?;
                 code.line()?;
@@ -181,8 +177,6 @@ impl Machine {
                 self.stack.truncate(from);
                 PickleValue::Opaque
             }
-            op::NEXT_BUFFER => PickleValue::Opaque,
-            op::READONLY_BUFFER => return Ok(self.top().map(drop)),
             other => return self.combine(other, code),
         };
         self.stack.push(value);
@@ -195,10 +189,10 @@ impl Machine {
             op::TUPLE1 => self.tuple(1),
             op::TUPLE2 => self.tuple(2),
             op::TUPLE3 => self.tuple(3),
-            op::TUPLE => self.collect(PickleValue::Tuple, 1),
-            op::LIST => self.collect(PickleValue::List, 1),
-            op::DICT => self.collect(PickleValue::Dict, 2),
-            op::FROZENSET => self.collect(|_| PickleValue::Set, 1),
+            op::TUPLE => self.collect(PickleValue::Tuple, |_| true),
+            op::LIST => self.collect(PickleValue::List, |_| true),
+            op::DICT => self.collect(PickleValue::Dict, are_pairs),
+            op::FROZENSET => self.collect(|_| PickleValue::Set, |_| true),
             op::APPEND => self.last(1).and_then(|from| self.add(from, Some(false))),
             op::SETITEM => self.last(2).and_then(|from| self.add(from, Some(true))),
             op::APPENDS => self.marks.pop().and_then(|from| self.add(from, Some(false))),
@@ -209,7 +203,6 @@ impl Machine {
             op::BUILD => self.build(),
             op::NEWOBJ => self.last(2).map(|from| self.replace(from, PickleValue::Opaque)),
             op::NEWOBJ_EX => self.last(3).map(|from| self.replace(from, PickleValue::Opaque)),
-            op::BINPERSID => self.last(1).map(|from| self.replace(from, PickleValue::Opaque)),
             op::OBJ => {
                 let from = self.marks.pop().filter(|&from| from < self.stack.len());
                 from.map(|from| self.replace(from, PickleValue::Opaque))
@@ -273,13 +266,15 @@ impl Machine {
         Some(())
     }
 
-    /// Replaces the values after the last mark by one container of them. The number of values must
-    /// be a multiple of `width`.
-    fn collect(&mut self, container: fn(u32) -> PickleValue, width: usize) -> Option<()> {
+    /// Replaces the values after the last mark by one container of them, if it can have them.
+    fn collect(
+        &mut self,
+        container: fn(u32) -> PickleValue,
+        can_have: fn(&[PickleValue]) -> bool,
+    ) -> Option<()> {
         let from = self.marks.pop()?;
         let values = &self.stack[from..];
-        let whole = values.len().is_multiple_of(width);
-        let made = whole.then(|| container(self.heap.container(values)))?;
+        let made = can_have(values).then(|| container(self.heap.container(values)))?;
         self.replace(from, made);
         Some(())
     }
@@ -293,7 +288,7 @@ impl Machine {
         let values = &self.stack[from..];
         match (self.stack[to], pairs) {
             (PickleValue::List(list), Some(false)) => self.heap.extend(list, values),
-            (PickleValue::Dict(dict), Some(true)) if values.len().is_multiple_of(2) => {
+            (PickleValue::Dict(dict), Some(true)) if are_pairs(values) => {
                 self.heap.extend(dict, values);
             }
             (PickleValue::Set, None) | (PickleValue::Opaque, _) => {}
@@ -335,6 +330,25 @@ impl Machine {
         self.pop()?;
         self.top().filter(|top| *top == PickleValue::Opaque).map(drop)
     }
+}
+
+/// Returns true if these values are keys and values in turn, and each key can be one in Python.
+fn are_pairs(values: &[PickleValue]) -> bool {
+    let is_key = |key| !matches!(key, PickleValue::List(_) | PickleValue::Dict(_));
+    values.len().is_multiple_of(2) && values.iter().step_by(2).copied().all(is_key)
+}
+
+/// Checks text, which Python reads as UTF-8 that may have surrogates.
+#[inline]
+fn text(span: Span, code: &Code<'_>) -> Result<PickleValue, PickleError> {
+    let mut left = span.of(code.bytes);
+    while let Err(error) = std::str::from_utf8(left) {
+        left = match &left[error.valid_up_to()..] {
+            [0xed, 0xa0..=0xbf, 0x80..=0xbf, rest @ ..] => rest,
+            _ => return Err(PickleError::Broken { at: code.at }),
+        };
+    }
+    Ok(PickleValue::Text(span))
 }
 
 /// Reads text of protocols 0 and 1. Text with escapes or outside of ASCII becomes opaque.

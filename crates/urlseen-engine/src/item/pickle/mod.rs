@@ -12,7 +12,7 @@ mod value;
 
 use std::borrow::Cow;
 
-use super::said::{Priority, Said};
+use super::said::{Priority, Said, given};
 use super::ttl::Ttl;
 use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
@@ -85,13 +85,13 @@ impl Pickles {
         let text = |field, value| text(pickle, field, value);
         let url = text("url", fields.url)?.map(Cow::Borrowed);
         let fingerprint = match fields.fingerprint {
-            PickleValue::Text(span) => Some(Fingerprint::from_text(span.of(pickle))),
+            PickleValue::Text(span) => Some(given(span.of(pickle))),
             other => bytes(pickle, "fingerprint", other, "a str or bytes")?.map(|bytes| {
                 // Tries hex digits first. In practice, the bytes of a raw digest are never all hex
                 // digits.
                 let digits = Fingerprint::from_hex(&bytes);
                 let digest = digits.or_else(|| Fingerprint::from_raw(&bytes));
-                digest.unwrap_or_else(|| Fingerprint::from_text(&bytes))
+                digest.unwrap_or_else(|| given(&bytes))
             }),
         };
         match (&url, &fingerprint) {

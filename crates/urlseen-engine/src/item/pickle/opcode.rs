@@ -12,8 +12,6 @@ pub(super) const BININT1: u8 = b'K';
 pub(super) const LONG: u8 = b'L';
 pub(super) const BININT2: u8 = b'M';
 pub(super) const NONE: u8 = b'N';
-pub(super) const PERSID: u8 = b'P';
-pub(super) const BINPERSID: u8 = b'Q';
 pub(super) const REDUCE: u8 = b'R';
 pub(super) const STRING: u8 = b'S';
 pub(super) const BINSTRING: u8 = b'T';
@@ -45,9 +43,6 @@ pub(super) const BINFLOAT: u8 = b'G';
 // Opcodes of protocol 2.
 pub(super) const PROTO: u8 = 0x80;
 pub(super) const NEWOBJ: u8 = 0x81;
-pub(super) const EXT1: u8 = 0x82;
-pub(super) const EXT2: u8 = 0x83;
-pub(super) const EXT4: u8 = 0x84;
 pub(super) const TUPLE1: u8 = 0x85;
 pub(super) const TUPLE2: u8 = 0x86;
 pub(super) const TUPLE3: u8 = 0x87;
@@ -74,5 +69,3 @@ pub(super) const FRAME: u8 = 0x95;
 
 // Opcodes of protocol 5.
 pub(super) const BYTEARRAY8: u8 = 0x96;
-pub(super) const NEXT_BUFFER: u8 = 0x97;
-pub(super) const READONLY_BUFFER: u8 = 0x98;
