@@ -166,7 +166,7 @@ fn the_status_has_the_limit_of_the_filter() {
         ("two-choice", 0, Some(5000)),
         ("two-choice", 40_000, Some(4608)),
         ("exact", 0, None),
-        ("exact", 390_000, Some(10_000)),
+        ("exact", 390_000, Some(14_336)),
     ] {
         let settings = ["filter.capacity=1000", "filter.grow_to=5000", "filter.error_rate=1e-3"];
         let crawl = settings.iter().fold(Crawl::new(), |crawl, set| crawl.set(set));

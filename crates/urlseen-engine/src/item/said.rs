@@ -36,8 +36,8 @@ impl Default for Priority {
     }
 }
 
-/// Reads a fingerprint that a producer gave as text. White space around hex digits, `0x` before them
-/// and upper case make no difference. Other text stays as it is.
+/// Reads a fingerprint that a producer gave as text. White space around hex digits, `0x` before
+/// them and upper case make no difference. Other text stays as it is.
 #[inline]
 pub(super) fn given(text: &[u8]) -> Fingerprint {
     Fingerprint::from_hex(text).unwrap_or_else(|| {

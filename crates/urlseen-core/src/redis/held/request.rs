@@ -12,8 +12,8 @@ pub struct HeldRequest {
 }
 
 impl HeldRequest {
-    /// Reads the value of a held request in Redis. The item of a value that another program wrote is
-    /// this value.
+    /// Reads the value of a held request in Redis. If another program wrote the value, the item is
+    /// the value, and the second result is false.
     pub(crate) fn read(delivery: &[u8], value: &[u8]) -> (Self, bool) {
         let delivery = String::from_utf8_lossy(delivery).into_owned();
         match Self::parse(delivery.clone(), value) {
