@@ -3,17 +3,16 @@
 mod guide;
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::time::Duration;
 
 use redis::Commands;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::daemon::{Crawl, stop};
+use crate::daemon::Crawl;
 use crate::util::binary::{Output, urlseen};
 use crate::util::redis::RedisServer;
-use crate::util::wait::{SOON, wait_until};
+use crate::util::wait::wait_until;
 
 const SINK: &str = "demo:unseen";
 const SET: &str = "demo:dupefilter";
@@ -32,11 +31,6 @@ fn on(server: RedisServer) -> Crawl {
 
 fn urls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
-}
-
-/// Makes a fingerprint of hex digits. The leading bytes are evenly spread.
-fn hex(number: usize) -> String {
-    format!("{:02x}{number:038x}", number % 256)
 }
 
 /// Returns the fingerprints of URLs in hex digits.
@@ -106,119 +100,4 @@ fn after_many_kills_the_archive_has_all_items_of_the_sink() {
     assert_eq!((&told["fingerprints"], &told["new"]), (&pushed.into(), &pushed.into()));
     let set: BTreeSet<String> = crawl.connection().smembers(SET).unwrap();
     assert_eq!(set, fingerprints(&sink));
-}
-
-/// The log has a batch that Redis has lost. The export must not include this batch.
-#[test]
-fn a_batch_that_redis_does_not_know_is_not_exported() {
-    let mut crawl = on(RedisServer::start_with(&["--save", "3600 1000000"]));
-    crawl.push(&urls(0, 100));
-    crawl.drain();
-    let () = redis::cmd("SAVE").query(&mut crawl.connection()).unwrap();
-    let daemon = crawl.start();
-    crawl.push(&urls(100, 50));
-    crawl.wait_for_sink(150);
-    daemon.signal(Signal::KILL);
-    drop(daemon);
-    crawl.server.restart();
-    assert_eq!(exported(&crawl, &[]), fingerprints(&urls(0, 100)));
-    let all = ["export", "--archive", "--storage"];
-    let logged = lines(&urlseen(all).arg(crawl.storage_dir()).output());
-    assert_eq!(logged, fingerprints(&urls(0, 150)), "without Redis, the export has the whole log");
-    crawl.push(&urls(120, 50));
-    crawl.drain();
-    let expected = [urls(0, 100), urls(120, 50)].concat();
-    assert_eq!(exported(&crawl, &[]), fingerprints(&expected));
-}
-
-/// Imports the fingerprints with these numbers.
-fn import(crawl: &Crawl, numbers: Range<usize>) -> Output {
-    let lines: String = numbers.map(|number| hex(number) + "\n").collect();
-    crawl.command("import", &[]).stdin(lines).output()
-}
-
-/// Imports fingerprints with several runs. Each run ends after its snapshot, so that later runs
-/// prune the log.
-fn import_in_parts(crawl: &Crawl, numbers: Range<usize>) {
-    for from in numbers.clone().step_by(5000) {
-        let imported = import(crawl, from..numbers.end.min(from + 5000));
-        assert_eq!(imported.code(), Some(0), "{imported:?}");
-    }
-}
-
-#[test]
-fn an_export_has_imported_keys_but_no_forgotten_keys_and_no_text_keys() {
-    let crawl = crawl().set("source.item=fingerprint");
-    crawl.push(&["a key".to_owned(), hex(1), hex(2), format!("{:064x}", 3)]);
-    crawl.drain();
-    let daemon = crawl.start();
-    let forgotten = crawl.command("forget", &[&hex(1), &hex(2)]).output();
-    assert_eq!(forgotten.code(), Some(0), "{forgotten:?}");
-    let forgotten = || {
-        let status = urlseen(["status", "--json", "--storage"]).arg(crawl.storage_dir()).output();
-        serde_json::from_slice::<Value>(&status.stdout).unwrap()["asked"]["forgotten"].as_u64()
-    };
-    wait_until(SOON, "two forgotten", || forgotten() == Some(2));
-    crawl.push(&[hex(2)]);
-    crawl.wait_for_sink(5);
-    let beside = crawl.command("export", &["--archive"]).output();
-    assert_eq!(beside.code(), Some(3), "{beside:?}");
-    assert!(beside.stderr.contains("is in use by"), "{beside:?}");
-    stop(daemon);
-
-    import_in_parts(&crawl, 10..50_000);
-    assert!(parts(&crawl) > 0);
-    let output = crawl.command("export", &["--archive"]).output();
-    assert_eq!(output.code(), Some(1), "text is no fingerprint of Scrapy: {}", output.stderr);
-    assert!(output.stderr.contains("; 1 keys are text and left out"), "{}", output.stderr);
-    let all: BTreeSet<_> = output.text().lines().map(str::to_owned).collect();
-    let expected = (10..50_000).map(hex).chain([hex(2), format!("{:064x}", 3)]);
-    assert_eq!(all, expected.collect());
-}
-
-#[test]
-fn an_archive_with_a_gap_is_exported_only_with_partial() {
-    let crawl =
-        Crawl::new().set("storage.snapshot_bytes=4096").set("storage.horizon_bytes=1_048_576");
-    // A rollback of Redis never undoes an import, so the log is pruned as soon as snapshots cover
-    // the import.
-    import_in_parts(&crawl, 0..50_000);
-    let crawl = crawl.set("storage.archive=true");
-    let late = import(&crawl, 50_000..100_000);
-    assert!(late.stderr.contains("lacks fingerprints from before record"), "{}", late.stderr);
-    let shown = urlseen(["storage", "show", "--storage"]).arg(crawl.storage_dir()).output();
-    assert!(
-        shown.text().contains("; it lacks fingerprints from before record"),
-        "{}",
-        shown.text()
-    );
-    let refused = crawl.command("export", &["--archive"]).output();
-    assert_eq!((refused.code(), refused.text()), (Some(2), ""), "{refused:?}");
-    assert!(refused.stderr.contains("--partial"), "{refused:?}");
-    let partial = exported(&crawl, &["--partial"]);
-    assert!((50_000..100_000).map(hex).all(|line| partial.contains(&line)), "{}", partial.len());
-    assert!(partial.len() < 100_000);
-
-    let reset = crawl.command("storage reset", &["--yes"]).output();
-    assert_eq!(reset.code(), Some(0), "{reset:?}");
-    assert_eq!(exported(&crawl, &[]), BTreeSet::new());
-}
-
-#[test]
-fn a_filter_in_redis_has_no_archive() {
-    let crawl = Crawl::new().set("filter.place=redis");
-    let output = crawl.command("export", &["--archive"]).output();
-    assert_eq!(output.code(), Some(2), "{output:?}");
-    assert!(output.stderr.contains("there is no archive"), "{output:?}");
-}
-
-#[test]
-fn status_names_the_archive() {
-    let crawl = crawl();
-    crawl.push(&urls(0, 100));
-    crawl.drain();
-    let daemon = crawl.start();
-    let status = urlseen(["status", "--storage"]).arg(crawl.storage_dir()).output();
-    assert!(status.text().contains("archive      0 B; with the log it is complete"), "{status:?}");
-    stop(daemon);
 }

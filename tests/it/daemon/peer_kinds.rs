@@ -94,27 +94,6 @@ fn a_filter_that_grows_is_the_same_as_if_the_other_project_had_grown_it() {
     }
 }
 
-#[track_caller]
-fn refused(crawl: &Crawl, words: &[&str]) {
-    crawl.push(&keys(0..10));
-    let output = crawl.run(&["--drain"]).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    for words in words {
-        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
-    }
-    assert_eq!(crawl.len(SINK), 0);
-}
-
-#[test]
-fn a_record_of_another_size_is_refused_by_name() {
-    let crawl = peer("redisson", 300);
-    oracle(&crawl, "redisson", "200", "add", &keys(0..10));
-    let words = ["{demo:filter}:config says that size is", "another capacity or error rate"];
-    refused(&crawl, &words);
-    let () = crawl.connection().del("{demo:filter}:config").unwrap();
-    refused(&crawl, &["{demo:filter}:config is missing", "the bits of the filter exist"]);
-}
-
 #[test]
 fn a_record_that_changes_in_the_middle_ends_the_run() {
     let crawl = peer("redisson", 200);
@@ -129,14 +108,4 @@ fn a_record_that_changes_in_the_middle_ends_the_run() {
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("made another filter in place of this one"), "{output:?}");
     assert_eq!(crawl.len(SINK), 10);
-}
-
-#[test]
-fn the_layered_variant_of_redis_lua_scaling_is_refused() {
-    let crawl = peer("redis-lua-scaling", 200);
-    let () = crawl.connection().set("demo:filter:1:count", 5).unwrap();
-    refused(&crawl, &["demo:filter:1:count is there", "only the plain variant"]);
-    let () = crawl.connection().del("demo:filter:1:count").unwrap();
-    let () = crawl.connection().set("demo:filter:count", "many").unwrap();
-    refused(&crawl, &["demo:filter:count holds \"many\"", "has a counter there"]);
 }

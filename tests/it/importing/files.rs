@@ -1,23 +1,6 @@
 //! Imports of files: formats, incomplete ends, invalid lines, compression.
-use super::{Crawl, fingerprints, frames, raw, urls};
+use super::{Crawl, frames, raw, urls};
 use crate::util::binary::urlseen;
-
-fn unhex(digits: &str) -> [u8; 20] {
-    std::array::from_fn(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap())
-}
-
-#[test]
-fn a_crawl_skips_fingerprints_imported_from_either_format() {
-    let crawl = Crawl::new();
-    assert_eq!(crawl.crawl(&urls(0..10)), urls(0..10));
-    let binary = fingerprints(&urls(10..5_000));
-    crawl.write("requests.seen", frames(binary.iter().map(|digits| unhex(digits))));
-    crawl.import(&["requests.seen"]).check([4_990, 4_990, 0, 0]);
-    let text = fingerprints(&urls(5..10_000)).join("\n");
-    crawl.write("old", text);
-    crawl.import(&["old"]).check([9_995, 5_000, 4_995, 0]);
-    assert_eq!(crawl.crawl(&urls(0..10_010)), urls(10_000..10_010));
-}
 
 /// During an import, snapshots cover the growing log. A restart reads the snapshots.
 #[test]

@@ -1,10 +1,9 @@
 //! Commands on a crawl with several partitions.
 
-use redis::Commands;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Crawl, check_sinks, fingerprints, key, partition_of};
+use super::{Crawl, fingerprints, partition_of};
 use crate::util::binary::Output;
 use crate::util::wait::{SOON, wait_until};
 
@@ -15,13 +14,6 @@ impl Crawl {
         let ran = self.urlseen(arguments).output();
         assert_eq!(ran.code(), Some(status), "{arguments:?}: {}", ran.stderr);
         ran
-    }
-
-    /// Passes items through the daemon.
-    #[track_caller]
-    fn pass(&self, fingerprints: &[String]) {
-        self.push(fingerprints);
-        self.command(&["run", "--drain"], 0);
     }
 }
 
@@ -81,70 +73,4 @@ fn status_has_the_lost_urls_of_all_partitions() {
     });
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.output(SOON).code(), Some(0));
-}
-
-#[test]
-fn check_and_forget_find_the_partition_of_each_item() {
-    let crawl = Crawl::new();
-    let items = fingerprints(40);
-    crawl.pass(&items);
-    let asked: Vec<_> = ["check"].into_iter().chain(items.iter().map(String::as_str)).collect();
-    let checked = crawl.command(&asked, 0);
-    assert_eq!(checked.text().matches("seen\t").count(), 40);
-    assert!(!checked.text().contains("unseen"), "{}", checked.text());
-    crawl.command(&["check", "ff00000000000000000000000000000000000000"], 1);
-    let asked: Vec<_> = ["forget"].into_iter().chain(items.iter().map(String::as_str)).collect();
-    let said = crawl.command(&asked, 0);
-    for number in 0..4 {
-        assert!(said.text().contains(&key("demo:forget", number)), "{}", said.text());
-    }
-    let one = ["forget", "--partition", "0", "ff00000000000000000000000000000000000000"];
-    let refused = crawl.command(&one, 1);
-    assert!(refused.stderr.contains("belongs to another partition"), "{}", refused.stderr);
-    let mut connection = crawl.connection();
-    for number in 0..4 {
-        connection.del::<_, ()>(key("demo:unseen", number)).unwrap();
-    }
-    crawl.pass(&items);
-    check_sinks(&crawl, &items);
-}
-
-#[test]
-fn rejects_of_all_partitions_are_requeued() {
-    let crawl = Crawl::new();
-    let mut connection = crawl.connection();
-    for number in [1, 3] {
-        connection.rpush::<_, _, ()>(key("demo:discovered", number), "no URL").unwrap();
-    }
-    crawl.command(&["run", "--drain"], 0);
-    let listed = crawl.command(&["rejects", "list"], 0);
-    assert_eq!(listed.text().matches("no URL").count(), 2, "{}", listed.text());
-    crawl.command(&["rejects", "requeue"], 0);
-    for number in [1, 3] {
-        let length: usize = connection.llen(key("demo:discovered", number)).unwrap();
-        assert_eq!(length, 1);
-    }
-    crawl.command(&["held", "list"], 0);
-}
-
-#[test]
-fn after_a_reset_of_all_partitions_their_number_can_change() {
-    let crawl = Crawl::new();
-    let items = fingerprints(100);
-    crawl.pass(&items);
-    let shown = crawl.command(&["storage", "show"], 0);
-    assert!(shown.text().contains("demo, partition 3 of 4"), "{}", shown.text());
-    crawl.command(&["storage", "reset", "--yes", "--partition", "1"], 0);
-    let refused = ["run", "--drain", "--set", "partitions.count=2"];
-    crawl.command(&refused, 3);
-    // One partition cannot be reset, so the table stays. A later reset completes the work.
-    let folder = crawl.folder.path().join("storage/demo/2");
-    let lock = std::fs::File::open(folder.join("lock")).unwrap();
-    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
-    let said = crawl.command(&["storage", "drop", "--yes"], 3);
-    assert!(said.stderr.contains("partition 2 of 4: "), "{}", said.stderr);
-    crawl.command(&refused, 3);
-    drop(lock);
-    crawl.command(&["storage", "drop", "--yes"], 0);
-    crawl.command(&refused, 0);
 }

@@ -1,7 +1,6 @@
 //! `urlseen filter`: it reads lines and prints the unseen ones.
 
 mod crawl;
-mod fill;
 mod inputs;
 mod live;
 mod model;

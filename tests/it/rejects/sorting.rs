@@ -3,7 +3,7 @@
 use redis::Commands;
 use urlseen_engine::item::Unreadable;
 
-use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
+use super::{ASIDE, Lists, REJECTED, SOURCE};
 use crate::util::binary::{Output, urlseen};
 
 #[track_caller]
@@ -59,27 +59,4 @@ fn requeued_items_pass_if_the_configured_form_now_reads_them() {
     // All items except the empty one can be read as fingerprints.
     assert_eq!(unseen, [&good[..], bad[0], bad[1], bad[3]]);
     assert_eq!(lists.len(REJECTED), 1);
-}
-
-#[test]
-fn rejects_of_an_interrupted_command_are_requeued_and_dropped() {
-    let mut lists = Lists::new();
-    let leave_aside = |lists: &mut Lists| {
-        lists.reject_numbers(0..25_000);
-        let () = lists.connection.rename(REJECTED, ASIDE).unwrap();
-        lists.reject_numbers(25_000..25_010);
-    };
-    leave_aside(&mut lists);
-    let output = lists.run(&["requeue"]).output();
-    assert_says(&output, 0, "25,010 put back to demo:discovered, 0 stay\n", "");
-    assert_eq!(lists.source_items(), numbers(0..25_010));
-    leave_aside(&mut lists);
-    let output = lists.run(&["drop", "--yes", "--reason", NO_TAB]).output();
-    assert_says(&output, 0, "12,505 dropped, 12,505 stay\n", "");
-    assert_eq!(lists.rejected_items(), numbers((1..25_010).step_by(2)));
-    let () = lists.connection.rename(REJECTED, ASIDE).unwrap();
-    lists.reject_numbers(0..10);
-    let output = lists.run(&["drop", "--yes"]).output();
-    assert_says(&output, 0, "12,515 dropped, 0 stay\n", "");
-    assert_eq!((lists.len(REJECTED), lists.len(ASIDE)), (0, 0));
 }

@@ -1,10 +1,9 @@
 //! Forgotten fingerprints: by `SREM`, by the list `forget.key`, and by `urlseen forget`.
 
-use redis::{Commands, Connection};
+use redis::Commands;
 use rustix::process::Signal;
 
 use super::{Served, urls};
-use crate::daemon::Crawl;
 use crate::util::binary::Output;
 use crate::util::wait::{SOON, wait_until};
 
@@ -91,62 +90,4 @@ fn a_snapshot_has_the_forgotten_fingerprints() {
     let seen: Vec<bool> = running.connection().smismember("demo", &all).unwrap();
     let unseen: Vec<usize> = (0..3000).filter(|&number| !seen[number]).collect();
     assert_eq!(unseen, (50..100).collect::<Vec<_>>());
-}
-
-/// Forgets URLs by the list `forget.key` and by `urlseen forget`, with and without a running
-/// daemon.
-#[test]
-fn urls_on_the_forget_list_pass_once_more() {
-    let crawl = Crawl::new().set("forget.max_len=40");
-    let all = urls(0..300);
-    crawl.push(&all);
-    crawl.drain();
-    let mut redis = crawl.connection();
-    let passed = |redis: &mut Connection| -> Vec<String> {
-        let passed: Vec<String> = redis.lrange("demo:unseen", 0, -1).unwrap();
-        let () = redis.del("demo:unseen").unwrap();
-        passed
-    };
-    assert_eq!(passed(&mut redis), all);
-
-    let () = redis.rpush("demo:forget", &[&all[7], "no:URL", &all[3], &all[7]]).unwrap();
-    let said = crawl.command("forget", &[]).arg(&all[5]).arg("nothing at all").output();
-    assert_eq!(
-        (said.code(), said.text()),
-        (Some(1), "1 items were pushed to the list demo:forget\n")
-    );
-    let daemon = crawl.start();
-    let is_empty = |redis: &mut Connection| {
-        let left: [usize; 2] = ["demo:forget", "urlseen:{demo:discovered}:forgetting"]
-            .map(|list| redis.llen(list).unwrap());
-        left == [0, 0]
-    };
-    wait_until(SOON, "empty list", || is_empty(&mut redis));
-    let rejects: Vec<String> = redis.lrange("demo:rejected", 0, -1).unwrap();
-    assert!(rejects.len() == 1 && rejects[0].contains("no:URL"), "{rejects:?}");
-    crawl.push(&all);
-    crawl.push(&all);
-    wait_until(SOON, "commit", || redis.llen::<_, usize>("demo:unseen").unwrap() == 3);
-
-    // There is room for only a part of these fingerprints, so the remaining ones wait in the list.
-    let () = redis.rpush("demo:forget", &all[100..200]).unwrap();
-    wait_until(SOON, "message", || daemon.stderr().contains("forget.max_len"));
-    assert!(!is_empty(&mut redis));
-    drop(daemon);
-    assert_eq!(passed(&mut redis), [&all[3], &all[5], &all[7]].map(Clone::clone));
-}
-
-#[test]
-fn a_start_processes_the_forget_list_before_the_first_item() {
-    let crawl = Crawl::new();
-    let all = urls(0..3000);
-    crawl.push(&all);
-    crawl.drain();
-    let mut redis = crawl.connection();
-    let () = redis.del("demo:unseen").unwrap();
-    let () = redis.rpush("demo:forget", &all[..1500]).unwrap();
-    crawl.push(&all);
-    crawl.drain();
-    let passed: Vec<String> = redis.lrange("demo:unseen", 0, -1).unwrap();
-    assert_eq!(passed, &all[..1500]);
 }
