@@ -231,6 +231,7 @@ impl fmt::Display for Kind {
 /// Names of parameters that several kinds have.
 pub(super) const CAPACITY: &str = "filter.capacity";
 pub(super) const ERROR_RATE: &str = "filter.error_rate";
+/// Number of fingerprints up to which the error rate holds.
 const GROW_TO: &str = "filter.grow_to";
 const SEED: &str = "filter.seed";
 const BIT: &str = "filter.bit";

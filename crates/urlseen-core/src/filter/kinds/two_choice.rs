@@ -28,8 +28,6 @@ pub(super) const KIND: Kind = Kind(&Registered {
     ..IN_REDIS
 });
 
-/// Number of fingerprints up to which the error rate holds.
-
 /// Name of the field in a storage folder's header with the number of bits of a key in its shard.
 const KEY_BITS: &str = "filter.key_bits";
 
