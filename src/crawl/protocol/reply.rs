@@ -85,14 +85,6 @@ pub enum ProtocolError {
         head: Option<Head>,
         filter: Option<RandomId>,
     },
-    /// An earlier version left keys that this version does not read.
-    #[error(
-        "an earlier version of urlseen left the key {key} in Redis, and this version cannot \
-         continue that crawl. End the crawl with the command \"urlseen state drop\" of the \
-         earlier version, which gives claimed items back to the source. Or delete the key, if \
-         the claimed items may be lost"
-    )]
-    Earlier { key: String },
     /// A script found that a commit would lose or repeat items, and changed nothing.
     #[error("{what}")]
     Never { what: String },
@@ -172,7 +164,6 @@ pub(super) fn values<T: FromRedisValue>(
             found: found.to_owned(),
             wanted: String::new(),
         },
-        ("earlier", &[key]) => ProtocolError::Earlier { key: key.to_owned() },
         ("refused", &[what]) => ProtocolError::Never { what: what.to_owned() },
         _ => nonsense(what, &(status, details)),
     })

@@ -17,9 +17,9 @@ impl Protocol {
     }
 
     /// Returns the keys of the script that begins a run.
-    pub(super) fn begin_keys(&self) -> [&str; 4] {
-        let Keys { lease, state, processing, earlier_processing, .. } = &self.keys;
-        [lease, state, processing, earlier_processing]
+    pub(super) fn begin_keys(&self) -> [&str; 3] {
+        let Keys { lease, state, processing, .. } = &self.keys;
+        [lease, state, processing]
     }
 
     /// Returns the keys of the scripts that claim items and give them back.

@@ -203,9 +203,8 @@ impl Config {
     /// Sets the key that finds the node of a cluster.
     fn find_node(&mut self) {
         // While a slot is being moved, Redis names the new node only in reply to a command about a
-        // missing key. This key is always missing, because a crawl does not start if the key
-        // exists.
-        let key = self.keys().earlier_processing;
+        // missing key. No program has a key of this name.
+        let key = format!("{}:missing", self.keys().state);
         self.redis.url = self.redis.url.for_key(&key);
     }
 }

@@ -108,12 +108,12 @@ impl Source {
 
     /// Adds to `needs` the commands and permissions of the source.
     pub fn needs(self, keys: &Keys, needs: &mut Needs) {
-        let Keys { source, processing, earlier_processing: earlier, .. } = keys;
+        let Keys { source, processing, .. } = keys;
         let [source, processing] = [source, processing].map(String::as_str);
         needs.key(KeyOwner::Setting("source.key"), source, KeyKind::List);
         needs.key(KeyOwner::Own("list of claimed items"), processing, KeyKind::List);
         let command = CommandNeed::new;
-        for key in [source, processing, earlier] {
+        for key in [source, processing] {
             needs.command(command("TYPE").key(key));
         }
         let wait = command("BLMOVE").key(source).key(source).arg("LEFT").arg("LEFT").arg("1");

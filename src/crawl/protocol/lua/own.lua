@@ -1,10 +1,10 @@
 -- Takes the lease under a fresh token, and reads the crawl's state.
--- KEYS: lease, state, processing list, its name in earlier versions
+-- KEYS: lease, state, processing list
 -- ARGV: token, holder, milliseconds, then the runs that are known to be dead. With 0 milliseconds,
 --       the script changes nothing, and answers as if the lease were free.
 -- Answers 'ok', seq, commit_id, format, filter, number of claimed items, number of unseen items in
 --         all commits; or 'held', lease, milliseconds until the lease ends, seq, commit_id, filter.
-local lease, state, processing, earlier = unpack(KEYS)
+local lease, state, processing = unpack(KEYS)
 local token, holder, milliseconds = unpack(ARGV)
 
 local refusal = type_refusal(lease, 'string')
@@ -12,10 +12,6 @@ local refusal = type_refusal(lease, 'string')
     or type_refusal(processing, 'list')
 if refusal then
     return refusal
-end
--- This version does not read the keys of an earlier version: the crawl would seem to be new.
-if redis.call('TYPE', earlier).ok ~= 'none' then
-    return {'earlier', earlier}
 end
 local held = redis.call('GET', lease)
 local is_free = milliseconds == '0' or not held or run_of(held) == run_of(token)

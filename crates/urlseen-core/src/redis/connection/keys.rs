@@ -13,8 +13,6 @@ pub struct Keys {
     pub state: String,
     /// List: claimed items that are not committed yet.
     pub processing: String,
-    /// List: the name of `processing` in earlier versions.
-    pub earlier_processing: String,
     /// List: rejects that a running `urlseen rejects` has moved here to sort them.
     pub rejects_aside: String,
     /// List: keys that the daemon has claimed from `forget` and not yet forgotten.
@@ -40,7 +38,6 @@ impl Keys {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),
             processing,
-            earlier_processing: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
             forgetting: format!("urlseen:{tagged}:forgetting"),
             record,
