@@ -86,16 +86,6 @@ impl StringBits {
         self.region.div_ceil(WORD) as usize
     }
 
-    /// Returns the number of regions.
-    pub fn regions(&self) -> usize {
-        self.regions.len()
-    }
-
-    /// Returns all regions, so that several threads can set bits in different regions.
-    pub fn regions_mut(&mut self) -> &mut [Vec<u64>] {
-        &mut self.regions
-    }
-
     /// Returns the memory of all regions in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.regions.iter().map(|region| 8 * region.len() as u64).sum()

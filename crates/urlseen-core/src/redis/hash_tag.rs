@@ -37,11 +37,6 @@ pub fn partition_tag(partition: Partition) -> String {
     tags.find(|tag| slot(tag) / width == wanted).expect("the hashes of all texts cover all slots")
 }
 
-/// Returns the slot of all keys of a partition.
-pub fn partition_slot(partition: Partition) -> u32 {
-    slot(&partition_tag(partition))
-}
-
 /// Returns the name of a partition's key: the configured key with the hash tag of the partition.
 pub fn partition_key(key: &str, tag: &str) -> String {
     format!("{key}:{{{tag}}}")
