@@ -6,10 +6,12 @@ use std::io::{self, Write};
 use crate::admin::printable::{json_text, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen_analysis::Overlap;
+use urlseen_analysis::{Ones, Overlap, Totals};
+use urlseen_core::filter::{Cells, FilterKind, Verdict};
 
 use super::Outcome;
-use super::operand::{self, Operand, Pair, RedisOperand, Source};
+use super::bar::Bar;
+use super::operand::{Operand, Part, PartId};
 use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
 
@@ -17,8 +19,8 @@ use super::settings::Settings;
 ///
 /// The filters must have the same kind, parameters and seed. Otherwise the command prints the
 /// differences and fails. The command changes nothing, so it can run while a daemon uses the
-/// filters. For the kinds two-choice, exact and scrapy-redis, the numbers are exact. For other
-/// kinds they are computed from the bits, with an error that the command prints.
+/// filters. For the kinds two-choice and exact, the numbers are exact. For other kinds they are
+/// computed from the bits, with an error that the command prints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,8 +43,8 @@ pub(super) struct CompareArgs {
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let mut a = Operand::open(&args.a, &args.settings)?;
     let mut b = Operand::open(&args.b, &args.settings)?;
-    operand::check(&a, &b)?;
-    let overlap = count(&mut a, &mut b)?;
+    a.check(&b)?;
+    let overlap = count(&mut a, &mut b, |_, _, _| Ok(()))?;
     let mut out = stdout();
     if args.json {
         let json = serde_json::to_string_pretty(&json(&a, &b, &overlap))?;
@@ -53,15 +55,54 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Counts the fingerprints of two filters.
-fn count(a: &mut Operand, b: &mut Operand) -> anyhow::Result<Overlap> {
-    let totals = match (&mut a.source, &mut b.source) {
-        (Source::Shards(a), Source::Shards(b)) => Pair::walk(a, b, |_| Ok(()))?,
-        (Source::Redis(a), Source::Redis(b)) if a.is_set() => RedisOperand::count(a, b)?,
-        (Source::Redis(a), Source::Redis(b)) => RedisOperand::walk(a, b, |_, _, _, _| Ok(()))?,
-        _ => return Err(operand::unlike(a, b)),
-    };
+/// Counts the fingerprints of two filters. Passes each part of both to `visit`.
+pub(super) fn count(
+    a: &mut Operand,
+    b: &mut Operand,
+    mut visit: impl FnMut(PartId, Part, Part) -> anyhow::Result<()>,
+) -> anyhow::Result<Overlap> {
+    let (mut totals, mut strings) = (Totals::default(), BTreeMap::new());
+    let bar = Bar::counting("parts");
+    // Beside a folder, the part of a filter in Redis has its own length.
+    let parts: Vec<_> = a.parts.iter().copied().zip(b.parts.iter().copied()).collect();
+    for (done, &(part, in_b)) in (1..).zip(&parts) {
+        let (of_a, of_b) = ((a.read)(part)?, (b.read)(in_b)?);
+        match (&of_a, &of_b) {
+            (Part::Shard(a), Part::Shard(b)) => add_shard(&mut totals, &**a, &**b),
+            (Part::Page(cells, a), Part::Page(_, b)) => {
+                let (_, ones): &mut (Cells, Ones) =
+                    strings.entry(part.number).or_insert((*cells, Ones::default()));
+                // Bytes that the estimate must skip are in the first page of the string.
+                let crowded = if part.offset == 0 { cells.crowded_bytes() } else { 0 };
+                let from = usize::try_from(crowded)?.min(a.len());
+                ones.add(&a[from..], &b[from..]);
+            }
+            _ => unreachable!("filters of one kind have the same parts"),
+        }
+        visit(part, of_a, of_b)?;
+        bar.show(done, parts.len() as u64);
+    }
+    for (cells, ones) in strings.into_values() {
+        totals.add(&cells, ones);
+    }
     Ok(totals.overlap())
+}
+
+/// Adds the numbers of keys of a shard. They are exact for a kind that stores keys, and else
+/// estimated from the bits.
+fn add_shard(totals: &mut Totals, a: &dyn FilterKind, b: &dyn FilterKind) {
+    if let (Some(of_a), Some(of_b)) = (a.key_hashes(), b.key_hashes()) {
+        let mut verdicts = Vec::new();
+        b.test(&of_a, &mut verdicts);
+        let common = verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count();
+        totals.add_exact(of_a.len() as u64, of_b.len() as u64, common as u64);
+    }
+    let [of_a, of_b] = [a, b].map(|filter| filter.bits().unwrap_or_default());
+    for (of_a, of_b) in of_a.iter().zip(of_b) {
+        let mut ones = Ones::default();
+        ones.add(of_a.bytes, of_b.bytes);
+        totals.add(&of_a.cells, ones);
+    }
 }
 
 /// Returns the share of the fingerprints of a filter that are in both; `None` if it has none.
@@ -71,7 +112,7 @@ fn share(overlap: &Overlap, of: f64) -> Option<f64> {
 
 fn json(a: &Operand, b: &Operand, overlap: &Overlap) -> serde_json::Value {
     let side = |side: &Operand, all: f64| {
-        let (forgotten, in_other) = (side.tombstones(), share(overlap, all));
+        let (forgotten, in_other) = (side.tombstones.len(), share(overlap, all));
         json!({ "what": side.what, "forgotten": forgotten, "in_other": in_other })
     };
     json!({
@@ -86,8 +127,8 @@ fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: impl Write) -> io::Re
     let mut rows = Rows::new(out, COMPARED);
     for (name, side) in [("A", a), ("B", b)] {
         rows.row(name, &side.what)?;
-        if side.tombstones() > 0 {
-            let forgotten = HumanCount(side.tombstones() as u64);
+        if side.tombstones.len() > 0 {
+            let forgotten = HumanCount(side.tombstones.len() as u64);
             rows.row("", format!("{forgotten} of its fingerprints were forgotten and pass again"))?;
         }
     }

@@ -116,7 +116,7 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     let mut link = connect(address, timeouts).await?;
     let opened = wanted.open(&mut link).await?;
     let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));
-    if opened.filter.kind().is_exact() {
+    if opened.definition.spec.parameters.is_exact() {
         info!(
             "the filter is the set {key} in Redis: it takes 88 to 104 bytes for each fingerprint"
         );

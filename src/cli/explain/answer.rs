@@ -92,7 +92,8 @@ fn describe(
                 anyhow::Ok((opened, estimate))
             })?;
             let fill = estimate.keys as f64 / filter.capacity as f64;
-            let wrong = Wrong::new(estimate.error_rate, fill, opened.filter.kind().is_exact());
+            let wrong =
+                Wrong::new(estimate.error_rate, fill, opened.definition.spec.parameters.is_exact());
             (format!("the filter {} in Redis", filter.key), wrong)
         }
     })

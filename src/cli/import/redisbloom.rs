@@ -10,7 +10,7 @@ use serde_json::json;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{FilterSpec, Parameters};
+use urlseen_core::filter::{FilterSpec, Parameters, memory};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::Config;
@@ -19,7 +19,7 @@ use super::super::bar::Bar;
 use super::super::context::runtime;
 use super::super::rows::{Rows, SUMMARY};
 use super::super::start::usage;
-use super::super::{Outcome, operand, start};
+use super::super::{Outcome, start};
 use super::ImportArgs;
 
 /// Place of the filter to import.
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     if let Err(differences) = folder.check(&spec) {
         return Err(start::mismatch(folder.dir(), &differences));
     }
-    let (limit, bar) = (operand::memory_limit(), Bar::new("read"));
+    let (limit, bar) = (memory::available().map_or(u64::MAX, |it| it.bytes), Bar::new("read"));
     let filter = match from {
         From::File(path) => migrate::read(path, limit, &bar)?,
         From::Key(key, address) => {

@@ -62,7 +62,7 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
         rows.row(name, format!("{:>15}", HumanCount(length).to_string()))?;
     }
     let share = 100.0 * keys as f64 / filter.capacity as f64;
-    let (number, size) = if opened.filter.kind().is_exact() {
+    let (number, size) = if opened.definition.spec.parameters.is_exact() {
         (HumanCount(keys).to_string(), "exact".to_owned())
     } else {
         let size = format!(

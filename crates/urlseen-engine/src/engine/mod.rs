@@ -197,12 +197,6 @@ impl Engine {
         self.batches.has_room() && self.full.is_none()
     }
 
-    /// Returns true if a batch was not judged because the filter has no room. [`Engine::judged`]
-    /// returns this error after it has returned all judged batches.
-    pub fn is_full(&self) -> bool {
-        self.full.is_some()
-    }
-
     /// Counts the batches that were submitted and not handed back.
     pub fn in_progress(&self) -> usize {
         self.batches.judging.len()

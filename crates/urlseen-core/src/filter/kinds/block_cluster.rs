@@ -17,7 +17,6 @@ use crate::filter::redis_kind::InStrings;
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis-bloomfilter-block-cluster",
     short: NAME,
-    summary: "that of scrapy-redis-bloomfilter-block-cluster",
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
     usual: &[(BIT, "32"), (HASH_NUMBER, "15")],
     read: |values| {

@@ -15,7 +15,6 @@ use crate::fingerprint::PartitionCount;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "exact",
-    summary: "exact: 20 to 39 bytes for each fingerprint, limited only by memory",
     keys: &[SEED],
     places: &[FilterPlace::Local],
     grows: true,

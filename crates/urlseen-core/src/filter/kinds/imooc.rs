@@ -22,7 +22,6 @@ use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    summary: "that of BloomFilter_imooc",
     read: |values| values.by_size(|keys, rate| Ok(InStrings(Imooc::new(keys, rate)?))),
     ..IN_REDIS
 });

@@ -97,8 +97,6 @@ struct Registered {
     name: &'static str,
     /// A shorter word for tables; empty if the name is short enough.
     short: &'static str,
-    /// Description of the kind in one line.
-    summary: &'static str,
     /// Keys of the section `filter` from which the parameters of a filter are read.
     keys: &'static [&'static str],
     /// Default settings of the kind's project, if they differ from those of the configuration.
@@ -123,7 +121,6 @@ struct Registered {
 const IN_REDIS: Registered = Registered {
     name: "",
     short: "",
-    summary: "",
     keys: &[CAPACITY, ERROR_RATE],
     usual: &[],
     places: &[FilterPlace::Redis],
@@ -153,11 +150,6 @@ impl Kind {
     /// Returns the word of the kind in tables, which have little room.
     pub fn short(self) -> &'static str {
         if self.0.short.is_empty() { self.0.name } else { self.0.short }
-    }
-
-    /// Returns a description of the kind in one line.
-    pub fn summary(self) -> &'static str {
-        self.0.summary
     }
 
     /// Returns the keys of the configuration that set the parameters of a filter of this kind.

@@ -22,7 +22,6 @@ use crate::fingerprint::{Fingerprint, PartitionCount};
 /// Entry of the native kind.
 pub const NATIVE: Kind = Kind(&Registered {
     name: "native",
-    summary: "urlseen's own: shards by leading byte, bits confined to a few cache lines",
     keys: &[CAPACITY, ERROR_RATE, SEED],
     places: &[FilterPlace::Local, FilterPlace::Redis],
     rules: [POSITION_RULE, SHARD_RULE],

@@ -31,7 +31,6 @@ use crate::filter::spec::SpecError;
 /// Entry of pyreBloom's kind.
 pub(super) const PYREBLOOM: Kind = Kind(&Registered {
     name: NAME,
-    summary: "that of pyreBloom",
     read: |values| {
         values.by_size(|keys, rate| Ok(InStrings(PyreBloom::new(few(PYREBLOOM, keys)?, rate)?)))
     },
@@ -41,7 +40,6 @@ pub(super) const PYREBLOOM: Kind = Kind(&Registered {
 /// Entry of the kind of the port in luw2007's `bloomfilter`.
 pub(super) const LUW2007: Kind = Kind(&Registered {
     name: "luw2007-bloomfilter",
-    summary: "that of luw2007's bloomfilter: pyreBloom's without the rounding",
     read: |values| {
         values.by_size(|keys, rate| Ok(InStrings(PyreBloom::unrounded(few(LUW2007, keys)?, rate)?)))
     },

@@ -27,7 +27,6 @@ use crate::fingerprint::Fingerprint;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    summary: "that of redis-lua-scaling-bloom-filter, which grows",
     grows: true,
     read: |values| values.by_size(|keys, rate| Ok(Scaling::new(keys, rate)?)),
     ..IN_REDIS

@@ -14,7 +14,6 @@ use crate::filter::{
 /// Entry of RedisBloom's kind.
 pub const REDISBLOOM: Kind = Kind(&Registered {
     name: "redisbloom",
-    summary: "RedisBloom's: grows by adding layers",
     keys: &[CAPACITY, ERROR_RATE, EXPANSION],
     places: &[FilterPlace::Local],
     grows: true,

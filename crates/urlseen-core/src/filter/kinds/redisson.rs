@@ -20,7 +20,6 @@ use crate::filter::redis_kind::{InStrings, Record};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    summary: "that of Redisson's RBloomFilter",
     read: |values| values.by_size(|keys, rate| Ok(InStrings(Redisson::new(keys, rate)?))),
     ..IN_REDIS
 });

@@ -8,7 +8,6 @@ use crate::fingerprint::Fingerprint;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis",
-    summary: "the set of scrapy-redis: exact",
     keys: &[],
     grows: true,
     is_exact: true,
@@ -75,9 +74,5 @@ impl RedisKind for Set {
 
     fn commands(&self) -> &'static [&'static [&'static str]] {
         &[&["SMISMEMBER", ""], &["SADD", ""], &["SCARD"]]
-    }
-
-    fn is_exact(&self) -> bool {
-        true
     }
 }

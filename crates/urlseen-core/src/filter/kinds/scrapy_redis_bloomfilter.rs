@@ -18,7 +18,6 @@ use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    summary: "that of scrapy-redis-bloomfilter",
     keys: &[BIT, HASH_NUMBER],
     read: |values| {
         values.by_numbers(|[bit, hash_number]| {

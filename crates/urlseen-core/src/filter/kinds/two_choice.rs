@@ -19,7 +19,6 @@ use crate::fingerprint::PartitionCount;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "two-choice",
-    summary: "urlseen's own: grows, forgets, and keeps its error rate up to filter.grow_to",
     keys: &[CAPACITY, ERROR_RATE, GROW_TO, EXPIRE_AFTER, SEED],
     places: &[FilterPlace::Local],
     grows: true,

@@ -113,11 +113,6 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// without its key.
     fn commands(&self) -> &'static [&'static [&'static str]];
 
-    /// Returns true if the filter never reports an unseen fingerprint as seen.
-    fn is_exact(&self) -> bool {
-        false
-    }
-
     /// Returns the native layout, if the filter has shards.
     fn native(&self) -> Option<Native> {
         None

@@ -5,7 +5,6 @@ mod ask;
 mod error;
 mod moving;
 mod sample;
-mod sets;
 mod strings;
 mod uniting;
 
@@ -22,7 +21,6 @@ use error::KeyError;
 pub use error::RedisOpenError;
 pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
-pub use sets::{Members, common};
 use strings::Strings;
 pub use uniting::{Uniting, page};
 

@@ -92,20 +92,6 @@ impl Uniting {
         Ok(())
     }
 
-    /// Inserts members into the temporary set of the filter.
-    ///
-    /// # Errors
-    /// Redis fails.
-    pub async fn add(&self, link: &mut Link, members: &[&[u8]]) -> Result<(), LinkError> {
-        if members.is_empty() {
-            return Ok(());
-        }
-        let key = self.aside.key(0);
-        link.call(redis::cmd("SADD").arg(&key).arg(members)).await?;
-        link.call(redis::cmd("EXPIRE").arg(&key).arg(STAYS)).await?;
-        Ok(())
-    }
-
     /// Renames all keys to their final names.
     ///
     /// # Errors
