@@ -127,7 +127,7 @@ fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: impl Write) -> io::Re
     let mut rows = Rows::new(out, COMPARED);
     for (name, side) in [("A", a), ("B", b)] {
         rows.row(name, &side.what)?;
-        if side.tombstones.len() > 0 {
+        if !side.tombstones.is_empty() {
             let forgotten = HumanCount(side.tombstones.len() as u64);
             rows.row("", format!("{forgotten} of its fingerprints were forgotten and pass again"))?;
         }

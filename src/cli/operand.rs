@@ -131,7 +131,7 @@ impl Operand {
             rules: header.rules().map(str::to_owned),
             config,
             tombstones: reader.tombstones().clone(),
-            parts: parts(0..SHARDS as u32, |_| 1, 1).collect(),
+            parts: parts(ShardId::all().map(ShardId::number), |_| 1, 1).collect(),
             read: Box::new(move |part| Ok(Part::Shard(reader.read(part.shard())?))),
         })
     }
