@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::board::{Board, Report, Watch};
-use super::lost::LostUrls;
+use super::filter_status::LostUrls;
 use super::{Ending, FilterStatus, RunError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;

@@ -5,11 +5,9 @@
 //! there.
 
 mod alone;
-mod arrivals;
 mod asking;
 mod board;
 mod by_group;
-mod by_reason;
 mod by_rule;
 mod claim;
 mod counts;
@@ -19,9 +17,6 @@ mod filter;
 mod filter_status;
 mod growth;
 pub(crate) mod intake;
-pub(crate) mod linger;
-mod lost;
-mod memory_watch;
 pub(crate) mod moment;
 pub(crate) mod phase;
 mod queue;
@@ -38,41 +33,40 @@ mod times;
 pub(crate) mod window;
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use serde::Serialize;
-use tracing::{info, warn};
+use std::time::{Duration, Instant};
 
 use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-pub(crate) use alone::Alone;
-use arrivals::Arrivals;
-pub use board::{Board, Report};
-pub(crate) use board::{Live, Watch};
-pub use by_group::GroupCount;
-pub use by_reason::ByReason;
-pub use by_rule::{ByRule, RuleCount};
 use claim::Claim;
-pub use counts::Counts;
-pub(crate) use counts::FATES;
-pub(crate) use error::RunError;
 use filter::RunFilter;
-pub use filter_status::{FilterStatus, GenerationsStatus};
-pub(crate) use queue::Queue;
-pub use samples::Sampled;
-pub use server::Server;
-pub(crate) use shared::Shared;
-pub use status::{Archive, ClientsStatus, Head, HeldStatus, Lists, Status, Storage};
-pub use times::Times;
+use serde::Serialize;
+use tracing::{info, warn};
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::limits::Limits;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
-pub use urlseen_engine::engine::query::Asked;
 use urlseen_engine::item::Options;
+
+pub(crate) use alone::Alone;
+pub use board::{Board, Report};
+pub(crate) use board::{Live, Watch};
+pub use by_group::GroupCount;
+pub use by_rule::{ByRule, RuleCount};
+pub use counts::Counts;
+pub(crate) use counts::FATES;
+pub(crate) use error::RunError;
+pub use filter_status::{FilterStatus, GenerationsStatus};
+pub(crate) use queue::Queue;
+pub use samples::Sampled;
+pub use server::Server;
+pub(crate) use shared::Shared;
+pub use status::ByReason;
+pub use status::{Archive, ClientsStatus, Head, HeldStatus, Lists, Status, Storage};
+pub use times::Times;
+pub use urlseen_engine::engine::query::Asked;
 
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
@@ -322,5 +316,66 @@ impl Pipeline {
                  long to join. The next start reads the claimed items first. The lease is released"
             ),
         }
+    }
+}
+
+/// Times at which the source became empty.
+#[derive(Debug)]
+struct Arrivals {
+    /// The items of the source arrived after this time.
+    last: Instant,
+    /// The claimed items arrived after this time.
+    before: Instant,
+}
+
+impl Arrivals {
+    /// Begins at the start of a run. Items that already wait count from now.
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self { last: now, before: now }
+    }
+
+    /// Notes a claim that was sent at this time and took all items of the source.
+    pub(super) fn claimed(&mut self, sent: Instant) {
+        (self.before, self.last) = (self.last, sent);
+    }
+
+    /// Notes that the source was empty at this time.
+    pub(super) fn was_empty(&mut self, at: Instant) {
+        self.last = at;
+    }
+
+    /// Returns a time after which all waiting items arrived. `None` if no item waits.
+    pub(super) fn since(&self, is_claimed: bool, is_source_empty: bool) -> Option<Instant> {
+        match (is_claimed, is_source_empty) {
+            (true, _) => Some(self.before),
+            (false, false) => Some(self.last),
+            (false, true) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn waiting_items_arrived_after_the_claim_before_theirs() {
+        let mut arrivals = Arrivals::new();
+        let start = arrivals.last;
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(arrivals.since(false, true), None);
+        assert_eq!(arrivals.since(false, false), Some(at(0)));
+        arrivals.claimed(at(5));
+        assert_eq!(arrivals.since(true, false), Some(at(0)));
+        assert_eq!(arrivals.since(false, false), Some(at(5)));
+        arrivals.claimed(at(9));
+        assert_eq!(arrivals.since(true, true), Some(at(5)));
+        assert_eq!(arrivals.since(false, true), None);
+        arrivals.was_empty(at(20));
+        arrivals.claimed(at(21));
+        assert_eq!(arrivals.since(true, false), Some(at(20)));
     }
 }

@@ -1,20 +1,23 @@
 //! State of a daemon at some moment, for other programs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use tracing::warn;
+use urlseen_engine::config::{Config, SourceKind};
+use urlseen_engine::engine::query::Asked;
+use urlseen_engine::engine::store::Footprint;
+use urlseen_engine::item::RejectReason;
+use urlseen_engine::item::batch::{Batch, Ready};
 
-use super::by_reason::ByReason;
 use super::by_rule::ByRule;
 use super::counts::Counts;
 use super::filter_status::FilterStatus;
 use super::moment;
 use super::phase::Phase;
 use super::times::Times;
-use urlseen_engine::config::{Config, SourceKind};
-use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::store::Footprint;
 
 /// State of a daemon, as its endpoint reports it. A value that is not known (yet) is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -217,4 +220,36 @@ pub struct Archive {
     pub bytes: u64,
     /// True if the archive and the log together have all fingerprints of the filter.
     pub is_whole: bool,
+}
+
+/// Numbers of rejected items by reason. A reason without items is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByReason(BTreeMap<RejectReason, u64>);
+
+impl ByReason {
+    /// Adds the rejects of a committed batch. Logs a warning about the first one for each reason.
+    pub(super) fn add(&mut self, batch: &Batch<Ready>) {
+        for (_, unreadable) in batch.rejects() {
+            let items = self.0.entry(RejectReason::of(unreadable)).or_default();
+            if *items == 0 {
+                warn!(
+                    "an item was rejected: {unreadable}. urlseen rejects list shows it; further \
+                     rejects of this kind are only counted (urlseen_rejects_total)"
+                );
+            }
+            *items += 1;
+        }
+    }
+
+    /// Returns the word and the number of every reason.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let items = |reason| self.0.get(reason).copied().unwrap_or_default();
+        RejectReason::ALL.iter().map(move |(word, reason)| (*word, items(reason)))
+    }
+}
+
+impl FromIterator<(RejectReason, u64)> for ByReason {
+    fn from_iter<I: IntoIterator<Item = (RejectReason, u64)>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
 }

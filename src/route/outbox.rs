@@ -14,7 +14,7 @@ use urlseen_engine::config::Config;
 use urlseen_engine::flow::source::Source;
 
 use super::batch::Share;
-use super::status::{PartitionStatus, RouteStatus};
+use super::{PartitionStatus, RouteStatus};
 
 /// Maximum number of shares that are sent and not acknowledged. One further command waits for
 /// replicas.

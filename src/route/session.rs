@@ -17,7 +17,7 @@ use super::outbox::Outbox;
 use super::{RouteError, Router};
 use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
 use crate::pipeline::intake::Intake;
-use crate::pipeline::linger::Linger;
+use crate::pipeline::intake::Linger;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::window::Window;
 use crate::pipeline::{Ending, RunError};

@@ -11,7 +11,7 @@ use super::connection::{BUFFER, Connection};
 use super::framing::{Framing, FramingError, FramingLimits};
 use super::reply::{self, Reply, Version};
 use super::session::{self, ClientSession};
-use super::transaction::{Received, Transaction};
+use super::session::{Received, Transaction};
 use super::{House, about, answer, bloom};
 use urlseen_core::filter::Fill;
 use urlseen_core::fingerprint::Fingerprint;

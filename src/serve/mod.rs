@@ -13,12 +13,10 @@ mod client;
 mod command;
 mod connection;
 mod framing;
-mod http;
 mod inline;
 mod reply;
 mod server;
 mod session;
-mod transaction;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::command::{Hello, shown};
+use super::framing::Words;
 use super::reply::{Reply, Version};
 use super::{House, about};
 
@@ -117,4 +120,33 @@ pub(super) fn unserved(key: &[u8]) -> Reply {
          filter must not take the URLs of one crawl for those of another",
         shown(key)
     ))
+}
+
+/// Command as it was received.
+pub(super) type Received = (Bytes, Words);
+
+/// Commands that wait for `EXEC`.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    /// Commands that `EXEC` will run; `None` after a command was refused.
+    pub(super) commands: Option<Vec<Received>>,
+    bytes: usize,
+}
+
+impl Transaction {
+    pub(super) fn new() -> Self {
+        Self { commands: Some(Vec::new()), bytes: 0 }
+    }
+
+    /// Appends a command to the transaction. Returns false if all commands together have more than
+    /// `most` bytes.
+    pub(super) fn push(&mut self, command: Received, most: usize) -> bool {
+        self.bytes += command.0.len();
+        if self.bytes > most {
+            self.commands = None;
+        } else if let Some(commands) = &mut self.commands {
+            commands.push(command);
+        }
+        self.bytes <= most
+    }
 }

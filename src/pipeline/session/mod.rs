@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::sleep_until;
 
 use super::intake::Intake;
-use super::linger::Linger;
+use super::intake::Linger;
 use super::window::Window;
 use super::{Ending, Pipeline, Report, RunError};
 use crate::crawl::protocol::GIVE_BACK_MAX;
