@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use url::Url;
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
 use urlseen_engine::config::{Config, ItemForm, Sources};
 use urlseen_engine::item::{Options, Reader};

@@ -11,7 +11,7 @@ use tokio_util::net::Listener;
 use tracing::{debug, warn};
 
 use super::Limits;
-use super::places::{Busy, Places};
+use super::server::{Busy, Places};
 use urlseen_core::storage::descriptors;
 
 /// Pause after a failed attempt to accept a connection. The usual reason is that the process has no

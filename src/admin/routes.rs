@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -13,9 +14,9 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::access::Access;
-use super::metrics::Format;
-use super::places::Busy;
-use super::{CheckQuery, Limits, Phase, Sample, Statuses, Verdicts, View, metrics, page};
+use super::metrics::{self, Format};
+use super::server::Busy;
+use super::{CheckQuery, Phase, Sample, Statuses, Verdicts, View, page};
 use crate::admin::printable::{json_text, printable};
 
 /// State that the answers to all requests share.
@@ -197,4 +198,48 @@ impl RouteState {
 fn json(value: &impl Serialize) -> Result<Response, Refusal> {
     let json = serde_json::to_string(value).map_err(Refusal::internal)?;
     Ok(([(header::CONTENT_TYPE, "application/json")], json_text(&json)).into_response())
+}
+
+/// Bounds on connections, requests and time. Each connection serves one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of connections at each address at the same time. If one more client connects,
+    /// the endpoint closes the oldest idle connection.
+    pub connections: usize,
+    /// Maximum size of a request's head in bytes. Values under 8 KiB count as 8 KiB.
+    pub head_bytes: usize,
+    /// Time limit for the arrival of the head.
+    pub head: Duration,
+    /// Maximum size of a request's body in bytes.
+    pub body_bytes: usize,
+    /// Time limit for the arrival of the body.
+    pub body: Duration,
+    /// Maximum number of items in one request.
+    pub items: usize,
+    /// Time limit for a check. This includes the wait until an earlier check has ended.
+    pub check: Duration,
+    /// Time limit for a whole connection, from its start to its end.
+    pub connection: Duration,
+}
+
+impl Limits {
+    /// Maximum number of items in one request under [`Limits::default`].
+    pub(crate) const ITEMS: usize = 1000;
+    /// Maximum size of a request's body in bytes under [`Limits::default`].
+    pub const BODY_BYTES: usize = 1 << 20;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 32,
+            head_bytes: 16 << 10,
+            head: Duration::from_secs(5),
+            body_bytes: Self::BODY_BYTES,
+            body: Duration::from_secs(5),
+            items: Self::ITEMS,
+            check: Duration::from_secs(5),
+            connection: Duration::from_secs(20),
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Thread of the admin endpoint.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -8,15 +9,15 @@ use std::thread::JoinHandle;
 
 use axum::middleware;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::AbortHandle;
+use urlseen_engine::config::{HostPort, Secret};
 
 use super::access::Access;
 use super::hosts::Hosts;
 use super::listener::serve;
 use super::socket::{self, SOCKET, SocketFile};
 use super::{Limits, View, routes};
-use urlseen_engine::config::{HostPort, Secret};
 
 /// Maximum number of threads that wait for an answer of the filter's threads.
 const BLOCKING_THREADS: usize = 2;
@@ -176,5 +177,34 @@ impl Drop for AdminServer {
             // A panic of the thread was already reported on standard error.
             let _ = thread.join();
         }
+    }
+}
+
+/// Lock that is held while the daemon works on the request of a connection.
+pub(super) type Busy = Arc<Mutex<()>>;
+
+/// Connections to one listen address, in the order in which they were accepted. If no place is
+/// free, a new connection takes the place of an idle one.
+pub(super) struct Places {
+    most: usize,
+    taken: VecDeque<(AbortHandle, Busy)>,
+}
+
+impl Places {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, taken: VecDeque::new() }
+    }
+
+    /// Takes a place for a connection. If no place is free, ends the oldest idle connection. Only
+    /// one check of items runs at a time, so at most one connection is busy.
+    pub(super) fn take(&mut self, task: AbortHandle, busy: Busy) {
+        self.taken.retain(|(task, _)| !task.is_finished());
+        if self.taken.len() >= self.most {
+            let idle = self.taken.iter().position(|(_, busy)| busy.try_lock().is_ok());
+            if let Some((task, _)) = self.taken.remove(idle.unwrap_or(0)) {
+                task.abort();
+            }
+        }
+        self.taken.push_back((task, busy));
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::admin::printable::{self, say};
 use urlseen_core::filter::item_form::is_object;
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::flow::input;

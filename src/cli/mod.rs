@@ -14,11 +14,9 @@ mod fingerprint;
 mod forget;
 mod held;
 mod import;
-mod man_pages;
 mod migrate;
 mod moving;
 mod new_folder;
-mod newest;
 mod operand;
 mod overview;
 mod partitions;
@@ -140,7 +138,7 @@ enum CliCommand {
     Held(held::HeldArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
-    ManPages(man_pages::ManPagesArgs),
+    ManPages(completions::ManPagesArgs),
 }
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the
@@ -169,7 +167,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Forget(args) => forget::run(&args),
         CliCommand::Held(args) => held::run(&args),
         CliCommand::Completions(args) => completions::run(&args),
-        CliCommand::ManPages(args) => man_pages::run(&args),
+        CliCommand::ManPages(args) => completions::write_pages(&args),
     };
     result.map_or_else(|error| report(&error), Outcome::status)
 }

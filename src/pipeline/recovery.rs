@@ -12,10 +12,10 @@ use super::{Pipeline, RunError, Shared};
 use crate::crawl::protocol::Standing;
 use crate::pipeline::phase::Phase;
 use urlseen_core::filter::id::RandomId;
+use urlseen_core::redis::connect;
 use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::server_time;
 use urlseen_core::storage::{Head, Restore as _};
 use urlseen_engine::engine::store::{How, Recovery};
 
@@ -109,7 +109,7 @@ impl Pipeline {
     async fn begin_generations(&mut self, link: &mut Link) -> Result<(), RunError> {
         let works = &mut self.filter.works;
         if works.needs_time() {
-            let time = server_time::ask(link).await?;
+            let time = connect::server_time(link).await?;
             if let Some(doubt) = works.begin_generations(time).await? {
                 warn!("{doubt}");
             }

@@ -11,8 +11,8 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, Trace, trace};
-use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");

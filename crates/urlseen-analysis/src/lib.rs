@@ -3,8 +3,9 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+use std::hash::{DefaultHasher, Hasher as _};
+
 mod explain;
-mod hash;
 mod overlap;
 mod plan;
 mod plot;
@@ -25,3 +26,10 @@ pub use replay::{
     run as replay, suggest,
 };
 pub use suggest::{Suggester, Suggestion, Suggestions};
+
+/// Returns a hash of bytes. It is the same in each run of the same program.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}

@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::json;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{FilterSpec, Kind, Parameters, Seed, Shards, Sizing};
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Fsync, ItemForm};

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, trace, trace_verbatim};
-use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::same::SameRules;
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 

@@ -3,12 +3,15 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyConnectionError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::types::PyType;
-use pyo3::{Bound, Py, PyAny, PyResult, Python, pyclass, pyfunction, pymethods};
-use urlseen::{Error, FilterExt as _, FilterSpec, Fingerprint, LocalFilter, RedisFilter};
+use pyo3::{Bound, Py, PyAny, PyErr, PyResult, Python, pyclass, pyfunction, pymethods};
+use urlseen::{
+    Error, ErrorKind, FilterExt as _, FilterSpec, Fingerprint, LocalFilter, RedisFilter,
+};
 
-use crate::error::raised;
 use crate::fingerprints::Options;
 use crate::key::{Key, keys};
 
@@ -340,5 +343,17 @@ impl Filter {
 
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(format!("cannot pickle {}: open it again instead", self.name)))
+    }
+}
+
+/// Converts the error of a filter.
+pub(crate) fn raised(error: &Error) -> PyErr {
+    let text = error.to_string();
+    match error.kind() {
+        ErrorKind::Spec | ErrorKind::Mismatch | ErrorKind::Placement => PyValueError::new_err(text),
+        ErrorKind::Memory => PyMemoryError::new_err(text),
+        ErrorKind::Storage => PyOSError::new_err(text),
+        ErrorKind::Redis => PyConnectionError::new_err(text),
+        _ => PyRuntimeError::new_err(text),
     }
 }

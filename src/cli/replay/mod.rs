@@ -2,7 +2,6 @@
 
 mod plot;
 mod report;
-mod suggestions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,7 +94,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if args.suggest {
         let (items, most) = (start::items(&config), args.count.map(Capacity::get));
         let found = suggest(input(args, &config), items, &config, most, &*listen()?)?;
-        suggestions::print(args.json, &found)?;
+        report::print_suggestions(args.json, &found)?;
         return Ok(Outcome::Done);
     }
     let setup = Setup {

@@ -2,14 +2,16 @@
 
 use std::io::{self, Write};
 
-use crate::admin::printable::{json_text, printable, stdout};
 use serde_json::{Value, json};
-use urlseen_analysis::{Ending, KeyRead, LaneReport, Merges, Report, Ruled, Tally};
+use urlseen_analysis::{
+    DAEMON_BYTES, Ending, KeyRead, LaneReport, Merges, Report, Ruled, Suggestion, Suggestions,
+    Tally, grouped, size,
+};
 use urlseen_engine::config::{Config, FilterPlace, NamedRule};
 use urlseen_engine::flow::reasons::Reason;
 
 use super::super::rows::{CRAWL, Rows, paced};
-use urlseen_analysis::{DAEMON_BYTES, grouped, size};
+use crate::admin::printable::{json_text, printable, stdout};
 
 /// Maximum width of a rejected item in the report, in columns.
 const SHOWN: usize = 60;
@@ -281,4 +283,42 @@ fn rate(rate: f64) -> String {
 /// Formats an expected number of drops, which can be a fraction.
 fn expected(drops: f64) -> String {
     if drops >= 100.0 { format!("{drops:.0}") } else { format!("{drops:.2}") }
+}
+
+/// Maximum number of examples of a rule that are printed for people.
+const EXAMPLES: usize = 3;
+
+/// Prints suggested rules on standard output.
+pub(super) fn print_suggestions(as_json: bool, found: &Suggestions) -> anyhow::Result<()> {
+    let mut out = stdout();
+    if as_json {
+        writeln!(out, "{}", json_text(&serde_json::to_string(found)?))?;
+    } else {
+        suggestions(found, &mut out)?;
+    }
+    Ok(())
+}
+
+fn suggestions(
+    Suggestions { links, urls, rules }: &Suggestions,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let mut rows = Rows::new(&mut out, [9, 14]);
+    rows.number("links", grouped(*links), format!("{} different URLs", grouped(*urls as u64)))?;
+    for Suggestion { why, changes, saves, examples, .. } in rules {
+        let why = printable(why.as_bytes(), None);
+        rows.number("saves", grouped(*saves), format!("of {} URLs: {why}", grouped(*changes)))?;
+        for urls in examples.iter().take(EXAMPLES) {
+            let urls: Vec<_> = urls.iter().map(|url| printable(url.as_bytes(), None)).collect();
+            rows.number("", "", urls.join(" = "))?;
+        }
+    }
+    if rules.is_empty() {
+        return writeln!(out, "\nno rule would save many requests");
+    }
+    writeln!(out, "\n# Look at the examples, and paste the rules that fit into config.toml:")?;
+    for Suggestion { toml, .. } in rules {
+        writeln!(out, "\n{}", toml.trim_end())?;
+    }
+    Ok(())
 }

@@ -1,23 +1,28 @@
 //! `urlseen storage`: shows a storage folder, and repairs a crawl whose folder and Redis disagree.
 
-mod catch_up;
 mod convert;
 mod folder;
 mod in_redis;
 mod repair;
 
+use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
+use repair::Repair;
+use urlseen_core::filter::expire_after::shown;
+use urlseen_engine::config::Config;
+
+use super::super::admin::printable::stdout;
 use super::confirm::confirmed;
 use super::context::runtime;
 use super::settings::{Folder, Place, Settings};
 use super::start::usage;
 use super::{Outcome, partitions};
 use crate::crawl::protocol::table;
+
 pub(super) use folder::show;
 pub(super) use in_redis::show as show_in_redis;
-use repair::Repair;
-use urlseen_engine::config::Config;
 
 /// Show a storage folder, and repair a crawl whose folder and Redis disagree.
 ///
@@ -168,7 +173,7 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
         }
         StorageCommand::CatchUp { folder, time } => {
             partitions::each(folder.locate_all()?, |(_, place)| match place {
-                Place::Folder(folder) => catch_up::catch_up(&folder, *time),
+                Place::Folder(folder) => catch_up(&folder, *time),
                 Place::Redis => Err(usage("fingerprints of a filter in Redis do not expire")),
             })
         }
@@ -205,4 +210,20 @@ fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
         runtime()?.block_on(table::delete(&crawl))?;
     }
     Ok(done)
+}
+
+/// Adds a time to that of the generations in a folder.
+fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
+    let (at, mut folder) = (dir.display(), urlseen_core::storage::Folder::open(dir)?);
+    let header = folder.header().map(|header| header.spec().filter.parameters.expire_after());
+    let Some(Some(expire_after)) = header else {
+        return Err(usage(format!("{at} holds no filter whose fingerprints expire")));
+    };
+    let Some(timing) = folder.timing() else {
+        return Err(usage(format!("{at} was not used yet, so no time is missing")));
+    };
+    folder.record_timing(&timing.later(time))?;
+    let (time, window) = (shown(time), expire_after.window());
+    writeln!(stdout(), "{at}: {time} are counted; a URL passes again {window}")?;
+    Ok(Outcome::Done)
 }

@@ -1,17 +1,18 @@
 //! Commands that commit a batch, and the reply of Redis.
 
 use redis::{Cmd, Value};
-
-use super::reply::values;
-use super::{Committed, Protocol, ProtocolError};
 use urlseen_core::filter::RedisFilterKeys;
-use urlseen_core::filter::redis_kind::Question;
+use urlseen_core::filter::redis_kind::{Content, Question};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
+use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use urlseen_core::redis::sink::PlainSink;
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Ready};
+
+use super::reply::values;
+use super::{Committed, Protocol, ProtocolError};
 
 /// Arguments of a commit.
 #[derive(Debug, Clone, Copy)]
@@ -165,4 +166,23 @@ impl Protocol {
 fn is_small(batch: &Batch<Ready>) -> bool {
     batch.onward_len() <= SMALL_ITEMS
         && batch.onward().map(<[u8]>::len).sum::<usize>() <= SMALL_BYTES
+}
+
+/// Adds the keys and commands of a filter in Redis to `needs`. The server must permit them.
+pub(super) fn add_needs(filter: &RedisFilterKeys, needs: &mut Needs) {
+    let used = filter.kind().used();
+    for &number in &used {
+        let kind = match filter.kind().content(number) {
+            Content::Bits { .. } | Content::Count => KeyKind::String,
+            Content::Members => KeyKind::Set,
+        };
+        needs.key(KeyOwner::Setting("filter.key"), filter.key(number), kind);
+    }
+    let Some(&first) = used.first() else { return };
+    let key = filter.key(first);
+    for words in filter.kind().commands() {
+        let [word, arguments @ ..] = words else { continue };
+        let command = CommandNeed::new(word).key(key.as_str());
+        needs.command(arguments.iter().fold(command, |command, word| command.arg(*word)));
+    }
 }

@@ -2,13 +2,9 @@
 
 mod commit;
 mod forgets;
-mod judging;
 mod persistence;
-mod reclaiming;
 mod record;
-mod replicas;
 mod reply;
-mod route;
 mod source;
 pub(crate) mod table;
 
@@ -157,9 +153,9 @@ impl Protocol {
         let record = self.keys.record.as_str();
         needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
         needs.commands(record, &["HMGET protocol", "HSET protocol 1", "DEL"]);
-        reclaiming::add(&self.held, &mut needs);
+        forgets::add_needs(&self.held, &mut needs);
         if self.wanted_replicas > 0 {
-            replicas::add(&mut needs);
+            persistence::add_needs(&mut needs);
         }
         let command = CommandNeed::new;
         needs.command(command("SCRIPT LOAD").arg("return 1"));
@@ -174,7 +170,7 @@ impl Protocol {
         needs.commands(rejected, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
         if let Some(filter) = &self.filter {
             needs.commands(state, &["HGET unseen"]);
-            judging::add(filter, &mut needs);
+            commit::add_needs(filter, &mut needs);
         } else {
             self.needs_to_forget(&mut needs);
         }

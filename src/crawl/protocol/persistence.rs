@@ -8,8 +8,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use redis::{Cmd, Value, cmd};
 use urlseen_core::redis::Node;
+use urlseen_core::redis::preflight::{CommandNeed, Needs};
 use urlseen_core::storage::Moment;
+
+use super::reply::value;
+use super::{Protocol, ProtocolError};
 
 /// Minimum age of the horizon. The horizon is the moment of the oldest data with which Redis may
 /// come back. If Redis flushes its append-only file every second, a crash loses little more than a
@@ -205,6 +210,35 @@ impl<'a> Info<'a> {
     fn node(&self) -> Option<Node> {
         let (host, port) = (self.text("ip")?.to_owned(), self.text("port")?.parse().ok()?);
         Some(Node { host, port })
+    }
+}
+
+/// Maximum time of one `WAIT`. Redis executes no later command of the connection in this time. So
+/// this time must be much shorter than the time between two renewals of the lease.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Adds to `needs` the command that waits for replicas.
+pub(super) fn add_needs(needs: &mut Needs) {
+    needs.command(CommandNeed::new("WAIT").arg("0").arg("1"));
+}
+
+impl Protocol {
+    /// Returns the number of replicas that must have a commit, `redis.wait_replicas`.
+    pub(crate) fn wanted_replicas(&self) -> u64 {
+        self.wanted_replicas
+    }
+
+    /// Waits until the wanted replicas have all earlier writes of the connection, or until a
+    /// time-out. Inside a transaction or a script, Redis would not wait.
+    pub(crate) fn wait(&self) -> Cmd {
+        let mut wait = cmd("WAIT");
+        wait.arg(self.wanted_replicas).arg(TIMEOUT.as_millis().to_string());
+        wait
+    }
+
+    /// Reads the reply to [`Protocol::wait`]: the number of replicas that have the writes.
+    pub(crate) fn waited(&self, reply: Value) -> Result<u64, ProtocolError> {
+        value("WAIT", reply)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Crawl record, which the daemon publishes in Redis for producers and consumers.
 
 use urlseen_core::fingerprint::Fingerprinter;
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::redis::held::{HeldRecord, PROBE};
 use urlseen_core::redis::keys::Keys;
 use urlseen_engine::config::{Config, End, FilterPlace};

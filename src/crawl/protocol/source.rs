@@ -1,14 +1,14 @@
 //! Commands for the source, which claim items, read items, and put unread items back.
 
 use redis::{Cmd, Value};
-
-use super::reply::{nonsense, values};
-use super::{GivenBack, Protocol, ProtocolError, ScriptError};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::link::Reply;
 use urlseen_engine::flow::source::{Cursor, ReadError, Source};
 use urlseen_engine::item::Items;
+
+use super::reply::{nonsense, values};
+use super::{GivenBack, Protocol, ProtocolError, ScriptError};
 
 impl Protocol {
     /// Returns the source of the crawl's items.
@@ -67,5 +67,16 @@ impl Protocol {
     pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, ProtocolError> {
         let (back, left, source) = values("give back", reply)?;
         Ok(GivenBack { back, left, source })
+    }
+}
+
+impl Protocol {
+    /// Removes a batch of `count` items that all partitions have. It was read after the cursor
+    /// `before`.
+    pub(crate) fn routed(&self, token: &Token, before: Cursor, count: u64) -> Cmd {
+        let Keys { lease, processing, .. } = &self.keys;
+        let mut command = self.call("routed", &[lease, processing], token);
+        command.arg(before).arg(count);
+        command
     }
 }

@@ -10,32 +10,30 @@ mod pressure;
 mod reclaiming;
 mod replicas;
 mod saves;
-mod ticks;
 
 use std::time::Duration;
 
-use tokio::time::sleep_until;
-
-use super::intake::Intake;
-use super::intake::Linger;
-use super::window::Window;
-use super::{Ending, Pipeline, Report, RunError};
-use crate::crawl::protocol::GIVE_BACK_MAX;
-use crate::pipeline::phase::{Backpressure, Phase};
-pub(super) use begin::Owned;
 use begin::{Connected, Recovered};
 use forgetting::{FORGETS, Forgetting};
-pub(super) use lease::Lease;
 use line::Line;
 use pending::Pending;
 use pressure::{POLL, Pressure};
 use replicas::Replicas;
 use saves::SavesAsked;
-use ticks::{tick, ticks};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::limits::Limits;
 use urlseen_engine::config::{Config, WhenFull};
+
+use super::intake::{Intake, Linger};
+use super::window::Window;
+use super::{Ending, Pipeline, Report, RunError};
+use crate::crawl::protocol::GIVE_BACK_MAX;
+use crate::pipeline::phase::{Backpressure, Phase};
+
+pub(super) use begin::Owned;
+pub(super) use lease::Lease;
 
 /// Maximum number of batches that are read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
@@ -309,4 +307,19 @@ impl<'a> Session<'a> {
             (false, false) => None,
         }
     }
+}
+
+/// Waits for the next tick of an interval. If there is no interval, waits forever.
+async fn tick(ticks: Option<&mut Interval>) {
+    match ticks {
+        Some(ticks) => drop(ticks.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns an interval whose first tick is one interval from now. Missed ticks are skipped.
+fn ticks(every: Duration) -> Interval {
+    let mut ticks = interval_at(Instant::now() + every, every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }

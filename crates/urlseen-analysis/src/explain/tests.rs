@@ -41,7 +41,7 @@ fn a_url_is_followed_to_its_fingerprints() {
     assert_eq!(explained.fingerprints.len(), 3);
     for (computed, &algorithm) in explained.fingerprints.iter().zip(Algorithm::all()) {
         let expected = Fingerprinter::new(algorithm)
-            .fingerprint(&urlseen_core::fingerprint::request::Request::get(url))
+            .fingerprint(&urlseen_core::fingerprint::Request::get(url))
             .unwrap();
         assert_eq!(computed.fingerprint.as_deref(), Some(expected.to_string().as_str()));
     }

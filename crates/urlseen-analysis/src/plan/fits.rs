@@ -7,7 +7,7 @@ use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::{Capacity, ErrorRate, Kind, Outlook};
 
 use super::parameters;
-use super::text::{grouped, rate_text, size};
+use super::{grouped, rate_text, size};
 
 /// Allowed values of `filter.bit`.
 const BITS: std::ops::RangeInclusive<u32> = 1..=32;

@@ -11,8 +11,8 @@ use urlseen_core::filter::number::whole;
 use urlseen_core::filter::{ErrorRate, Kind, Parameters, SpecError};
 
 use super::amount::Amount;
-use super::text::{grouped, size};
 use super::usual;
+use super::{grouped, size};
 
 const DAY: Duration = Duration::from_hours(24);
 

@@ -5,7 +5,7 @@ use urlseen_core::filter::{Capacity, ErrorRate, Kind, Parameters, SpecError};
 use super::amount::Amount;
 use super::fits::{RATES, first, rate};
 use super::parameters;
-use super::text::{grouped, lost_text};
+use super::{grouped, lost_text};
 
 /// Number that sets the error rates of the planned filters.
 #[derive(Debug, Clone, Copy)]

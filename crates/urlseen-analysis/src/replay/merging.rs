@@ -7,7 +7,7 @@ use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Options, Reader};
 
 use super::report::Ruled;
-use crate::hash::hash;
+use crate::hash;
 
 /// Links that the rules of a crawl merge: they count as seen, and would be new without the rules.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::curve::Point;
 use super::error::ReplayError;
 use super::merging::Merges;
-use crate::hash::hash;
+use crate::hash;
 use urlseen_core::filter::Kind;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::feed::Page;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use urlseen_core::fingerprint::same::param_name;
 
+use super::Trial;
 use super::param::Values;
-use super::trial::Trial;
 
 /// Maximum number of queries of a page that are looked at.
 const MOST_QUERIES: usize = 20_000;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::trial::Trial;
-use crate::hash::hash;
+use super::Trial;
+use crate::hash;
 
 /// Maximum number of different values that are counted.
 const MOST_VALUES: usize = 100_000;

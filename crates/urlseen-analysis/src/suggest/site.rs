@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::pages::Page;
-use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::same::{Fold, TrackingList};
 use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
 use urlseen_core::limit::pattern;
 
+use super::Trial;
 use super::facets::{Facets, fields, name, with_query};
 use super::growth::Growth;
 use super::param::Param;
-use super::trial::Trial;
-use crate::hash::hash;
+use crate::hash;
 
 /// Maximum number of parameters of a site, and of paths that may have facets.
 const MOST: usize = 1000;

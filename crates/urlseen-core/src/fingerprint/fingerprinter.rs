@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::same::{Merger, SameStep};
 use super::{Algorithm, Fingerprint, FingerprintSpec, RequestParts, Text, Verbatim};
+use crate::fingerprint::Request;
 use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
-use crate::fingerprint::request::Request;
 
 /// Computes the fingerprints of requests by one spec.
 ///
@@ -14,7 +14,7 @@ use crate::fingerprint::request::Request;
 ///
 /// ```
 /// use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
-/// use urlseen_core::fingerprint::request::Request;
+/// use urlseen_core::fingerprint::Request;
 ///
 /// let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
 /// let one = fingerprinter.fingerprint(&Request::get("https://example.com/?b=2&a=1"))?;

@@ -14,5 +14,5 @@ pub mod sink;
 #[cfg(feature = "link")]
 pub use connection::{
     ALLOWED, Node, RedisAddress, RedisAddressError, TlsFileError, TlsFiles, backoff, connect, keys,
-    lease, limits, link, packed, preflight, server_time,
+    lease, limits, link, packed, preflight,
 };

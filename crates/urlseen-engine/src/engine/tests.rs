@@ -6,7 +6,7 @@ use super::*;
 use crate::config::ItemForm;
 use crate::item::{Items, Options};
 use urlseen_core::filter::{Kind, Parameters, Seed, ShardId, Sizing, Verdict};
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Copied, Head, LiveFilter as _, Restore as _, Section};
 

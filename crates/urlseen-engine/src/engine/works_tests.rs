@@ -9,7 +9,7 @@ use super::tests::{batch, engine, urls};
 use super::*;
 use crate::config::Fsync;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Folder, Head, StoragePolicy, StorageSpec};
 

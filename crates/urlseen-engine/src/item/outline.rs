@@ -4,7 +4,7 @@ use super::said::Said;
 use super::{Identity, Item, Reader, Unreadable, fingerprint, json, tab, url};
 use crate::config::ItemForm;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::same::SameStep;
 
 /// Content of an item as its producer wrote it, before any check by the filter.

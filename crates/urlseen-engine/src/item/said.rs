@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Unreadable;
 use super::ttl::Ttl;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 
 /// Request that an item describes, with a URL, a fingerprint, or both.
 #[derive(Debug, Clone, PartialEq)]

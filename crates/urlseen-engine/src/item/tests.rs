@@ -17,7 +17,7 @@ fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable>
 fn computed(url: &str) -> Identity {
     let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
     Identity::Fingerprint(
-        fingerprinter.fingerprint(&urlseen_core::fingerprint::request::Request::get(url)).unwrap(),
+        fingerprinter.fingerprint(&urlseen_core::fingerprint::Request::get(url)).unwrap(),
     )
 }
 

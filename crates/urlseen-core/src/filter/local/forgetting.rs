@@ -1,11 +1,12 @@
 //! Filter in memory that can forget single keys, whatever its kind is.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Blob, FilterKind, Full, Hashed, Removal};
+use super::{Blob, FilterKind, Full, Removal};
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
@@ -142,5 +143,27 @@ impl ForgettingFilter {
 impl Drop for ForgettingFilter {
     fn drop(&mut self) {
         self.drop_tombstones();
+    }
+}
+
+/// Hasher for 128-bit hashes. It uses half of their bits.
+pub type Hashed = BuildHasherDefault<HalfHasher>;
+
+/// The state of [`Hashed`].
+#[derive(Debug, Default)]
+pub struct HalfHasher(u64);
+
+impl Hasher for HalfHasher {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only 128-bit hashes are hashed");
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // Half of a hash is a hash, too.
+    fn write_u128(&mut self, hash: u128) {
+        self.0 = hash as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }

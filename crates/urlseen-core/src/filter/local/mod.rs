@@ -3,12 +3,10 @@
 //! Each thread owns some shards of a filter, as a `Box<dyn FilterKind>`. Calls are dispatched once
 //! for each batch. The loops over keys are inside the kinds.
 
-mod dated;
 mod exact;
 #[cfg(test)]
 mod expiry_tests;
 mod forgetting;
-mod hashed;
 mod hasher;
 #[cfg(test)]
 mod kit_tests;
@@ -30,10 +28,9 @@ use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
 use super::{AllocationError, Bits, Kind, SHARDS, ShardId, Verdict};
 
-use dated::{insert_dated, out_of_memory, unite_dated};
 pub use exact::ExactShards;
 pub use forgetting::ForgettingFilter;
-pub use hashed::Hashed;
+pub use forgetting::Hashed;
 pub use hasher::KeyHasher;
 pub use native::NativeFilter;
 pub use over_frozen::OverFrozen;
@@ -337,3 +334,32 @@ pub enum BuildError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Full(pub(crate) String);
+
+/// Inserts keys that were let through in these generations.
+fn insert_dated(
+    filter: &mut impl FilterKind,
+    mut keys: Vec<(KeyHash, Generation)>,
+) -> Result<(), Full> {
+    keys.sort_by_key(|&(_, generation)| generation);
+    for run in keys.chunk_by(|(_, one), (_, next)| one == next) {
+        let key_hashes: Vec<_> = run.iter().map(|&(key_hash, _)| key_hash).collect();
+        filter.insert_in(run[0].1, &key_hashes)?;
+    }
+    Ok(())
+}
+
+/// Adds keys of another filter. If both filters have a key, its later generation counts.
+fn unite_dated(
+    filter: &mut impl FilterKind,
+    mut keys: Vec<(KeyHash, Generation)>,
+) -> Result<(), UniteError> {
+    keys.retain(|&(key_hash, generation)| filter.generation(key_hash) < Some(generation));
+    let key_hashes: Vec<_> = keys.iter().map(|&(key_hash, _)| key_hash).collect();
+    filter.make_room_for(&key_hashes)?;
+    Ok(insert_dated(filter, keys)?)
+}
+
+/// Returns the error of a saved shard that does not fit into memory.
+fn out_of_memory(full: Full) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, full)
+}

@@ -1,14 +1,15 @@
 //! User info, host and port of a URL.
 
-use std::net::Ipv4Addr;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
 
 use super::bytes::{SAFE_USERINFO, push_requoted};
 use super::error::CanonicalizeError;
+use super::idna;
 use super::rule::Rule;
 use super::steps::Observer;
-use super::{idna, ipv6};
 
 /// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses an authority with
 /// a character whose normal form contains a delimiter, such as `℀` with the normal form `a/c`.
@@ -48,7 +49,7 @@ fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     if host.parse::<Ipv4Addr>().is_ok() {
         return Err(CanonicalizeError::BracketedIpv4);
     }
-    ipv6::Address::parse(host).map(drop).ok_or(CanonicalizeError::NotIpv6)
+    Address::parse(host).map(drop).ok_or(CanonicalizeError::NotIpv6)
 }
 
 /// Returns true for an `IPvFuture` address of RFC 3986. As in Python, any text may follow the dot.
@@ -149,7 +150,7 @@ pub(super) fn push_canonical(
 /// begin with an IPv6 address in brackets.
 fn shortened(host: &str) -> Option<String> {
     let (host, rest) = host.strip_prefix('[')?.split_once(']')?;
-    Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))
+    Some(format!("[{}]{rest}", Address::parse(host)?))
 }
 
 /// Appends the form that w3lib's `safe_url_string` gives to a host. The part before a `%` becomes
@@ -221,4 +222,37 @@ pub(super) fn split_user_info(authority: &str) -> (Option<&str>, &str) {
 /// Splits a text at the first `delimiter`. Without a delimiter, the second part is empty.
 fn partition(text: &str, delimiter: char) -> (&str, &str) {
     text.split_once(delimiter).unwrap_or((text, ""))
+}
+
+/// IPv6 address, and the zone after its `%`. The zone is kept as written.
+#[derive(Debug, PartialEq, Eq)]
+struct Address<'a> {
+    address: Ipv6Addr,
+    zone: Option<&'a str>,
+}
+
+impl<'a> Address<'a> {
+    /// Reads an address without its brackets. Returns `None` if `text` is not an address.
+    fn parse(text: &'a str) -> Option<Self> {
+        let (address, zone) = match text.split_once('%') {
+            Some((address, zone)) => (address, Some(zone)),
+            None => (text, None),
+        };
+        if zone.is_some_and(|zone| zone.is_empty() || zone.contains('%')) {
+            return None;
+        }
+        Some(Self { address: address.parse().ok()?, zone })
+    }
+}
+
+/// Writes the shortest form in hex, and the zone. `std` alone would write `::ffff:102:304` as
+/// `::ffff:1.2.3.4`.
+impl fmt::Display for Address<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.address.to_ipv4_mapped(), self.address.segments()) {
+            (Some(_), [.., high, low]) => write!(f, "::ffff:{high:x}:{low:x}")?,
+            (None, _) => write!(f, "{}", self.address)?,
+        }
+        self.zone.map_or(Ok(()), |zone| write!(f, "%{zone}"))
+    }
 }

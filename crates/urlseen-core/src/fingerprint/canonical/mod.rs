@@ -23,8 +23,6 @@ mod authority;
 mod bytes;
 mod error;
 mod idna;
-mod ipv6;
-mod origin;
 mod path;
 mod query;
 mod rule;
@@ -41,9 +39,10 @@ pub(crate) use rule::Pass;
 pub use rule::{Rule, UrlPart};
 pub use steps::{Step, Trace, parts, trace, trace_verbatim};
 
-use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
-use split::{UrlParts, UrlTail};
 pub(crate) use steps::Observer;
+
+use bytes::{SAFE, SAFE_SPECIAL_QUERY, plain_in_host, push_quoted};
+use split::{UrlParts, UrlTail};
 
 use crate::fingerprint::lanes;
 
@@ -92,7 +91,7 @@ pub fn push_request_url(
     out: &mut String,
 ) -> Result<(), CanonicalizeError> {
     let cleaned = split::cleaned(url, &mut buffers.cleaned, &mut ());
-    if let Some((origin, rest)) = origin::split_plain(cleaned) {
+    if let Some((origin, rest)) = split_plain(cleaned) {
         let start = out.len();
         out.push_str(origin);
         if lanes::any(origin.as_bytes(), |lanes| lanes::within(lanes, b'A', b'Z')) {
@@ -241,4 +240,37 @@ fn push_fragment(fragment: &str, out: &mut String, observer: &mut impl Observer)
     out.push('#');
     push_quoted(fragment, &SAFE, out);
     observer.step(Rule::FragmentEscaped, || out.clone());
+}
+
+/// Splits a cleaned URL after its origin, if the origin is plain. A plain origin has the scheme
+/// `http` or `https`, and a host of ASCII letters, digits and `-._`. Its port has no leading zeros,
+/// or is missing. Returns `None` for any other URL.
+///
+/// Both functions of w3lib, `safe_url_string` and `canonicalize_url`, only convert a plain origin
+/// to lower case. So one pass can do the work of both.
+fn split_plain(url: &str) -> Option<(&str, &str)> {
+    let bytes = url.as_bytes();
+    let host = ["https://", "http://"].iter().find_map(|scheme| {
+        let start = bytes.get(..scheme.len())?;
+        // Nearly all schemes are in lower case, so the first comparison is usually enough.
+        let is_it = start == scheme.as_bytes() || start.eq_ignore_ascii_case(scheme.as_bytes());
+        is_it.then_some(scheme.len())
+    })?;
+    let mut end = lanes::position(&bytes[host..], |lanes| !plain_in_host(lanes))
+        .map_or(bytes.len(), |length| host + length);
+    if end == host {
+        return None;
+    }
+    if bytes.get(end) == Some(&b':') {
+        end += 1 + plain_port(&url[end + 1..])?;
+    }
+    matches!(bytes.get(end), None | Some(b'/' | b'?' | b'#')).then(|| url.split_at(end))
+}
+
+/// Returns the number of digits of the port at the start of `text`. Returns `None` unless the port
+/// is already canonical.
+fn plain_port(text: &str) -> Option<usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let port = &text[..digits];
+    (!port.starts_with('0') && port.parse::<u16>().is_ok()).then_some(digits)
 }

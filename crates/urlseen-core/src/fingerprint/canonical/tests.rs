@@ -40,7 +40,7 @@ fn a_url_is_refused_with_the_reason() {
 fn the_fast_path_gives_the_results_of_the_two_passes() {
     for origin in ["http://h", "HTTPS://Example.COM", "http://a_b-c.:8080", "https://1.2.3.4:65535"]
     {
-        assert!(origin::split_plain(origin).is_some());
+        assert!(split_plain(origin).is_some());
         for tail in
             ["", "/", "?b&a", "#f", "/a;p/b;q?c#d", "/%2e/../x y'[|]é%zz?é=%zz'&a+b=[", "/.;."]
         {
@@ -51,6 +51,6 @@ fn the_fast_path_gives_the_results_of_the_two_passes() {
     for url in
         ["http://u@h", "http://h:080", "http://h:", "http://", "http://h%", "ftp://h", r"http://h\"]
     {
-        assert!(origin::split_plain(url).is_none(), "{url}");
+        assert!(split_plain(url).is_none(), "{url}");
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{SameRules, SameStep, TrackingList};
-use crate::fingerprint::request::Request;
+use crate::fingerprint::Request;
 use crate::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 fn fingerprinter(drop_tracking: TrackingList, rules: &str) -> Fingerprinter {

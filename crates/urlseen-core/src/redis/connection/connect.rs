@@ -1,8 +1,9 @@
 //! Functions that open a connection to Redis and log in.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use redis::cmd;
 use tokio_rustls::rustls;
 
 use super::link::Link;
@@ -150,5 +151,23 @@ fn of_select(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
         LinkError::Refused { .. } => LinkError::NoSuchDatabase { db: address.db() },
         other => other,
+    }
+}
+
+/// Asks the server for its time. Returns `None` if this user has no permission to ask.
+///
+/// # Errors
+/// The connection is lost, or the server refuses its commands for now.
+pub async fn server_time(link: &mut Link) -> Result<Option<SystemTime>, LinkError> {
+    match link.call(&cmd("TIME")).await {
+        Ok(reply) => {
+            let parts = redis::from_redis_value::<(u64, u64)>(reply).ok();
+            let since_1970 = parts.map(|(seconds, micros)| {
+                Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros))
+            });
+            Ok(since_1970.and_then(|since| UNIX_EPOCH.checked_add(since)))
+        }
+        Err(LinkError::NoPermission { .. } | LinkError::UnknownCommand { .. }) => Ok(None),
+        Err(trouble) => Err(trouble),
     }
 }

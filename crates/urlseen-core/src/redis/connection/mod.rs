@@ -20,7 +20,6 @@ mod page;
 pub mod preflight;
 mod reply;
 mod sentinels;
-pub mod server_time;
 mod stream;
 mod tls;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::filter::choice::ItemForm;
-use crate::fingerprint::request::Request;
+use crate::fingerprint::Request;
 use crate::fingerprint::{FingerprintSpec, Fingerprinter, PartitionCount};
 use crate::redis::hash_tag::partition_tag;
 

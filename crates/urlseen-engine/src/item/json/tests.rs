@@ -1,8 +1,7 @@
 //! Tests of reading requests from JSON.
 
 use super::*;
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::{Fingerprint, Request};
 
 fn parse(line: &str) -> Result<Said<'_>, JsonError> {
     read(line.as_bytes())

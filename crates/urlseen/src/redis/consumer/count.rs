@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use redis::cmd;
+use redis::{Cmd, cmd};
+use urlseen_core::redis::held::{Calls, Counted};
+use urlseen_core::redis::script::Call;
 
 use super::Consumer;
 use super::links::Addressed;
 use super::partition::{read_as, unexpected};
 use crate::Error;
-use urlseen_core::redis::held::{Calls, Counted};
 
 /// Maximum number of tries to count the requests of a crawl. A try fails if consumers came or went
 /// since the previous try.
@@ -95,5 +96,35 @@ impl Consumer {
         let questions = all.map(question).collect::<Result<Vec<Addressed<'_>>, Error>>()?;
         let answers = self.ask_all(&questions, self.options.retries);
         answers.into_iter().map(|answer| read_as(answer?)).collect()
+    }
+}
+
+/// Question that is safe to repeat.
+pub(super) enum Question<'a> {
+    Command(Cmd),
+    Script(Call<'a>),
+}
+
+impl Question<'_> {
+    /// Returns the command of the question. If `by_text` is true, the command of a script has the
+    /// text of the script, not its hash.
+    pub(super) fn command(&self, by_text: bool) -> Cmd {
+        match self {
+            Self::Command(command) => command.clone(),
+            Self::Script(call) if by_text => call.by_text(),
+            Self::Script(call) => call.by_hash(),
+        }
+    }
+}
+
+impl From<Cmd> for Question<'_> {
+    fn from(command: Cmd) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl<'a> From<Call<'a>> for Question<'a> {
+    fn from(call: Call<'a>) -> Self {
+        Self::Script(call)
     }
 }

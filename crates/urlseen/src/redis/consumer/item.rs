@@ -2,7 +2,7 @@
 
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::choice::ItemForm;
-use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Fingerprint, Fingerprinter};
 
 /// Maximum number of characters of an item in an error message.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use redis::{RedisResult, Value};
 
-use super::question::Question;
+use super::count::Question;
 use crate::Error;
 use crate::redis::link::{Link, is_unknown_script};
 use crate::redis::patience::Patience;

@@ -11,7 +11,6 @@ mod options;
 mod partition;
 mod pop;
 mod push;
-mod question;
 mod record;
 mod turn;
 

@@ -3,15 +3,18 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-mod loading;
 mod shown;
 
 use std::any::Any;
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use shown::Shown;
+
+use super::super::saved_keys::SavedKeys;
 use super::{
-    Blob, BuildError, FilterKind, Full, Gauge, Removal, UniteError, out_of_memory, unite_dated,
+    Blob, BuildError, FilterKind, Full, Gauge, Removal, UniteError, insert_dated, out_of_memory,
+    unite_dated,
 };
 use crate::filter::ages::Stamp;
 use crate::filter::block::Block;
@@ -19,7 +22,6 @@ use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
 use crate::filter::{SHARDS, ShardId, Verdict};
-use shown::Shown;
 
 /// Number of keys that are looked up one after the other, so that the processor waits for the
 /// places of several keys at the same time.
@@ -362,3 +364,28 @@ impl Work for MakeRoom<'_> {
 
 #[cfg(test)]
 mod tests;
+
+impl TwoChoiceFilter {
+    /// Reads the keys of a shard, which it replaces.
+    fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
+        let place = self.place(shard);
+        self.renew(place, self.size.slots(shard, keys)).map_err(out_of_memory)?;
+        let mut saved = SavedKeys::begin(self.size.saved_form(), keys, from)?;
+        self.begin_generation(saved.saved_in);
+        let mut expired = 0;
+        while let Some(page) = saved.next_page()? {
+            let bits = self.size.bits;
+            let key_hash = |bytes| bits.read(bytes).map(|key| bits.key_hash(shard, key));
+            let keys =
+                page.into_iter().map(|(bytes, generation)| Some((key_hash(bytes)?, generation)));
+            let keys = keys.collect::<Option<Vec<_>>>().ok_or(io::ErrorKind::InvalidData)?;
+            expired += keys.iter().filter(|(_, it)| it.age_in(self.now).is_none()).count() as u64;
+            insert_dated(self, keys).map_err(out_of_memory)?;
+        }
+        if self.shards[place].live_keys() + expired == keys {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+}

@@ -7,15 +7,14 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-mod plain;
 
 use super::super::block::Block;
 use super::format::Format;
+
 #[cfg(target_arch = "x86_64")]
 use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 use avx512::Avx512;
-use plain::Plain;
 
 /// Variant of the hot loops for a processor. All kernels find the same slots.
 pub(in crate::filter) trait Kernel: Copy {
@@ -91,6 +90,28 @@ fn has_bits() -> bool {
     is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("popcnt")
+}
+
+/// Kernel that needs no special instructions.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::filter) struct Plain;
+
+impl Kernel for Plain {
+    fn run<W: Work>(self, work: W) -> W::Done {
+        work.by(self)
+    }
+
+    #[inline(always)]
+    fn has(self, block: &Block, format: &Format, content: u64) -> bool {
+        // All slots are compared without a branch, because a processor cannot predict the slot.
+        (0..format.slots()).fold(false, |found, slot| found | (format.get(block, slot) == content))
+    }
+
+    #[inline(always)]
+    fn empty(self, block: &Block, format: &Format) -> u32 {
+        let empty = |slot| u32::from(format.get(block, slot) == 0) << slot;
+        (0..format.slots()).map(empty).sum()
+    }
 }
 
 #[cfg(test)]
