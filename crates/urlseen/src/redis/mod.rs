@@ -3,8 +3,6 @@
 mod address;
 #[cfg(feature = "tokio")]
 mod async_filter;
-#[cfg(feature = "tokio")]
-mod async_link;
 mod calls;
 mod cluster;
 mod consumer;

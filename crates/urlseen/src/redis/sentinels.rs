@@ -76,14 +76,9 @@ impl Sentinels {
 }
 
 impl PrimaryWatch {
-    /// Returns true if it is time to ask the Sentinels again.
-    pub(super) fn is_due(&self) -> bool {
-        Instant::now() >= self.next_look
-    }
-
     /// Returns true if the Sentinels name another primary now. Asks them only once in a while.
     pub(super) fn is_over(&mut self, options: &RedisOptions) -> bool {
-        if !self.is_due() {
+        if Instant::now() < self.next_look {
             return false;
         }
         let kept = self.connection.take().and_then(|mut connection| {
