@@ -46,18 +46,16 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let (handle, all) = (store.engine.handle(), config.filter_spec()?.parameters.bytes());
     runtime.block_on(async {
         let link = upkeep.link();
-        let filter = wanted.begin_move(link, recovered.filter, seed).await?;
+        let new = wanted.begin_new(link, recovered.filter, seed).await?;
         let (mut done, mut memory) = (0, Vec::new());
         for shard in ShardId::all() {
             let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
             memory = copied.blob.into_buffer();
-            // A shard without bits has an empty blob, but Redis gets the full number of bytes.
-            memory.resize(usize::try_from(all / SHARDS as u64)?, 0);
-            opening::put(link, &filter, shard, &memory).await?;
-            done += memory.len() as u64;
+            new.put(link, shard.number(), 0, &memory).await?;
+            done += all / SHARDS as u64;
             bar.show(done, all);
         }
-        wanted.finish_move(link, recovered.filter, seed).await?;
+        new.finish(link).await?;
         anyhow::Ok(upkeep.tie(recovered.filter, recovered.head).await?)
     })?;
     drop(bar);

@@ -20,9 +20,6 @@ use super::migrate;
 use super::settings::Settings;
 use super::start::usage;
 
-/// Number of bytes of a string in Redis that a command reads or writes at once.
-pub(super) const PAGE: usize = 4 << 20;
-
 /// Names of the rules that decide a filter's bits, but are not keys of the configuration.
 const RULES: [&str; 3] =
     ["the rule of positions", "the rule of shards", "the version of fingerprint.algorithm"];
@@ -162,7 +159,7 @@ impl Operand {
             parts(used, length, u64::MAX).collect()
         } else {
             let used = used.filter(|&number| filter.kind().cells(number).is_some());
-            parts(used, length, PAGE as u64).collect()
+            parts(used, length, opening::PAGE as u64).collect()
         };
         if parts.is_empty() {
             return Err(unsupported(&what, spec.kind()));

@@ -17,7 +17,7 @@ use super::Outcome;
 use super::compare::{count, error, size};
 use super::context::Context;
 use super::new_folder::NewFolder;
-use super::operand::{Operand, PAGE, Part, address};
+use super::operand::{Operand, Part, address};
 use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
 use super::start::usage;
@@ -173,13 +173,10 @@ fn into_redis(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Res
     let mut link = context.runtime.block_on(context.connect())?;
     let Context { config, runtime } = context;
     let begun = config.redis_filter()?;
-    let uniting = runtime.block_on(begun.begin_union(&mut link, seed))?;
+    let uniting = runtime.block_on(begun.begin_new(&mut link, RandomId::random(), seed))?;
     let overlap = count(a, b, |part, a, b| {
         let mut put = |bytes: &[u8]| {
-            let mut pages = (part.offset..).step_by(PAGE).zip(bytes.chunks(PAGE));
-            pages.try_for_each(|(offset, page)| {
-                runtime.block_on(uniting.put(&mut link, part.number, offset, page))
-            })
+            runtime.block_on(uniting.put(&mut link, part.number, part.offset, bytes))
         };
         match (a, b) {
             (Part::Page(_, a), Part::Page(_, b)) => {

@@ -1,11 +1,24 @@
 //! Table of all keys: section, name, type, allowed values and default. A macro generates the
 //! structs and the list of known keys from the table.
 
+use super::address::{PemFile, Redis as RedisRule};
+use super::check::Taker;
+use super::expire::ExpireRule;
+use super::expiry::Expiry;
+use super::host_names::HOST_NAMES;
+use super::host_port::{Address, HostPort};
+use super::layers::Layers;
+use super::named::NamedRule;
+use super::partitions::{Choice, Count, PartitionChoice};
+use super::rules::FoundRules;
+use super::secret::Secret;
+use super::seed::{Seed, SeedChoice};
+use super::span::DurationRange;
+use super::value::{CRAWL, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS, Rule, WholeNumber, Word};
+use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
-
-use serde_json::Value as Json;
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{
     Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
@@ -17,22 +30,6 @@ use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::sink::SinkKind;
-
-use super::address::{PemFile, Redis as RedisRule};
-use super::check::Taker;
-use super::expire::ExpireRule;
-use super::host_port::{Address, HostPort};
-use super::layers::Layers;
-use super::named::NamedRule;
-use super::partitions::{Choice, Count, PartitionChoice};
-use super::raw::{Raw, ValueError};
-use super::rules::FoundRules;
-use super::secret::Secret;
-use super::seed::{Seed, SeedChoice};
-use super::span::DurationRange;
-use super::value::{
-    CRAWL, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS, Rule, Texts, WholeNumber, Word,
-};
 
 /// Declares the sections. Each key has its field, its rule, and its default as a function of the
 /// crawl's name.
@@ -355,45 +352,6 @@ impl Default for Config {
     }
 }
 
-/// Maximum length of a host name in bytes (RFC 1035).
-const LONGEST: usize = 253;
-
-/// Rule of a key that lists host names.
-const HOST_NAMES: Texts = Texts {
-    count: 0..=100,
-    is_good: is_name,
-    allowed: "an array of at most 100 host names in ASCII, like \"metrics.example\", without \
-              scheme and port",
-};
-
-fn is_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let labels = name.strip_suffix('.').unwrap_or(name);
-    labels.len() <= LONGEST
-        && labels.bytes().all(is_plain)
-        && labels.split('.').all(|label| !label.is_empty())
-}
-
-/// Time after which fingerprints pass again; empty text switches it off.
-struct Expiry;
-
-impl Rule<Option<ExpireAfter>> for Expiry {
-    fn read(&self, raw: &Raw) -> Result<Option<ExpireAfter>, ValueError> {
-        match raw.text()? {
-            "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| ValueError::Value),
-        }
-    }
-
-    fn allowed(&self) -> String {
-        "\"\" (never), or a time from \"5s\" to \"20y\" such as \"30d\" or \"12h\"".to_owned()
-    }
-
-    fn write(&self, value: &Option<ExpireAfter>) -> Json {
-        value.map_or_else(String::new, |time| time.to_string()).into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,32 +369,5 @@ mod tests {
         assert_eq!(Forget::take(&mut taker).key, "shop:forget");
         assert_eq!(Serve::take(&mut taker).keys, ["shop", "shop:dupefilter"]);
         assert_eq!(Storage::take(&mut taker).dir, PathBuf::from("storage/shop"));
-    }
-
-    use super::super::raw::{Raw, ValueError};
-    use super::super::value::Rule;
-
-    #[test]
-    fn names_are_an_array_or_separated_by_commas() {
-        let read = |text: &str| HOST_NAMES.read(&Raw::Text(text.to_owned()));
-        let both = || Ok(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
-        assert_eq!(read("metrics.example, Box_7."), both());
-        assert_eq!(read("['metrics.example', 'Box_7.']"), both());
-        assert_eq!(read(""), Ok(Vec::new()));
-        assert_eq!(read("[]"), Ok(Vec::new()));
-        for bad in [
-            "a,,b",
-            "a:9090",
-            "http://a",
-            "*.a",
-            "a..b",
-            ".",
-            "[::1]",
-            "a b",
-            "b\u{f6}x",
-            &"a".repeat(254),
-        ] {
-            assert_eq!(read(bad), Err(ValueError::Value), "{bad}");
-        }
     }
 }

@@ -12,6 +12,7 @@
 mod asking;
 mod awaited;
 mod batches;
+mod error;
 mod gauges;
 mod generating;
 mod handle;
@@ -34,33 +35,33 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use crossbeam_channel::{Receiver, Sender, bounded};
+use tokio::sync::mpsc;
+
+use crate::item::batch::{Batch, Claimed, Judged, Sifted};
+use crate::item::{Options, Reader};
+pub(crate) use asking::Answers;
 use asking::Asking;
+pub use asking::{Answer, Question, Wanted};
 use awaited::Awaited;
 use batches::Batches;
-use crossbeam_channel::{Receiver, Sender, bounded};
+pub use error::{EngineError, StartError};
+pub use gauges::Gauges;
+pub use handle::Handle;
 use in_flight::InFlight;
 use limiter::Limiter;
 use mailbox::{Inbox, Mailbox};
 use owner::{Done, Job, Owner};
-use progress::Progress;
-use tokio::sync::mpsc;
-use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{BuildError, ForgettingFilter, Full};
-use urlseen_core::storage::{Clocks, Histogram, Logged, Position};
-use worker::Worker;
-
-use crate::item::batch::{Batch, Claimed, Judged, Sifted};
-use crate::item::{Options, Reader};
-
-pub(crate) use asking::Answers;
-pub use asking::{Answer, Question, Wanted};
-pub use gauges::Gauges;
-pub use handle::Handle;
 pub use parts::Parts;
+use progress::Progress;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
 pub use threads::Threads;
+use urlseen_core::filter::expire_after::ExpireAfter;
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::{ForgettingFilter, Full};
+use urlseen_core::storage::{Clocks, Histogram, Logged, Position};
+use worker::Worker;
 pub use works::{Event, Works, WorksError};
 
 /// Maximum number of batches that are submitted and neither committed nor aborted.
@@ -383,34 +384,3 @@ mod tests;
 mod threads_tests;
 #[cfg(test)]
 pub(crate) mod works_tests;
-
-/// Reason why an engine did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The filter cannot be built.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// A thread could not be started.
-    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
-    Thread(std::io::Error),
-}
-
-/// Reason why an engine cannot continue.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum EngineError {
-    /// A job of an owner panicked. The owner's part of the filter may be wrong.
-    #[error(
-        "a filter thread panicked (see its message above). Items that were not committed stay \
-         where they are. Start again, and please report the message"
-    )]
-    Panicked,
-    /// The thread of the storage folder panicked.
-    #[error(
-        "the thread of the storage folder panicked (see its message above). Start again, and \
-         please report the message"
-    )]
-    StoragePanicked,
-    /// The filter has no room for the unseen keys of a batch. Nothing of the batch is committed.
-    #[error("{0}; items that were not committed stay where they are")]
-    Full(Full),
-}

@@ -13,7 +13,7 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::hash_tag::hashed;
 use urlseen_core::redis::script::{COMMON, Call, Script};
 use urlseen_core::redis_filter::ask::{ask, verdict};
-use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
+use urlseen_core::redis_filter::definition::{self, DEFINE, Definition};
 
 /// Maximum number of keys in one pipeline.
 const ASKED: usize = 200;
@@ -249,16 +249,7 @@ fn define(key: &str, definition: &Definition) -> Cmd {
 fn found(key: &str, reply: Value) -> Result<Definition, Error> {
     let fields = BTreeMap::<String, String>::from_redis_value(reply);
     let found = fields.ok().and_then(|fields| Definition::found(&fields).ok().flatten());
-    match found {
-        Some(Found::Defined(definition)) => Ok(definition),
-        Some(Found::Unfinished(_)) => {
-            let text = format!(
-                "another program is still creating the filter {key} in Redis; try again later"
-            );
-            Err(Error::new(ErrorKind::Mismatch, text))
-        }
-        None => Err(nonsense(key)),
-    }
+    found.ok_or_else(|| nonsense(key))
 }
 
 fn nonsense(key: &str) -> Error {

@@ -28,9 +28,6 @@ const VERSION: (&str, &str) = ("version", "2");
 /// Name of the field with the filter's id.
 const ID: &str = "id";
 
-/// Field that marks a filter as incomplete, while a program writes it.
-const UNFINISHED: &str = "unfinished";
-
 /// Fields with the two rules of a filter: the rule from keys to bit positions, and the rule from
 /// keys to shards.
 const RULES: [&str; 2] = ["the rule of positions", "the rule of shards"];
@@ -44,15 +41,6 @@ pub struct Definition {
     pub spec: FilterSpec,
     version: String,
     rules: [String; 2],
-}
-
-/// Content of the hash of a definition.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Found {
-    /// Definition of a complete filter.
-    Defined(Definition),
-    /// Id of an incomplete filter, which a program is writing.
-    Unfinished(RandomId),
 }
 
 impl Definition {
@@ -73,18 +61,10 @@ impl Definition {
     ///
     /// # Errors
     /// The fields are not a definition that urlseen has written.
-    pub fn found(fields: &BTreeMap<String, String>) -> Result<Option<Found>, SpecError> {
+    pub fn found(fields: &BTreeMap<String, String>) -> Result<Option<Self>, SpecError> {
         let field = |name| fields.get(name).cloned();
-        let of_id = |name| {
-            let found = field(name);
-            let id = found.as_deref().and_then(RandomId::parse);
-            id.ok_or(SpecError::Unreadable { name, found })
-        };
         if fields.is_empty() {
             return Ok(None);
-        }
-        if fields.contains_key(UNFINISHED) {
-            return of_id(UNFINISHED).map(|id| Some(Found::Unfinished(id)));
         }
         let spec = FilterSpec::read(field)?;
         if spec.parameters.seeded(|| Seed::new(0)) != spec.parameters {
@@ -93,13 +73,10 @@ impl Definition {
         let [version, positions, shards] =
             [VERSION.0, RULES[0], RULES[1]].map(|name| field(name).unwrap_or_default());
         let rules = [positions, shards];
-        Ok(Some(Found::Defined(Self { id: of_id(ID)?, spec, version, rules })))
-    }
-
-    /// Returns a field and its value, which mark a filter as incomplete. They replace the
-    /// definition while a program writes the filter.
-    pub fn mark(id: RandomId) -> [String; 2] {
-        [UNFINISHED.to_owned(), id.to_string()]
+        let found = field(ID);
+        let id = found.as_deref().and_then(RandomId::parse);
+        let id = id.ok_or(SpecError::Unreadable { name: ID, found })?;
+        Ok(Some(Self { id, spec, version, rules }))
     }
 
     /// Returns the fields of the hash and their values, alternately.
@@ -156,12 +133,9 @@ mod tests {
         let set = FilterSpec { parameters: set, ..spec() };
         for ours in [Definition::new(&spec()), Definition::new(&set)] {
             let found = Definition::found(&fields(&ours));
-            assert_eq!(found, Ok(Some(Found::Defined(ours))));
+            assert_eq!(found, Ok(Some(ours)));
         }
         assert_eq!(Definition::found(&BTreeMap::new()), Ok(None));
-        let id = RandomId::random();
-        let mark = BTreeMap::from([Definition::mark(id).into()]);
-        assert_eq!(Definition::found(&mark), Ok(Some(Found::Unfinished(id))));
     }
 
     #[test]
@@ -182,7 +156,7 @@ mod tests {
         for name in ["version", "the rule of positions", "the rule of shards"] {
             ours.insert(name.to_owned(), "other".to_owned());
         }
-        let Ok(Some(Found::Defined(found))) = Definition::found(&ours) else { panic!() };
+        let Ok(Some(found)) = Definition::found(&ours) else { panic!() };
         let whats: Vec<_> = found.differences(&spec()).iter().map(|it| it.what).collect();
         assert_eq!(whats, ["version", "the rule of positions", "the rule of shards"]);
     }

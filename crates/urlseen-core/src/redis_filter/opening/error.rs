@@ -40,12 +40,6 @@ pub enum RedisOpenError {
         /// Missing key of the definition.
         definition: String,
     },
-    /// An export to the filter was interrupted.
-    #[error(
-        "the filter {0} in Redis is incomplete: an export to it was interrupted. Give the same \
-         command again, or delete the incomplete filter with urlseen storage drop"
-    )]
-    Unfinished(String),
     /// Redis already has a filter at the key of a new one.
     #[error(
         "Redis holds a filter {0} already: choose another filter.key, or delete that filter with \

@@ -3,10 +3,9 @@
 
 mod ask;
 mod error;
-mod moving;
+mod new_filter;
 mod sample;
 mod strings;
-mod uniting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +14,13 @@ use crate::filter::kinds::NATIVE;
 use crate::filter::{FilterSpec, KeyHasher, RedisFilterKeys, Seed};
 use crate::redis::link::Link;
 use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
-use crate::redis_filter::definition::{self, DEFINE, Definition, Found};
+use crate::redis_filter::definition::{self, DEFINE, Definition};
 pub use ask::verdicts;
 use error::KeyError;
 pub use error::RedisOpenError;
-pub use moving::{get, put};
+pub use new_filter::{NewFilter, PAGE, get, page};
 pub use sample::{Sample, Samples, estimate};
 use strings::Strings;
-pub use uniting::{Uniting, page};
 
 /// Filter in Redis as the configuration describes it, before it is opened.
 #[derive(Debug, Clone)]
@@ -182,22 +180,13 @@ impl Wanted {
 
     /// Returns the filter with the found definition. Fails if the parameters in the definition
     /// differ from the configured ones.
-    fn held_to(&self, found: Found) -> Result<Opened, RedisOpenError> {
-        let found = self.defined(found)?;
+    fn held_to(&self, found: Definition) -> Result<Opened, RedisOpenError> {
         let differences = found.differences(&self.spec);
         if !differences.is_empty() {
             let key = self.key.clone();
             return Err(RedisOpenError::Differs { key, differences });
         }
         self.opened(found)
-    }
-
-    /// Returns the found definition. Fails if the filter is incomplete.
-    fn defined(&self, found: Found) -> Result<Definition, RedisOpenError> {
-        match found {
-            Found::Defined(definition) => Ok(definition),
-            Found::Unfinished(_) => Err(RedisOpenError::Unfinished(self.key.clone())),
-        }
     }
 
     fn opened(&self, definition: Definition) -> Result<Opened, RedisOpenError> {
@@ -212,7 +201,7 @@ impl Wanted {
         &self,
         link: &mut Link,
         wanted: Option<&Definition>,
-    ) -> Result<Option<Found>, RedisOpenError> {
+    ) -> Result<Option<Definition>, RedisOpenError> {
         let mut define = redis::cmd("EVAL");
         define.arg(DEFINE).arg(1).arg(definition::key(&self.key));
         if let Some(wanted) = wanted {
@@ -240,8 +229,8 @@ impl Wanted {
     pub async fn delete(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
         let found = self.definition(link, None).await?;
         let filter = match found {
-            Some(Found::Defined(found)) => self.filter_of(&found.spec)?,
-            Some(Found::Unfinished(_)) | None => self.filter(Seed::new(0))?,
+            Some(found) => self.filter_of(&found.spec)?,
+            None => self.filter(Seed::new(0))?,
         };
         match Strings::look(link, &filter).await {
             // These problems only mean that the size of the filter is not the configured one.

@@ -7,17 +7,20 @@ use super::strings::{Strings, words};
 use super::{Opened, RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
-use crate::filter::{RedisFilterKeys, Seed};
+use crate::filter::{RedisFilterKeys, Seed, ShardId};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::Definition;
+
+/// Maximum number of bytes in one command.
+pub const PAGE: usize = 4 << 20;
 
 /// Lifetime of the temporary keys after the last write, in seconds.
 const STAYS: u64 = 3600;
 
 /// A filter that is being assembled.
 #[derive(Debug)]
-pub struct Uniting {
+pub struct NewFilter {
     aside: RedisFilterKeys,
     target: RedisFilterKeys,
     definition: Definition,
@@ -34,7 +37,7 @@ impl Wanted {
     pub async fn find_as_defined(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let missing = || RedisOpenError::Missing(self.key.clone());
         let definition = match self.definition(link, None).await? {
-            Some(found) => self.defined(found)?,
+            Some(found) => found,
             None if self.spec.kind() == NATIVE => return Err(missing()),
             None => Definition::new(&self.spec),
         };
@@ -45,16 +48,17 @@ impl Wanted {
         Ok(opened)
     }
 
-    /// Begins to assemble a filter under temporary keys. The configured key, which the filter gets
-    /// at the end, must be free.
+    /// Begins to assemble a filter with this id and seed under temporary keys. The configured key,
+    /// which the filter gets at the end, must be free.
     ///
     /// # Errors
     /// The key is taken, or the server has no room.
-    pub async fn begin_union(
+    pub async fn begin_new(
         &self,
         link: &mut Link,
+        id: RandomId,
         seed: Seed,
-    ) -> Result<Uniting, RedisOpenError> {
+    ) -> Result<NewFilter, RedisOpenError> {
         let target = self.filter(seed)?;
         let key = || self.key.clone();
         if self.definition(link, None).await?.is_some() || are_any(link, &target).await? {
@@ -62,15 +66,14 @@ impl Wanted {
         }
         Strings::look(link, &target).await?.check_room(link).await?;
         let mut aside = self.clone();
-        let id = RandomId::random();
-        aside.key = format!("{}:uniting:{id}", key());
+        aside.key = format!("{}:new:{}", key(), RandomId::random());
         let definition = Definition::of(id, self.seeded(seed));
         let definition_key = self.definition_key();
-        Ok(Uniting { aside: aside.filter(seed)?, target, definition, definition_key })
+        Ok(NewFilter { aside: aside.filter(seed)?, target, definition, definition_key })
     }
 }
 
-impl Uniting {
+impl NewFilter {
     /// Writes bytes to one of the filter's strings, under the string's temporary key.
     ///
     /// # Errors
@@ -82,13 +85,14 @@ impl Uniting {
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), LinkError> {
-        // Bytes that were never written read as 0, so zeros need not be written.
-        if bytes.iter().all(|&byte| byte == 0) {
-            return Ok(());
-        }
         let key = self.aside.key(string);
-        link.call(redis::cmd("SETRANGE").arg(&key).arg(offset).arg(bytes)).await?;
-        link.call(redis::cmd("EXPIRE").arg(&key).arg(STAYS)).await?;
+        for (offset, page) in (offset..).step_by(PAGE).zip(bytes.chunks(PAGE)) {
+            // Bytes that were never written read as 0, so zeros need not be written.
+            if page.iter().any(|&byte| byte != 0) {
+                link.call(redis::cmd("SETRANGE").arg(&key).arg(offset).arg(page)).await?;
+                link.call(redis::cmd("EXPIRE").arg(&key).arg(STAYS)).await?;
+            }
+        }
         Ok(())
     }
 
@@ -101,7 +105,7 @@ impl Uniting {
         let mut finish = redis::cmd("EVAL");
         let (record, definition) = (self.target.record(), self.definition.words());
         let keys = 1 + 2 * used.len() + usize::from(record.is_some());
-        finish.arg(include_str!("lua/unite.lua")).arg(keys).arg(&self.definition_key);
+        finish.arg(include_str!("lua/finish.lua")).arg(keys).arg(&self.definition_key);
         for &number in &used {
             finish.arg(self.aside.key(number)).arg(self.target.key(number));
         }
@@ -139,5 +143,23 @@ pub async fn page(
     read.arg(filter.key(string)).arg(offset).arg(offset + length as u64 - 1);
     let mut bytes: Vec<u8> = link.query(&read).await?;
     bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// Reads the first `length` bytes of a shard; missing bytes are 0.
+///
+/// # Errors
+/// Redis fails.
+pub async fn get(
+    link: &mut Link,
+    filter: &RedisFilterKeys,
+    shard: ShardId,
+    length: usize,
+) -> Result<Vec<u8>, LinkError> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let part = PAGE.min(length - bytes.len());
+        bytes.extend(page(link, filter, shard.number(), bytes.len() as u64, part).await?);
+    }
     Ok(bytes)
 }
