@@ -7,7 +7,7 @@ use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use urlseen_core::redis::sink::PlainSink;
+use urlseen_core::redis::sink::ListSink;
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Ready};
 
@@ -66,7 +66,7 @@ impl Protocol {
     }
 
     /// Builds the commit of a batch by a plain push and a script. The daemon has tested the items.
-    fn commit_pushed(&self, order: Order<'_>, plain: &dyn PlainSink) -> Commit {
+    fn commit_pushed(&self, order: Order<'_>, plain: &ListSink) -> Commit {
         let Order { batch, rejects, rejects_max, .. } = order;
         let sink = &self.keys.sink;
         let mut last = None;

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 
 use redis::{Cmd, cmd};
 
-use super::{PlainSink, Sink};
+use super::Sink;
 use crate::filter::choice::End;
 use crate::redis::keys::Keys;
 use crate::redis::packed::Packed;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// Redis list; the daemon pushes items to one end of it.
+/// Redis list; the daemon pushes items to one end of it. A plain command pushes, and a script after
+/// the command can undo the push. A push from within a script would cost Redis several times as
+/// much as the command.
 #[derive(Debug)]
 pub struct ListSink {
     push_to: End,
@@ -18,7 +20,7 @@ pub struct ListSink {
 
 impl ListSink {
     /// Creates a sink that pushes to the given end.
-    pub fn new(push_to: End) -> Self {
+    pub(super) fn new(push_to: End) -> Self {
         Self { push_to }
     }
 
@@ -28,10 +30,45 @@ impl ListSink {
             End::Right => "RPUSH",
         }
     }
+
+    /// Returns the Lua functions for the script after [`ListSink::push`]. `sink_refusal(sink, last)`
+    /// returns an error reply if `last` is not the item that was pushed last.
+    /// `sink_take_back(sink, count)` undoes the push of `count` items. `sink_length(sink)` returns
+    /// the number of items in the sink.
+    pub fn lua(&self) -> String {
+        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
+    }
+
+    /// Returns commands that change nothing and have short replies. A transaction begins with these
+    /// commands. If the user lacks a permission that [`ListSink::lua`] needs, Redis refuses the
+    /// whole transaction.
+    pub fn gate(&self, sink: &str) -> Vec<Packed> {
+        // No list has an item at this index, so `LINDEX` returns nothing. `LTRIM` with these ends
+        // removes nothing.
+        let look = [b"LINDEX", sink.as_bytes(), b"9223372036854775807"];
+        let trim = [b"LTRIM", sink.as_bytes(), b"0", b"-1"];
+        vec![look.into_iter().collect(), trim.into_iter().collect()]
+    }
+
+    /// Builds the command that pushes `count` items of about `bytes` bytes. Redis pushes all of
+    /// them or none.
+    pub fn push(
+        &self,
+        sink: &str,
+        count: usize,
+        bytes: usize,
+        items: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Packed {
+        let mut push = Packed::new(2 + count, bytes);
+        push.word(self.command().as_bytes());
+        push.word(sink.as_bytes());
+        items.for_each(|item| push.word(item));
+        push
+    }
 }
 
 impl Sink for ListSink {
-    fn plain(&self) -> Option<&dyn PlainSink> {
+    fn plain(&self) -> Option<&ListSink> {
         Some(self)
     }
 
@@ -58,33 +95,5 @@ impl Sink for ListSink {
         needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
         needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
         needs.commands(sink, &["LINDEX -1", "LTRIM 0 -1", "LLEN"]);
-    }
-}
-
-impl PlainSink for ListSink {
-    fn lua(&self) -> String {
-        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
-    }
-
-    fn gate(&self, sink: &str) -> Vec<Packed> {
-        // No list has an item at this index, so `LINDEX` returns nothing. `LTRIM` with these ends
-        // removes nothing.
-        let look = [b"LINDEX", sink.as_bytes(), b"9223372036854775807"];
-        let trim = [b"LTRIM", sink.as_bytes(), b"0", b"-1"];
-        vec![look.into_iter().collect(), trim.into_iter().collect()]
-    }
-
-    fn push(
-        &self,
-        sink: &str,
-        count: usize,
-        bytes: usize,
-        items: &mut dyn Iterator<Item = &[u8]>,
-    ) -> Packed {
-        let mut push = Packed::new(2 + count, bytes);
-        push.word(self.command().as_bytes());
-        push.word(sink.as_bytes());
-        items.for_each(|item| push.word(item));
-        push
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use redis::{Cmd, cmd};
 
-use super::{PlainSink, Sink};
+use super::Sink;
 use crate::redis::keys::Keys;
 use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
 
@@ -16,10 +16,6 @@ pub struct Zset;
 impl Sink for Zset {
     /// Returns `None`. A push can overwrite the score that an item had before, so no script can
     /// undo the push.
-    fn plain(&self) -> Option<&dyn PlainSink> {
-        None
-    }
-
     fn lua_push(&self) -> String {
         include_str!("zset.lua").to_owned()
     }
