@@ -150,7 +150,7 @@ fn outputs(script: &str, has_server: bool) -> Vec<String> {
         (r"\bbatch \d+ \([0-9a-f]{16}\)", "batch [ID]"),
         (r"\b[0-9a-f]{16}\b", "[ID]"),
         (r"\bprocess \d+ on [^ ,)]+", "process [ID] on [HOST]"),
-        (r"\d+\.\d+ s, \d+ a second", "[SPEED]"),
+        (r"\d+\.\d+ s\b(, \d+ a second)?", "[SPEED]"),
     ] {
         text = Regex::new(pattern).unwrap().replace_all(&text, name).into_owned();
     }
