@@ -31,8 +31,8 @@ impl ListSink {
         }
     }
 
-    /// Returns the Lua functions for the script after [`ListSink::push`]. `sink_refusal(sink, last)`
-    /// returns an error reply if `last` is not the item that was pushed last.
+    /// Returns the Lua functions for the script after [`ListSink::push`]. `sink_refusal(sink,
+    /// last)` returns an error reply if `last` is not the item that was pushed last.
     /// `sink_take_back(sink, count)` undoes the push of `count` items. `sink_length(sink)` returns
     /// the number of items in the sink.
     pub fn lua(&self) -> String {
