@@ -79,7 +79,12 @@ fn each_transcript_is_what_the_commands_print() {
 /// Runs a transcript. Returns the difference from the file, if there is one.
 fn problem(path: &Path) -> Option<String> {
     let then = fs::read_to_string(path).unwrap();
-    let now = played(&then);
+    difference(path, &then, played(&then))
+}
+
+/// Returns the difference of a file from the text of this version. With `ACCEPT`, the file gets
+/// the text.
+fn difference(path: &Path, then: &str, now: String) -> Option<String> {
     if then == now {
         return None;
     }
@@ -89,6 +94,14 @@ fn problem(path: &Path) -> Option<String> {
     }
     let difference = Run::of("diff", ["--unified"]).arg(path).arg("-").stdin(now).output();
     Some(difference.text().to_owned())
+}
+
+/// Fails if a file of `tests/it` has another text.
+#[track_caller]
+pub(crate) fn assert_recorded(file: &str, now: String) {
+    let path = root().join("tests/it").join(file);
+    let then = fs::read_to_string(&path).unwrap_or_default();
+    report(difference(&path, &then, now).into_iter());
 }
 
 #[test]
