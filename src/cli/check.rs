@@ -17,7 +17,7 @@ use urlseen_engine::flow::input;
 use urlseen_engine::item::Options;
 
 use super::context::{Context, runtime};
-use super::settings::{Folder, Place};
+use super::settings::{Folder, folder_of};
 use super::{Outcome, start, view};
 
 /// Test whether items have been seen, without adding them to the filter.
@@ -53,8 +53,8 @@ pub(super) struct CheckArgs {
 
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
     let mut filters = BTreeMap::new();
-    for (config, place) in args.folder.locate_all()? {
-        filters.insert(config.partition, FilterAccess::of(&config, &place)?);
+    for config in args.folder.locate_all()? {
+        filters.insert(config.partition, FilterAccess::of(&config)?);
     }
     let mut desk = CheckRun {
         filters,
@@ -103,16 +103,14 @@ pub enum FilterAccess {
 }
 
 impl FilterAccess {
-    /// Returns the way to ask the filter at a place. For a folder, this is through its daemon.
+    /// Returns the way to ask the configured filter. For a folder, this is through its daemon.
     /// If no daemon runs, [`FilterAccess::check`] reads the folder itself.
-    pub(super) fn of(config: &Config, place: &Place) -> anyhow::Result<Self> {
-        Ok(match place {
-            Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(folder)?)),
-            Place::Redis => {
-                let wanted = Box::new(config.redis_filter()?);
-                Self::Redis { context: Box::new(Context::new(config.clone())?), wanted }
-            }
-        })
+    pub(super) fn of(config: &Config) -> anyhow::Result<Self> {
+        if let Some(folder) = folder_of(config) {
+            return Ok(Self::Running(Box::new(AdminClient::new(folder)?)));
+        }
+        let wanted = Box::new(config.redis_filter()?);
+        Ok(Self::Redis { context: Box::new(Context::new(config.clone())?), wanted })
     }
 
     /// Tests items. Returns one result for each item, in order.

@@ -8,7 +8,7 @@ use urlseen_engine::config::Config;
 
 use super::context::runtime;
 use super::rows::Rows;
-use super::settings::Place;
+use super::settings::folder_of;
 use super::speed::Speed;
 use super::{Outcome, partitions, status, storage};
 use crate::admin::printable::{json_text, stdout};
@@ -17,15 +17,15 @@ use crate::admin::{AdminClient, ClientError, HeldStatus, Status};
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
 /// of them have lost. If the filters are in Redis, prints the state that Redis records for each
 /// partition.
-pub(super) fn show(all: Vec<(Config, Place)>, as_json: bool) -> anyhow::Result<Outcome> {
-    if all.iter().any(|(_, place)| matches!(place, Place::Redis)) {
-        return partitions::each(all, |(config, _)| storage::show_in_redis(config, as_json));
+pub(super) fn show(all: Vec<Config>, as_json: bool) -> anyhow::Result<Outcome> {
+    if all.iter().any(|config| folder_of(config).is_none()) {
+        return partitions::each(all, |config| storage::show_in_redis(config, as_json));
     }
     let runtime = runtime()?;
     let mut found = Vec::new();
-    for (config, place) in all {
-        let Place::Folder(folder) = place else { continue };
-        let asked = async { AdminClient::new(&folder)?.status::<Value>().await };
+    for config in all {
+        let Some(folder) = folder_of(&config) else { continue };
+        let asked = async { AdminClient::new(folder)?.status::<Value>().await };
         let status = match runtime.block_on(asked) {
             Err(ClientError::NoDaemon { .. }) => None,
             other => Some(other?),

@@ -104,23 +104,9 @@ pub(super) struct Folder {
     storage: Option<PathBuf>,
 }
 
-/// Place of a filter: a storage folder or Redis.
-#[derive(Debug)]
-pub(super) enum Place {
-    /// A storage folder with this path.
-    Folder(PathBuf),
-    /// The Redis of the configuration.
-    Redis,
-}
-
-impl Place {
-    /// Returns the configured place.
-    fn of(config: &Config) -> Self {
-        match config.filter.place {
-            FilterPlace::Local => Self::Folder(config.storage.dir.clone()),
-            FilterPlace::Redis => Self::Redis,
-        }
-    }
+/// Returns the storage folder of the filter; `None` if the filter is in Redis.
+pub(super) fn folder_of(config: &Config) -> Option<&Path> {
+    (config.filter.place == FilterPlace::Local).then_some(&*config.storage.dir)
 }
 
 impl Folder {
@@ -129,15 +115,13 @@ impl Folder {
         self.storage.as_deref()
     }
 
-    /// Returns the configuration and the place of the filter. With `--storage`, returns the default
-    /// configuration.
-    pub(super) fn locate(&self) -> anyhow::Result<(Config, Place)> {
-        if let Some(folder) = &self.storage {
-            return Ok((Config::default(), Place::Folder(folder.clone())));
-        }
-        let config = self.settings.load()?;
-        let place = Place::of(&config);
-        Ok((config, place))
+    /// Returns the configuration. With `--storage`, returns the default configuration with this
+    /// folder.
+    pub(super) fn locate(&self) -> anyhow::Result<Config> {
+        let Some(folder) = &self.storage else { return self.settings.load() };
+        let mut config = Config::default();
+        config.storage.dir.clone_from(folder);
+        Ok(config)
     }
 
     /// Returns the options for reading items of all partitions.
@@ -149,13 +133,8 @@ impl Folder {
         }))
     }
 
-    /// Returns the configuration and the place of each partition's filter, or of the only one that
-    /// the user named.
-    pub(super) fn locate_all(&self) -> anyhow::Result<Vec<(Config, Place)>> {
-        if self.storage.is_some() {
-            return Ok(vec![self.locate()?]);
-        }
-        let partitions = self.settings.load_all()?;
-        Ok(partitions.into_iter().map(|config| (config.clone(), Place::of(&config))).collect())
+    /// Returns the configuration of each partition, or of the only one that the user named.
+    pub(super) fn locate_all(&self) -> anyhow::Result<Vec<Config>> {
+        if self.storage.is_some() { Ok(vec![self.locate()?]) } else { self.settings.load_all() }
     }
 }

@@ -17,7 +17,7 @@ use urlseen_engine::config::Config;
 use super::Outcome;
 use super::context::runtime;
 use super::rows::{CRAWL, Rows};
-use super::settings::{Folder, Place};
+use super::settings::{Folder, folder_of};
 use super::speed::Speed;
 use super::{overview, start, storage, tap, watch};
 
@@ -70,20 +70,20 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     if all.len() > 1 {
         return overview::show(all, args.json);
     }
-    let folder = match all.remove(0) {
-        (_, Place::Folder(folder)) => folder,
-        (config, Place::Redis) => return storage::show_in_redis(config, args.json),
+    let config = all.remove(0);
+    let Some(folder) = folder_of(&config) else {
+        return storage::show_in_redis(config, args.json);
     };
     let runtime = runtime()?;
     let asked = async {
-        let client = AdminClient::new(&folder)?;
+        let client = AdminClient::new(folder)?;
         let samples = if args.samples { client.samples(0).await? } else { Vec::new() };
         Ok((client.status::<Value>().await?, samples))
     };
     let (mut status, samples) = match runtime.block_on(asked) {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
             say("urlseen: no daemon is running; this is what the storage folder holds");
-            return storage::show(&folder, args.json);
+            return storage::show(folder, args.json);
         }
         other => other?,
     };
@@ -102,15 +102,15 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Checks that a healthy daemon runs all partitions.
-fn health(all: Vec<(Config, Place)>) -> anyhow::Result<Outcome> {
+fn health(all: Vec<Config>) -> anyhow::Result<Outcome> {
     let runtime = runtime()?;
-    for (_, place) in all {
-        let Place::Folder(folder) = place else {
+    for config in all {
+        let Some(folder) = folder_of(&config) else {
             let reason = "the filter is in Redis, so the daemon has no socket for --health: set \
                           admin.listen, and ask for /healthz there";
             return Err(start::usage(reason));
         };
-        runtime.block_on(async { AdminClient::new(&folder)?.health().await })?;
+        runtime.block_on(async { AdminClient::new(folder)?.health().await })?;
     }
     Ok(Outcome::Done)
 }

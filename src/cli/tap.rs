@@ -7,7 +7,7 @@ use crate::admin::printable::{json_line, printable, stdout};
 use crate::admin::{AdminClient, FATES, Sample};
 
 use super::context::runtime;
-use super::settings::{Folder, Place};
+use super::settings::{Folder, folder_of};
 use super::{Outcome, start};
 
 /// Pause between two requests for new items.
@@ -49,13 +49,13 @@ pub(super) struct TapArgs {
 
 pub(super) fn run(args: &TapArgs) -> anyhow::Result<Outcome> {
     let mut daemons = Vec::new();
-    for (_, place) in args.folder.locate_all()? {
-        let Place::Folder(folder) = place else {
+    for config in args.folder.locate_all()? {
+        let Some(folder) = folder_of(&config) else {
             let reason = "the filter is in Redis, and its daemon has no socket to ask; urlseen tap \
                           needs filter.place = \"local\"";
             return Err(start::usage(reason));
         };
-        daemons.push((AdminClient::new(&folder)?, 0));
+        daemons.push((AdminClient::new(folder)?, 0));
     }
     let runtime = runtime()?;
     let (mut out, mut left) = (stdout(), args.count.unwrap_or(u64::MAX));

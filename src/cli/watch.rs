@@ -13,7 +13,7 @@ use super::super::admin::printable::printable;
 use super::context::runtime;
 use super::rows::{CRAWL, Rows};
 use super::screen::Screen;
-use super::settings::Place;
+use super::settings::folder_of;
 use super::speed::Speeds;
 use super::{Outcome, overview, start, status};
 use crate::admin::{AdminClient, ClientError, Counts, Status};
@@ -28,14 +28,14 @@ struct Daemon {
 }
 
 /// Draws the state of the daemons of these partitions. Ends at SIGINT (Ctrl-C) or SIGTERM.
-pub(super) fn watch(partitions: Vec<(Config, Place)>) -> anyhow::Result<Outcome> {
-    let daemons = partitions.into_iter().map(|(config, place)| {
-        let Place::Folder(folder) = place else {
+pub(super) fn watch(partitions: Vec<Config>) -> anyhow::Result<Outcome> {
+    let daemons = partitions.into_iter().map(|config| {
+        let Some(folder) = folder_of(&config) else {
             let reason = "the filter is in Redis, and its daemon has no socket to ask; --watch \
                           needs filter.place = \"local\"";
             return Err(start::usage(reason));
         };
-        let client = AdminClient::new(&folder)?;
+        let client = AdminClient::new(folder)?;
         Ok(Daemon { partition: config.partition.number(), client })
     });
     let daemons = daemons.collect::<Result<Vec<_>, _>>()?;

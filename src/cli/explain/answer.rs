@@ -15,7 +15,7 @@ use urlseen_core::storage::{AtRest, Look, Named, look, named};
 use super::super::check::FilterAccess;
 use super::super::context::runtime;
 use super::super::operand;
-use super::super::settings::Place;
+use super::super::settings::folder_of;
 use super::Subject;
 use super::passing::{Passing, Times};
 
@@ -82,7 +82,7 @@ fn describe(
             (says, wrong)
         }
         FilterAccess::AtRest(folder) => {
-            ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
+            ("the storage folder, at rest".to_owned(), at_rest(folder, folder_of(&subject.config))?)
         }
         FilterAccess::Redis { context, wanted } => {
             let filter = &context.config.filter;
@@ -105,14 +105,14 @@ impl AnswerShown {
         let runtime = runtime()?;
         let empty =
             |dir: &Path| Self::unknown(format!("{} holds no filter yet", dir.display()), false);
-        if let Place::Folder(dir) = &subject.place
+        let place = folder_of(&subject.config);
+        if let Some(dir) = place
             && !dir.is_dir()
         {
             return Ok(empty(dir));
         }
-        let mut filter = FilterAccess::of(&subject.config, &subject.place)?;
-        if let (Place::Folder(dir), None, FilterAccess::Running(client)) =
-            (&subject.place, &subject.header, &filter)
+        let mut filter = FilterAccess::of(&subject.config)?;
+        if let (Some(dir), None, FilterAccess::Running(client)) = (place, &subject.header, &filter)
             && let Err(ClientError::NoDaemon { .. }) = runtime.block_on(client.status::<Status>())
         {
             return Ok(empty(dir));
@@ -125,8 +125,8 @@ impl AnswerShown {
             }
         };
         let (says, wrong) = describe(&filter, subject, &runtime)?;
-        let times = match (&filter, &subject.place) {
-            (FilterAccess::AtRest(_), Place::Folder(dir)) => Times::AtRest(dir),
+        let times = match (&filter, place) {
+            (FilterAccess::AtRest(_), Some(dir)) => Times::AtRest(dir),
             _ => Times::Running(wrong.generations),
         };
         Self::judged(checked.as_ref(), says, (&wrong, times), key, subject)
@@ -153,9 +153,9 @@ impl AnswerShown {
                 return Ok(Self::unknown(says, false));
             }
         };
-        let logged = match &subject.place {
-            Place::Folder(dir) => named(dir, key)?,
-            Place::Redis => None,
+        let logged = match folder_of(&subject.config) {
+            Some(dir) => named(dir, key)?,
+            None => None,
         };
         let spec = subject.header.as_ref().map(|header| &header.spec().filter);
         let expire_after = spec.and_then(|spec| spec.parameters.expire_after());
@@ -209,8 +209,7 @@ impl AnswerShown {
 /// Returns the generation that the filter in the folder has for a fingerprint. A daemon may use the
 /// folder meanwhile. `None` if the folder does not have it, or cannot be read.
 fn stored(key: &Fingerprint, subject: &Subject) -> Option<Generation> {
-    let Place::Folder(dir) = &subject.place else { return None };
-    let (folder, _) = AtRest::open_beside(dir).ok()?;
+    let (folder, _) = AtRest::open_beside(folder_of(&subject.config)?).ok()?;
     folder.generation(key).ok().flatten()
 }
 
@@ -245,8 +244,8 @@ fn believed(wrong: &Wrong) -> String {
     format!("not certain: {share} ({rate:.1e}){fill}{warning}")
 }
 
-fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
-    let (Some(header), Place::Folder(dir)) = (folder.header(), place) else {
+fn at_rest(folder: &AtRest, place: Option<&Path>) -> anyhow::Result<Wrong> {
+    let (Some(header), Some(dir)) = (folder.header(), place) else {
         return Ok(Wrong::default());
     };
     let parameters = &header.spec().filter.parameters;

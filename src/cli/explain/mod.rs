@@ -16,7 +16,7 @@ use urlseen_core::storage::{self, Header};
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
-use super::settings::{Folder, Place};
+use super::settings::{Folder, folder_of};
 use super::{Outcome, start};
 use answer::AnswerShown;
 
@@ -63,7 +63,6 @@ struct ExplainReport {
 /// Configuration and storage that the explanation of an item uses.
 struct Subject {
     config: Config,
-    place: Place,
     /// Header of the storage folder, if it has one.
     header: Option<Header>,
     options: Options,
@@ -71,17 +70,17 @@ struct Subject {
 
 impl Subject {
     fn new(folder: &Folder) -> anyhow::Result<Self> {
-        let (mut config, place) = folder.locate()?;
-        let mut header = None;
-        if let Place::Folder(dir) = &place {
-            header = storage::header_of(dir)?;
-        }
+        let mut config = folder.locate()?;
+        let header = match folder_of(&config) {
+            Some(dir) => storage::header_of(dir)?,
+            None => None,
+        };
         if let Some(header) = &header {
             // Computes the fingerprint in the same way as those in the folder.
             config.computed_by(header.spec().filter.fingerprint);
         }
         let options = Options { form: start::lenient_form(&config), ..start::items(&config) };
-        Ok(Self { config, place, header, options })
+        Ok(Self { config, header, options })
     }
 
     fn report(&self, item: &[u8]) -> anyhow::Result<ExplainReport> {

@@ -17,7 +17,7 @@ use urlseen_engine::config::SourceKind;
 use super::super::Outcome;
 use super::super::bar::Bar;
 use super::super::context::Context;
-use super::super::settings::Place;
+use super::super::settings::folder_of;
 use super::super::start::usage;
 use super::{ExportArgs, form};
 
@@ -25,16 +25,15 @@ use super::{ExportArgs, form};
 const TELL: u64 = 100_000;
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
-    let (config, place) = args.folder.locate()?;
-    let Place::Folder(dir) = place else {
+    let context = Context::new(args.folder.locate()?)?;
+    let config = &context.config;
+    let Some(dir) = folder_of(config) else {
         let words = "filter.place is \"redis\": there is no archive. With filter.kind = \
                      \"scrapy-redis\", scrapy-redis can use the set in Redis without an export";
         return Err(usage(words));
     };
-    let context = Context::new(config)?;
-    let config = &context.config;
     // The lock of the folder keeps daemons away, so the crawl cannot change after this line.
-    let folder = AtRest::open(&dir)?;
+    let folder = AtRest::open(dir)?;
     let Some(header) = folder.header() else {
         anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
     };
@@ -45,7 +44,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         context.runtime.block_on(target(&context))?
     };
     let archive = folder.archive(target)?;
-    check(&archive, args.partial, &dir)?;
+    check(&archive, args.partial, dir)?;
     let count = match &args.archive_to_set {
         Some(key) => add(archive, &context, key)?,
         None => print(archive, form(args))?,

@@ -15,7 +15,7 @@ use urlseen_core::storage::AtRest;
 
 use super::bar::Bar;
 use super::context::runtime;
-use super::settings::{Folder, Place};
+use super::settings::{Folder, folder_of};
 use super::start::usage;
 use super::{Outcome, moving, operand};
 
@@ -94,11 +94,12 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.to_redis {
         return moving::to_redis(&args.folder.settings.load()?, args.json);
     }
-    let (config, Place::Folder(dir)) = args.folder.locate()? else {
+    let config = args.folder.locate()?;
+    let Some(dir) = folder_of(&config) else {
         let words = "filter.place is \"redis\": there is no filter in a storage folder to export";
         return Err(usage(words));
     };
-    let folder = AtRest::open(&dir)?;
+    let folder = AtRest::open(dir)?;
     match folder.header().map(|header| header.spec().filter.kind()) {
         Some(kind) if kind == REDISBLOOM => {}
         Some(kind) => {

@@ -16,7 +16,7 @@ use urlseen_engine::config::Config;
 use super::super::admin::printable::stdout;
 use super::confirm::confirmed;
 use super::context::runtime;
-use super::settings::{Folder, Place, Settings};
+use super::settings::{Folder, Settings, folder_of};
 use super::start::usage;
 use super::{Outcome, partitions};
 use crate::crawl::protocol::table;
@@ -151,9 +151,9 @@ Examples:
 pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         StorageCommand::Show { folder, json } => {
-            partitions::each(folder.locate_all()?, |(config, place)| match place {
-                Place::Folder(folder) => show(&folder, *json),
-                Place::Redis => show_in_redis(config, *json),
+            partitions::each(folder.locate_all()?, |config| match folder_of(&config) {
+                Some(folder) => show(folder, *json),
+                None => show_in_redis(config, *json),
             })
         }
         StorageCommand::Adopt { folder, yes } => {
@@ -172,9 +172,9 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
             delete_table(settings, done)
         }
         StorageCommand::CatchUp { folder, time } => {
-            partitions::each(folder.locate_all()?, |(_, place)| match place {
-                Place::Folder(folder) => catch_up(&folder, *time),
-                Place::Redis => Err(usage("fingerprints of a filter in Redis do not expire")),
+            partitions::each(folder.locate_all()?, |config| match folder_of(&config) {
+                Some(folder) => catch_up(folder, *time),
+                None => Err(usage("fingerprints of a filter in Redis do not expire")),
             })
         }
         StorageCommand::Reset { settings, yes } => {
