@@ -32,39 +32,6 @@ fn scores(crawl: &Crawl) -> HashMap<String, String> {
     flat.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
 }
 
-#[test]
-fn the_item_with_the_highest_priority_is_first() {
-    for crawl in crawls() {
-        let pairs = [
-            ("5", "-5"),
-            ("-1.5", "1.5"),
-            ("0", "0"),
-            ("9007199254740993", "-9007199254740992"),
-            ("1e300", "-1.0000000000000001e+300"),
-            ("0.1", "-0.10000000000000001"),
-        ];
-        let items: Vec<String> =
-            (0..).zip(pairs).map(|(number, (priority, _))| json(number, priority)).collect();
-        crawl.push(&items);
-        crawl.push(&["http://example.com/plain", "0123456789abcdef0123456789abcdef", "a\t b"]);
-        crawl.push(&[json(99, "\"high\"")]);
-        let summary = crawl.drain();
-        // The item with a tab is read as a URL, and rejected.
-        assert_eq!(summary.counts(), (10, [8, 0, 0, 2]), "{summary:?}");
-        let reasons = format!("{:?}", crawl.rejects());
-        assert!(reasons.contains("the priority is text; a sink that sorts by it"), "{reasons}");
-        let found = scores(&crawl);
-        for (item, (_, score)) in items.iter().zip(pairs) {
-            let (found, score): (f64, f64) = (found[item].parse().unwrap(), score.parse().unwrap());
-            assert_eq!(found.to_bits(), score.to_bits(), "{item}");
-        }
-        assert_eq!(found["http://example.com/plain"], "0");
-        let order = crawl.list(SINK);
-        assert_eq!(order[0], items[4].as_bytes());
-        assert_eq!(order.last().unwrap(), items[1].as_bytes());
-    }
-}
-
 /// The batch has more items than Lua passes in one call.
 #[test]
 fn a_batch_may_have_more_items_than_lua_has_arguments() {
@@ -76,21 +43,6 @@ fn a_batch_may_have_more_items_than_lua_has_arguments() {
         assert_eq!(crawl.drain().counts(), (22_004, [15_001, 0, 0, 7003]));
         assert_eq!((crawl.len(SINK), crawl.len(REJECTED)), (15_001, 7003));
         assert!(scores(&crawl).values().all(|score| score == "-3"));
-    }
-}
-
-/// Equal items are one member with the last score, as with scrapy-redis.
-#[test]
-fn equal_items_are_one_member() {
-    for crawl in crawls() {
-        let again = r#"{"url": "http://a/", "dont_filter": true, "priority": 2}"#;
-        let mut connection = crawl.connection();
-        let () = connection.zadd_multiple(SINK, &[(7, again), (9, "of others")]).unwrap();
-        crawl.push(&[again, "http://a/", again]);
-        assert_eq!(crawl.drain().counts(), (3, [1, 0, 2, 0]));
-        let expected = [("http://a/", "0"), ("of others", "9"), (again, "-2")];
-        let expected = expected.map(|(item, score)| (item.to_owned(), score.to_owned()));
-        assert_eq!(scores(&crawl), HashMap::from(expected));
     }
 }
 
