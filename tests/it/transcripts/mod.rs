@@ -23,6 +23,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use regex::Regex;
 use tempfile::TempDir;
@@ -154,7 +155,9 @@ fn outputs(script: &str, has_server: bool) -> Vec<String> {
         run = run.env("SOCKET", server.folder().join("socket"));
         names.push((server.folder().display().to_string(), "[REDIS]"));
     }
-    let mut text = String::from_utf8_lossy(&run.output().stdout).into_owned();
+    // All transcripts run at the same time.
+    let output = run.start().output(Duration::from_mins(5));
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     for (found, name) in names {
         text = text.replace(&found, name);
     }
