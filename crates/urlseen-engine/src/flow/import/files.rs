@@ -77,7 +77,10 @@ impl Cutter for Digests {
             }
             let mut cut = Cut::new(&self.name, Some(input.offset));
             let used = match &mut self.cutter {
-                Some(cutter) => cutter.cut(input.bytes(), input.is_end(), &mut cut),
+                Some(cutter) => {
+                    cutter.follow(input.bytes(), input.is_end());
+                    cutter.cut(input.bytes(), input.is_end(), &mut cut)
+                }
                 None => 0,
             };
             input.drop_front(used);
@@ -138,6 +141,20 @@ impl Digests {
 }
 
 impl FormatCutter {
+    /// Changes to the format in which the input goes on: another version of Scrapy has continued a
+    /// file.
+    fn follow(&mut self, bytes: &[u8], is_end: bool) {
+        match self {
+            Self::Lines(lines) if frames::begins(bytes) == Some(true) => {
+                *self = Self::Frames(Frames::behind(lines.count));
+            }
+            Self::Frames(frames) if lines::begins_at(bytes, 0, is_end) == Some(true) => {
+                *self = Self::Lines(LineCutter::behind(frames.count));
+            }
+            Self::Lines(_) | Self::Frames(_) => {}
+        }
+    }
+
     fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut<'_>) -> usize {
         match self {
             Self::Lines(lines) => lines.cut(bytes, is_end, cut),

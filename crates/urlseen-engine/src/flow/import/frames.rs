@@ -2,12 +2,14 @@
 //! the high byte first, then its raw bytes.
 
 use super::cut::Cut;
+use super::lines;
 
 /// Size in bytes of the length at the start of a frame.
 const LENGTH: usize = 2;
 
-/// Number of bytes that the longest frame and the length after it take together.
-const LOOK: usize = LENGTH + 32 + LENGTH;
+/// Number of bytes of which the longest frame and the length after it, or a line of hex digits,
+/// take less.
+const LOOK: usize = 80;
 
 /// Cuts frames off the front of an input.
 #[derive(Debug, Default)]
@@ -24,8 +26,8 @@ impl Frames {
         Self { count, is_lost: false }
     }
 
-    /// Cuts the complete frames off the front of `bytes`. Returns the number of bytes that are used
-    /// up. If `is_end` is true, all bytes are used up.
+    /// Cuts the complete frames off the front of `bytes`, up to a line of hex digits. Returns the
+    /// number of bytes that are used up. If `is_end` is true, otherwise all bytes are used up.
     ///
     /// A crawl that is killed leaves an incomplete frame, and its next run appends complete frames.
     /// So if no valid length follows a frame, the bytes of this frame may be an incomplete frame
@@ -50,7 +52,7 @@ impl Frames {
                 self.is_lost = false;
             }
             let left = bytes.len() - at;
-            if left == 0 {
+            if left == 0 || lines::begins_at(bytes, at, is_end) != Some(false) {
                 return at;
             }
             match length_at(bytes, at) {
@@ -58,8 +60,9 @@ impl Frames {
                 Some(Ok(length)) if left < LENGTH + length && !is_end => return at,
                 Some(Ok(length)) if left >= LENGTH + length => {
                     let next = at + LENGTH + length;
-                    let follows = length_at(bytes, next);
-                    if follows.is_none() && !is_end {
+                    let line = lines::begins_at(bytes, next, is_end);
+                    let follows = length_at(bytes, next).filter(|_| line != Some(true));
+                    if !is_end && (line.is_none() || follows.is_none() && line == Some(false)) {
                         return at;
                     }
                     cut.push(&bytes[at + LENGTH..next]);
@@ -113,10 +116,14 @@ pub(super) fn begins(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// Finds the first frame that begins at the index `from` or later, and returns its index. A frame
-/// counts only if a valid length follows it, or if it ends at the end of the input.
+/// Finds the first frame or line of hex digits that begins at the index `from` or later, and
+/// returns its index. A frame counts only if a valid length follows it, or if it ends at the end of
+/// the input.
 fn find(bytes: &[u8], from: usize, is_end: bool) -> Option<usize> {
     (from..bytes.len()).find(|&at| {
+        if lines::begins_at(bytes, at, is_end) == Some(true) {
+            return true;
+        }
         let Some(Ok(length)) = length_at(bytes, at) else { return false };
         let next = at + LENGTH + length;
         matches!(length_at(bytes, next), Some(Ok(_))) || is_end && next == bytes.len()
@@ -198,6 +205,25 @@ mod tests {
             assert_eq!(firsts, b"ab");
             assert_eq!(bad.len(), 1, "{bad:?}");
             assert_eq!(bad[0].0, 44);
+        }
+    }
+
+    /// An older Scrapy has continued the file, also after a frame that was torn by a kill.
+    #[test]
+    fn frames_end_before_a_line_of_hex_digits() {
+        let line = format!("{}\n", "0a".repeat(20));
+        // After 14 bytes, the rest of the line is one of 32 digits.
+        for torn in (0..22).filter(|&torn| torn != 14) {
+            let bytes = [&frames(b'a'..=b'c')[..44 + torn], line.as_bytes()].concat();
+            for step in [1, 60, bytes.len()] {
+                let (mut frames, mut begin, mut firsts) = (Frames::default(), 0, Vec::new());
+                for end in (step..bytes.len()).step_by(step).chain([bytes.len()]) {
+                    let mut cut = Cut::new("", Some(begin as u64));
+                    begin += frames.cut(&bytes[begin..end], end == bytes.len(), &mut cut);
+                    firsts.extend(cut.into_page().items.iter().map(|digest| digest[0]));
+                }
+                assert_eq!((begin, &firsts[..2]), (44 + torn, &b"ab"[..]), "{torn}, step {step}");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Lines of hex digits: the file `requests.seen` of older versions of Scrapy.
 
 use super::cut::Cut;
+use super::frames;
 use crate::flow::input::BLOCK;
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -19,16 +20,22 @@ impl LineCutter {
         Self { count, is_passing: false }
     }
 
-    /// Cuts the complete lines off the front of `bytes`, and returns the number of bytes that are
-    /// used up. All bytes are used up if `is_end` is true, or if at least [`BLOCK`] bytes follow
-    /// the last line feed.
+    /// Cuts the complete lines off the front of `bytes`, up to a frame, and returns the number of
+    /// bytes that are used up. Otherwise all bytes are used up if `is_end` is true, or if at least
+    /// [`BLOCK`] bytes follow the last line feed.
     pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut<'_>) -> usize {
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {
+            if let Some(frame) = frame_in(&bytes[begin..end]) {
+                return self.last_line(&bytes[begin..begin + frame], begin, cut);
+            }
             self.line(&bytes[begin..end], begin, cut);
             begin = end + 1;
         }
         let rest = &bytes[begin..];
+        if let Some(frame) = frame_in(rest) {
+            return self.last_line(&rest[..frame], begin, cut);
+        }
         if is_end && !rest.is_empty() {
             // An old Scrapy that was killed can leave an incomplete line, which is reported as
             // malformed.
@@ -46,6 +53,15 @@ impl LineCutter {
         begin
     }
 
+    /// Cuts what a killed Scrapy has left of a line before a frame. Returns the position of the
+    /// frame.
+    fn last_line(&mut self, line: &[u8], at: usize, cut: &mut Cut<'_>) -> usize {
+        if !line.is_empty() {
+            self.line(line, at, cut);
+        }
+        at + line.len()
+    }
+
     fn line(&mut self, line: &[u8], at: usize, cut: &mut Cut<'_>) {
         self.count += 1;
         if std::mem::take(&mut self.is_passing) {
@@ -56,6 +72,20 @@ impl LineCutter {
         if !line.is_empty() {
             cut.push_hex(line, at, Some(self.count));
         }
+    }
+}
+
+/// Finds a frame of a later Scrapy in a line.
+fn frame_in(line: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(0, line).find(|&at| frames::begins(&line[at..]) == Some(true))
+}
+
+/// Returns true if a line of hex digits begins at this index. Returns `None` if more bytes are
+/// needed to know.
+pub(super) fn begins_at(bytes: &[u8], at: usize, is_end: bool) -> Option<bool> {
+    match bytes.get(at) {
+        Some(digit) if digit.is_ascii_hexdigit() => begins(&bytes[at..], is_end),
+        _ => Some(false),
     }
 }
 
@@ -111,6 +141,25 @@ mod tests {
             assert_eq!(bad[0].2, "not 32, 40 or 64 hex digits: 'http://a/'");
         }
         assert_eq!(cut(SHA1, 7).0, [20], "the last line needs no end");
+    }
+
+    #[test]
+    fn lines_end_before_a_frame_of_a_later_scrapy() {
+        for torn in 0..40 {
+            let lines = format!("{SHA1}\n{}", &SHA1[..torn]);
+            let bytes = [lines.as_bytes(), b"\0\x14\nmore\n"].concat();
+            for is_end in [false, true] {
+                let (mut cutter, mut cut) = (LineCutter::default(), Cut::new("", Some(0)));
+                assert_eq!(cutter.cut(&bytes, is_end, &mut cut), lines.len(), "{torn}");
+                let page = cut.into_page();
+                let (whole, bad) = match torn {
+                    0 => (1, 0),
+                    32 => (2, 0),
+                    _ => (1, 1),
+                };
+                assert_eq!((page.items.iter().count(), page.bad.len()), (whole, bad), "{torn}");
+            }
+        }
     }
 
     #[test]

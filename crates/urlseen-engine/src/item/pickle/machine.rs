@@ -62,9 +62,9 @@ impl Machine {
     /// comes first.
     fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
-            op::SHORT_BINUNICODE => text(code.counted::<1>()?, code)?,
-            op::BINUNICODE => text(code.counted::<4>()?, code)?,
-            op::BINUNICODE8 => text(code.counted::<8>()?, code)?,
+            op::SHORT_BINUNICODE => PickleValue::Text(code.counted::<1>()?),
+            op::BINUNICODE => PickleValue::Text(code.counted::<4>()?),
+            op::BINUNICODE8 => PickleValue::Text(code.counted::<8>()?),
             op::UNICODE => plain(code.line()?, code.bytes),
             op::SHORT_BINBYTES => PickleValue::Bytes(code.counted::<1>()?),
             op::BINBYTES => PickleValue::Bytes(code.counted::<4>()?),
@@ -336,19 +336,6 @@ impl Machine {
 fn are_pairs(values: &[PickleValue]) -> bool {
     let is_key = |key| !matches!(key, PickleValue::List(_) | PickleValue::Dict(_));
     values.len().is_multiple_of(2) && values.iter().step_by(2).copied().all(is_key)
-}
-
-/// Checks text, which Python reads as UTF-8 that may have surrogates.
-#[inline]
-fn text(span: Span, code: &Code<'_>) -> Result<PickleValue, PickleError> {
-    let mut left = span.of(code.bytes);
-    while let Err(error) = std::str::from_utf8(left) {
-        left = match &left[error.valid_up_to()..] {
-            [0xed, 0xa0..=0xbf, 0x80..=0xbf, rest @ ..] => rest,
-            _ => return Err(PickleError::Broken { at: code.at }),
-        };
-    }
-    Ok(PickleValue::Text(span))
 }
 
 /// Reads text of protocols 0 and 1. Text with escapes or outside of ASCII becomes opaque.

@@ -205,6 +205,7 @@ fn pickles_without_a_request_are_refused() {
         let found = refused(pickle);
         assert!(found.contains(message), "{found:?} for {pickle:?}");
     }
+    assert!(refused(&dict(&[("url", b"X\x01\0\0\0\xff")])).contains("`url`"));
     assert!(refused(&with("meta", b"]")).contains("`meta` of the pickled request is a list"));
 }
 
@@ -270,10 +271,8 @@ fn a_time_is_read_from_the_meta() {
 #[test]
 fn pickles_that_python_always_refuses_are_refused() {
     for value in [
-        &b"X\x01\0\0\0\xff"[..],    // text that is not UTF-8
-        b"X\x03\0\0\0\xed\xc0\x80", // a broken surrogate
-        b"S'a\n",                   // text without its second quote
-        b"Pid\n",                   // persistent ids
+        &b"S'a\n"[..], // text without its second quote
+        b"Pid\n",      // persistent ids
         b"NQ",
         b"\x82\x01", // an extension code
         b"\x97",     // an out-of-band buffer
@@ -283,6 +282,5 @@ fn pickles_that_python_always_refuses_are_refused() {
         let pickle = with("other", value);
         assert!(read(&pickle).is_err(), "{value:x?}");
     }
-    assert!(read(&with("other", b"X\x03\0\0\0\xed\xa0\x80")).is_ok(), "a surrogate");
     assert!(read(&with("other", b"S'a'\n")).is_ok());
 }
