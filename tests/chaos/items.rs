@@ -141,7 +141,11 @@ fn spelling(random: &mut Rng, key: u64, place: u64) -> Vec<u8> {
             let body = if random.bool() { r#""body": "a=1""# } else { r#""body_base64": "YT0x""# };
             format!(r#"{{"url": "{url}", "method": "POST", {body}, "from": {place}}}"#).into()
         }
-        6 => format!(r#"{{"fingerprint": "key {key}", "from": {place}, "x": "{padding}"}}"#).into(),
+        6 => {
+            let prefix = ["", "0x", " 0X"][random.usize(0..3)];
+            format!(r#"{{"fingerprint": "{prefix}{key:040x}", "from": {place}, "x": "{padding}"}}"#)
+                .into()
+        }
         _ => {
             let digits = [(); 4].map(|()| format!("{:016x}", kind.u64(..))).concat();
             let mut digits = digits[..[32, 40, 40, 64][kind.usize(0..4)]].to_owned();
