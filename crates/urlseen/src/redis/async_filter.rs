@@ -1,19 +1,23 @@
 //! Filter in Redis, for tasks.
 
-use std::io;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::Mutex;
-use tokio::task::spawn_blocking;
+use redis::{RedisResult, Value};
 
-use super::{RedisFilter, RedisOptions};
-use crate::{AsyncFilter, Error, ErrorKind, Filter, FilterFuture, FilterSpec};
+use super::RedisOptions;
+use super::address::Address;
+use super::async_link::AsyncLink;
+use super::calls::{Calls, Wanted, firsts};
+use super::filter::DEFINED;
+use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// Filter in Redis for tasks on tokio. Many processes can share the filter.
 ///
 /// The filter is the same as a [`RedisFilter`](crate::RedisFilter), but its calls return futures.
-/// The calls of all tasks take turns on one connection, on a thread for blocking calls.
+/// All tasks share one connection, on which any number of calls can be under way.
 ///
 /// ```no_run
 /// use urlseen::{AsyncFilterExt, AsyncRedisFilter, FilterSpec, Kind};
@@ -25,11 +29,12 @@ use urlseen_core::fingerprint::Fingerprint;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct AsyncRedisFilter {
-    filter: Arc<RedisFilter>,
-    /// Held during a call, so that waiting tasks take no threads.
-    turn: Mutex<()>,
+    calls: Calls,
+    link: AsyncLink,
+    /// Number of calls so far that added keys.
+    number: AtomicU64,
+    slots: Slots,
 }
 
 impl AsyncRedisFilter {
@@ -52,53 +57,110 @@ impl AsyncRedisFilter {
         spec: &FilterSpec,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let (url, key, spec) = (url.to_owned(), key.to_owned(), spec.clone());
-        let filter = blocking(move || RedisFilter::open_with(&url, &key, &spec, options)).await?;
-        Ok(Self { filter: Arc::new(filter), turn: Mutex::new(()) })
+        let wanted = Wanted::new(key, spec)?;
+        let address = Address::parse(url)?;
+        let link = AsyncLink::new(address.for_key(key), options);
+        let calls = wanted.defined(link.query(&wanted.define()).await?)?;
+        calls.check_slots(&address)?;
+        Ok(Self { calls, link, number: AtomicU64::new(0), slots: Slots::default() })
     }
 
-    async fn call<T: Send + 'static>(
-        &self,
-        call: impl FnOnce(&RedisFilter) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let _turn = self.turn.lock().await;
-        let filter = Arc::clone(&self.filter);
-        blocking(move || call(&filter)).await
+    async fn add_part(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let slot = self.slots.take();
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let add = self.calls.add(slot.number, number, keys);
+        for _ in 0..DEFINED {
+            let reply = self.link.call(&add).await?;
+            if let Some(is_new) = self.calls.added(keys.len(), reply)? {
+                return Ok(is_new);
+            }
+            self.calls.defined(self.link.query(&self.calls.define()).await?)?;
+        }
+        Err(self.calls.unsteady())
     }
 }
 
-/// Runs a call on a thread for blocking calls.
-async fn blocking<T: Send + 'static>(
-    call: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    let failed = |error| Error::new(ErrorKind::Redis, io::Error::other(error));
-    spawn_blocking(call).await.map_err(failed)?
+/// Pool of slots. Each slot is a Redis key for the answers of calls. One slot serves one call at a
+/// time, so the number of slots is the highest number of concurrent calls so far.
+#[derive(Debug, Default)]
+struct Slots(Mutex<(usize, Vec<usize>)>);
+
+#[derive(Debug)]
+struct Slot<'a> {
+    slots: &'a Slots,
+    number: usize,
+}
+
+impl Slots {
+    fn take(&self) -> Slot<'_> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, free) = &mut *slots;
+        let number = free.pop().unwrap_or_else(|| {
+            *count += 1;
+            *count - 1
+        });
+        Slot { slots: self, number }
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.slots.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.1.push(self.number);
+    }
 }
 
 impl AsyncFilter for AsyncRedisFilter {
     fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>> {
-        let keys = keys.to_vec();
-        Box::pin(self.call(move |filter| filter.add_all(&keys)))
+        Box::pin(async move {
+            let (firsts, is_first) = firsts(keys);
+            self.calls.check(&firsts)?;
+            let mut is_new = Vec::with_capacity(firsts.len());
+            for part in self.calls.parts(&firsts) {
+                is_new.extend(self.add_part(part).await?);
+            }
+            let mut is_new = is_new.into_iter();
+            let of = |is_first| is_first && is_new.next() == Some(true);
+            Ok(is_first.into_iter().map(of).collect())
+        })
     }
 
     fn test_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>> {
-        let keys = keys.to_vec();
-        Box::pin(self.call(move |filter| filter.test_all(&keys)))
+        Box::pin(async move {
+            let mut seen = Vec::with_capacity(keys.len());
+            for (pipeline, counts) in self.calls.ask(keys)? {
+                let (pipeline, counts) = (&pipeline, &counts);
+                let asked = self.link.ask(|mut connection| async move {
+                    let replies: Vec<RedisResult<Value>> =
+                        pipeline.query_async(&mut connection).await?;
+                    self.calls.asked(counts, &replies)
+                });
+                seen.extend(asked.await??);
+            }
+            Ok(seen)
+        })
     }
 
     fn keys(&self) -> Vec<String> {
-        self.filter.keys()
+        self.calls.filter().all().collect()
     }
 
     fn bits(&self) -> u64 {
-        self.filter.bits()
+        self.calls.outlook().bits
     }
 
     fn hashes(&self) -> u32 {
-        self.filter.hashes()
+        self.calls.outlook().hashes
     }
 
     fn delete(&self) -> FilterFuture<'_, ()> {
-        Box::pin(self.call(Filter::delete))
+        Box::pin(async { self.link.query(&self.calls.delete()).await })
+    }
+}
+
+/// Formats the filter without its address, because the address may contain a password.
+impl fmt::Debug for AsyncRedisFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncRedisFilter").field("calls", &self.calls).finish_non_exhaustive()
     }
 }

@@ -27,9 +27,9 @@ pub(super) struct Calls {
     definition: Definition,
     filter: RedisFilterKeys,
     add: Script,
-    /// Redis key that holds the last answer to this client. A repeated call gets its answer from
-    /// this key.
-    answer: String,
+    /// Prefix of the Redis keys that hold the last answers to this client. There is one key for
+    /// each slot. A repeated call gets its answer from such a key.
+    answers: String,
 }
 
 /// Requested filter, before Redis has returned the definition of the existing filter.
@@ -71,9 +71,9 @@ impl Wanted {
         let kind = kind.map_err(|error| Error::new(ErrorKind::Spec, error))?;
         let filter = RedisFilterKeys::new(&self.key, kind);
         let text = [COMMON, &filter.kind().lua(), include_str!("add.lua")].join("\n");
-        let answer = definition::answer(&self.key, id::random());
+        let answers = definition::answers(&self.key, id::random());
         let key = self.key.clone();
-        Ok(Calls { key, definition: found, filter, add: Script::new(&text), answer })
+        Ok(Calls { key, definition: found, filter, add: Script::new(&text), answers })
     }
 }
 
@@ -124,13 +124,14 @@ impl Calls {
         if found.id == self.definition.id { Ok(()) } else { Err(self.replaced()) }
     }
 
-    /// Returns the call that adds keys. A repeated call with the same `number` gets the answer of
-    /// the first call. A client makes one call at a time.
-    pub(super) fn add(&self, number: u64, keys: &[Fingerprint]) -> Call<'_> {
+    /// Returns the call that adds keys. A repeated call with the same `slot` and `number` gets the
+    /// answer of the first call. A slot serves one call at a time.
+    pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Call<'_> {
         let Question { keys: strings, places, extras } =
             self.filter.question(keys.iter().map(Some));
-        let (own, answer) = (definition::key(&self.key), &self.answer);
-        let all: Vec<&str> = [&own, answer].into_iter().chain(&strings).map(|key| &**key).collect();
+        let (own, answers) = (definition::key(&self.key), format!("{}:{slot}", self.answers));
+        let all: Vec<&str> =
+            [&own, &answers].into_iter().chain(&strings).map(|key| &**key).collect();
         let id = self.definition.id.to_string();
         let words = [id, number.to_string(), keys.len().to_string()].map(String::into_bytes);
         let numbers = (1..=keys.len()).map(|number| number.to_string().into_bytes());

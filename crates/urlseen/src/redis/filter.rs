@@ -40,7 +40,7 @@ pub struct RedisFilter {
 }
 
 /// Maximum number of times that a call defines the filter again after another program deleted it.
-const DEFINED: usize = 5;
+pub(super) const DEFINED: usize = 5;
 
 /// Connection, and the number of calls so far that added keys.
 struct Asking {
@@ -97,7 +97,7 @@ impl RedisFilter {
     fn add_part(&self, asking: &mut Asking, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         let Asking { link, calls } = asking;
         *calls += 1;
-        let add = self.calls.add(*calls, keys);
+        let add = self.calls.add(0, *calls, keys);
         for _ in 0..DEFINED {
             let reply = link.call(&add)?;
             if let Some(is_new) = self.calls.added(keys.len(), reply)? {

@@ -3,6 +3,8 @@
 mod address;
 #[cfg(feature = "tokio")]
 mod async_filter;
+#[cfg(feature = "tokio")]
+mod async_link;
 mod calls;
 mod cluster;
 mod consumer;

@@ -76,9 +76,14 @@ impl Sentinels {
 }
 
 impl PrimaryWatch {
+    /// Returns true if it is time to ask the Sentinels again.
+    pub(super) fn is_due(&self) -> bool {
+        Instant::now() >= self.next_look
+    }
+
     /// Returns true if the Sentinels name another primary now. Asks them only once in a while.
     pub(super) fn is_over(&mut self, options: &RedisOptions) -> bool {
-        if Instant::now() < self.next_look {
+        if !self.is_due() {
             return false;
         }
         let kept = self.connection.take().and_then(|mut connection| {

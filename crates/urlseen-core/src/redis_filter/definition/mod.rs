@@ -16,9 +16,9 @@ pub fn key(key: &str) -> String {
     format!("urlseen:{}:spec", tagged(key))
 }
 
-/// Returns the key that holds the last answer to a client. `key` is the filter's name, and `client`
-/// is a random number of the client.
-pub fn answer(key: &str, client: u64) -> String {
+/// Returns the prefix of the keys that hold the last answers to a client. `key` is the filter's
+/// name, and `client` is a random number of the client.
+pub fn answers(key: &str, client: u64) -> String {
     format!("urlseen:{}:answer:{client:016x}", tagged(key))
 }
 
