@@ -245,7 +245,7 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Writes the shortest form, as CPython 3.13 does: an IPv4-mapped address is `::ffff:1.2.3.4`.
+/// Writes the shortest form, as Python 3.13 does: an IPv4-mapped address is `::ffff:1.2.3.4`.
 impl fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.address)?;

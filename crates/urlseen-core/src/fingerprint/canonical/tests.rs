@@ -36,7 +36,7 @@ fn a_url_is_refused_with_the_reason() {
 }
 
 /// The one-pass code for plain origins gives the same result as the two passes.
-/// CPython 3.13 writes such an address in this way, and the vectors come from an earlier version.
+/// Python 3.13 writes such an address in this way, and the vectors come from an earlier version.
 #[test]
 fn an_ipv4_mapped_address_has_dots() {
     for url in ["http://[::ffff:1.2.3.4]/", "http://[::FFFF:102:304]/"] {
