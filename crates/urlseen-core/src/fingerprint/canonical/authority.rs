@@ -245,10 +245,14 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Writes the shortest form, as Python 3.13 does: an IPv4-mapped address is `::ffff:1.2.3.4`.
+/// Writes the shortest form in hex, and the zone. `std` alone would write `::ffff:102:304` as
+/// `::ffff:1.2.3.4`.
 impl fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.address)?;
+        match (self.address.to_ipv4_mapped(), self.address.segments()) {
+            (Some(_), [.., high, low]) => write!(f, "::ffff:{high:x}:{low:x}")?,
+            (None, _) => write!(f, "{}", self.address)?,
+        }
         self.zone.map_or(Ok(()), |zone| write!(f, "%{zone}"))
     }
 }

@@ -36,14 +36,6 @@ fn a_url_is_refused_with_the_reason() {
 }
 
 /// The one-pass code for plain origins gives the same result as the two passes.
-/// Python 3.13 writes such an address in this way, and the vectors come from an earlier version.
-#[test]
-fn an_ipv4_mapped_address_has_dots() {
-    for url in ["http://[::ffff:1.2.3.4]/", "http://[::FFFF:102:304]/"] {
-        assert_eq!(request_url(url).unwrap(), "http://[::ffff:1.2.3.4]/");
-    }
-}
-
 #[test]
 fn the_fast_path_gives_the_results_of_the_two_passes() {
     for origin in ["http://h", "HTTPS://Example.COM", "http://a_b-c.:8080", "https://1.2.3.4:65535"]
