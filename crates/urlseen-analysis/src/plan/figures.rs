@@ -48,7 +48,7 @@ struct Row {
     /// Name of the variant, if the kind can divide its bits in several ways.
     #[serde(skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
-    /// True if a filter of this kind is built in this variant.
+    /// True for the default kind, and if a filter of this kind is built in this variant.
     chosen: bool,
     #[serde(flatten)]
     filled: Option<Filled>,
@@ -192,7 +192,8 @@ fn rows(kind: Kind, capacity: Capacity, target: Target) -> Vec<Row> {
     };
     let rows = variants(&made).into_iter().enumerate().map(|(index, parameters)| {
         let variant = parameters.variant();
-        let chosen = variant.is_some() && variant == made.variant();
+        let is_default = kind == Kind::TWO_CHOICE;
+        let chosen = is_default || variant.is_some() && variant == made.variant();
         let make = |rate| Ok(variants(&super::parameters(kind, keys, rate, None)?).remove(index));
         let planned = target.plan_with(kind, keys, make);
         row(variant, chosen, planned.and_then(|planned| Filled::of(&planned, keys)))
@@ -219,7 +220,12 @@ impl Row {
             write!(out, " {:>8}", rate_text(*error_rate))?;
         }
         write!(out, " {:>8}", lost_text(*lost_urls))?;
-        writeln!(out, "{}", if self.chosen { "  <- chosen" } else { "" })
+        let mark = match self.chosen {
+            true if self.variant.is_none() => "  <- the default kind",
+            true => "  <- this division is chosen",
+            false => "",
+        };
+        writeln!(out, "{mark}")
     }
 }
 

@@ -12,8 +12,7 @@ use crate::filter::local::{OverFrozen, TwoChoiceFilter};
 use crate::filter::spec::SpecError;
 use crate::filter::two_choice::{KeyBits, TwoChoiceSize};
 use crate::filter::{
-    BLOCK_BYTES, BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, SHARD_RULE,
-    SHARDS, Seed,
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, SHARD_RULE, SHARDS, Seed,
 };
 use crate::fingerprint::PartitionCount;
 
@@ -126,8 +125,7 @@ impl KindParameters for TwoChoiceParameters {
     /// The frozen filter counts as full.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         let (below, own) = self.split(keys);
-        let full = self.size.blocks_at(own.max(self.size.capacity)) * u64::from(BLOCK_BYTES);
-        let mut bytes = [full, full / 4 * 5];
+        let mut bytes = [self.size.bytes_at(own); 2];
         let mut error_rate = self.size.error_rate_at(own);
         if let Some(frozen) = &self.frozen {
             let frozen = frozen.outlook(below)?;

@@ -2,7 +2,7 @@
 
 use super::super::number::whole;
 use super::super::saved_keys::SavedForm;
-use super::super::{SHARDS, ShardId};
+use super::super::{BLOCK_BYTES, SHARDS, ShardId};
 use super::layout::KeyBits;
 use super::shard::Shard;
 
@@ -37,6 +37,15 @@ impl TwoChoiceSize {
     pub(in crate::filter) fn blocks_at(&self, keys: u64) -> u64 {
         let slots = (keys.div_ceil(SHARDS as u64) * 10).div_ceil(9);
         Shard::blocks_for(slots, self.bits, self.expires) * SHARDS as u64
+    }
+
+    /// Returns the number of bytes of a filter with this number of keys. Each shard grows by a
+    /// quarter when it is full, at a time of its own, so that of all shards together it has the
+    /// mean of the factors between 1 and 5/4.
+    pub(in crate::filter) fn bytes_at(&self, keys: u64) -> u64 {
+        let mean = 0.25 / 1.25_f64.ln();
+        let full = self.blocks_at(keys.max(self.capacity)) * u64::from(BLOCK_BYTES);
+        whole(full as f64 * mean)
     }
 
     /// Returns the error rate of a filter with this number of keys.

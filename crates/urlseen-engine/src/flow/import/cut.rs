@@ -41,10 +41,12 @@ impl<'a> Cut<'a> {
     /// Adds a fingerprint in hex, whose text begins at the index `at` of the bytes. Other text is a
     /// malformed entry.
     pub(super) fn push_hex(&mut self, text: &[u8], at: usize, line: Option<u64>) {
-        match Fingerprint::from_hex(text) {
-            Some(fingerprint) => self.push(fingerprint.as_bytes()),
-            None => self.bad(at, line, || format!("not 32, 40 or 64 hex digits: {}", shown(text))),
-        }
+        let Some(fingerprint) = Fingerprint::from_hex(text) else {
+            let advice = if self.bad.is_empty() { advice(text) } else { "" };
+            let reason = || format!("not 32, 40 or 64 hex digits: {}{advice}", shown(text));
+            return self.bad(at, line, reason);
+        };
+        self.push(fingerprint.as_bytes());
     }
 
     /// Counts a malformed entry at the index `at` of the bytes.
@@ -63,6 +65,15 @@ impl<'a> Cut<'a> {
         let places = self.ends.into_iter().map(place).collect();
         let items = Items::new(self.digests.into(), places);
         Page { items, bad: self.bad, bad_count: self.bad_count, ..Page::default() }
+    }
+}
+
+/// Returns what to do with an input of URLs, if this text has one.
+pub(super) fn advice(text: &[u8]) -> &'static str {
+    if memchr::memmem::find(text, b"://").is_some() {
+        ". To add URLs: urlseen filter --storage DIR URLS"
+    } else {
+        ""
     }
 }
 

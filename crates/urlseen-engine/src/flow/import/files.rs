@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::ImportFormat;
-use super::cut::{Cut, shown};
+use super::cut::{Cut, advice, shown};
 use super::frames::{self, Frames};
 use super::lines::{self, LineCutter};
 use crate::flow::feed::{Feed, FeedError, InputName, Page, Place};
@@ -122,8 +122,9 @@ impl Digests {
         } else {
             Err(format!(
                 "neither lines of 32, 40 or 64 hex digits nor a requests.seen of Scrapy; this \
-                 input is not imported. The input begins with {}",
-                shown(bytes)
+                 input is not imported. The input begins with {}{}",
+                shown(bytes),
+                advice(&bytes[..bytes.len().min(80)])
             ))
         })
     }

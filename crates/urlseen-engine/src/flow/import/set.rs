@@ -4,6 +4,7 @@ use redis::cmd;
 
 use super::cut::Cut;
 use crate::flow::feed::{Feed, FeedError, Page};
+use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
@@ -69,7 +70,13 @@ fn cut(key: &str, scanned: &link::Page) -> Page {
     let source = format!("a member of the set {key}");
     let mut cut = Cut::new(&source, None);
     for member in &scanned.members {
-        cut.push_hex(&scanned.bytes[member.clone()], 0, None);
+        let member = &scanned.bytes[member.clone()];
+        // A member in plain text is no raw digest, however long it is.
+        let is_text = member.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        match Fingerprint::from_raw(member).filter(|_| !is_text) {
+            Some(digest) => cut.push(digest.as_bytes()),
+            None => cut.push_hex(member, 0, None),
+        }
     }
     cut.into_page()
 }
