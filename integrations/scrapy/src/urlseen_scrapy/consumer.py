@@ -137,7 +137,10 @@ class Consumer(Producer):
 
     def heartbeats(self) -> dict[str, str]:
         """Returns the heartbeat of each consumer, by the name of the consumer."""
-        flat = [part.decode(errors="replace") for part in self._wire.ask("HGETALL", self._keys.consumers)]
+        flat = [
+            part.decode(errors="replace")
+            for part in self._wire.ask("HGETALL", self._keys.consumers)
+        ]
         return dict(zip(flat[::2], flat[1::2]))
 
     def reclaim(self, other: str, heartbeat: str) -> tuple[int, int]:
