@@ -133,7 +133,7 @@ def test_other_producers_may_push_urls_and_json(redis_server):
     ]
     assert rejects[0]["item"] == "no request"
     assert "the spider demo cannot make a request from this item: Val" in rejects[0]["reason"]
-    assert len(held(redis_server)) == 5
+    assert len(held(redis_server)) == 7
 
 
 def test_clear_has_no_effect_except_a_message(redis_server, caplog):

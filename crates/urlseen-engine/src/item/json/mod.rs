@@ -32,8 +32,8 @@ pub enum JsonError {
     TwoBodies,
     /// Encoding that urlseen cannot hash. Scrapy encodes the URL and the body in it.
     #[error(
-        "`encoding` is not UTF-8; give a URL with percent-escapes and `body_base64`, and leave \
-         `encoding` out"
+        "`encoding` is not UTF-8, and the URL or the body has characters that are not ASCII; give \
+         a URL with percent-escapes and `body_base64`"
     )]
     Encoding,
     /// Object with neither a URL nor a fingerprint.
@@ -56,7 +56,7 @@ pub enum JsonError {
 /// | `method` | text | `GET` |
 /// | `body` | text, hashed as UTF-8 | empty |
 /// | `body_base64` | standard base64, in place of `body` | |
-/// | `encoding` | `utf-8` | `utf-8` |
+/// | `encoding` | `utf-8`, unless `url` and `body` are ASCII | `utf-8` |
 /// | `fingerprint` | hex digits: the fingerprint, ready made | computed |
 /// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
 /// | `meta.verbatim_url` | boolean: the URL is sent unchanged | false |
@@ -78,7 +78,9 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     let body_base64 = fields.body_base64.text("body_base64")?;
     let url = fields.url.text("url")?;
     let encoding = fields.encoding.text("encoding")?;
-    if encoding.is_some_and(|it| !it.eq_ignore_ascii_case("utf-8")) {
+    let is_utf8 = encoding.is_none_or(|it| it.eq_ignore_ascii_case("utf-8"));
+    let is_ascii = |text: &Option<Cow<'_, str>>| text.as_ref().is_none_or(|it| it.is_ascii());
+    if !is_utf8 && !(is_ascii(&url) && is_ascii(&body)) {
         return Err(JsonError::Encoding);
     }
     let method = fields.method.text("method")?.unwrap_or(Cow::Borrowed("GET"));

@@ -88,7 +88,9 @@ fn spellings_of_one_digest_are_one_fingerprint() {
 fn an_infinite_priority_is_a_number_and_another_encoding_is_refused() {
     let item = parse(r#"{"url": "u", "priority": 1e400, "encoding": "UTF-8"}"#).unwrap();
     assert_eq!(item.priority, Priority::Number(f64::INFINITY));
-    assert!(refused(r#"{"url": "u", "encoding": "latin-1"}"#).contains("`encoding` is not UTF-8"));
+    assert!(refused(r#"{"url": "é", "encoding": "latin-1"}"#).contains("`encoding` is not UTF-8"));
+    assert!(refused(r#"{"url": "u", "body": "é", "encoding": "cp1252"}"#).contains("`encoding`"));
+    assert!(parse(r#"{"url": "u", "body": "b", "encoding": "cp1252"}"#).is_ok());
 }
 
 #[test]
