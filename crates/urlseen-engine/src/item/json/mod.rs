@@ -80,7 +80,7 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     let encoding = fields.encoding.text("encoding")?;
     let is_utf8 = encoding.is_none_or(|it| it.eq_ignore_ascii_case("utf-8"));
     let is_ascii = |text: &Option<Cow<'_, str>>| text.as_ref().is_none_or(|it| it.is_ascii());
-    if !is_utf8 && !(is_ascii(&url) && is_ascii(&body)) {
+    if !(is_utf8 || is_ascii(&url) && is_ascii(&body)) {
         return Err(JsonError::Encoding);
     }
     let method = fields.method.text("method")?.unwrap_or(Cow::Borrowed("GET"));
