@@ -24,8 +24,27 @@ const CAPACITY: u64 = 1_000_000;
 /// Default of `error_rate`.
 const ERROR_RATE: f64 = 1e-6;
 
+/// Growth factor of the layers of RedisBloom's kind: the default of RedisBloom and of the daemon.
+const EXPANSION: u32 = 2;
+
+/// Keys of the configuration that Python has no parameter for, and that a kind needs.
+const UNKNOWN: [&str; 3] = ["filter.bit", "filter.hash_number", "filter.block_num"];
+
+/// Texts in the errors of the library, and those that users of Python know.
+const WORDS: [(&str, &str); 6] = [
+    (", with filter.place = \"local\"", "; use Filter or Filter.open"),
+    ("only in Redis, not in memory", "only in Redis; use Filter.open_redis"),
+    ("empty the filter: urlseen storage reset", "remove the folder"),
+    (" storage.dir", " path"),
+    (" filter.", " "),
+    (" fingerprint.", " "),
+];
+
 /// Default of `grow_to`, as a multiple of `capacity`.
 const GROWTH: u64 = 100;
+
+/// Maximum of `grow_to`.
+const MOST: u64 = 1_000_000_000_000;
 
 /// Number of forks between the process that loaded the module and this process.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -57,7 +76,7 @@ impl Open {
         match self {
             Self::Local(filter) => Ok(filter),
             Self::Redis(_) => Err(PyTypeError::new_err(
-                "a filter in Redis does not know its length and cannot forget",
+                "a filter in Redis does not know its length, fill and memory, and cannot forget",
             )),
         }
     }
@@ -70,7 +89,8 @@ impl Open {
 ///     >>> seen.add("a"), seen.add("a"), "b" in seen, len(seen)
 ///     (True, False, False, 1)
 ///
-/// A key is text, or a digest of 16, 20 or 32 bytes. README.md explains the parameters. The filter
+/// A key is text, or a digest of 16, 20 or 32 bytes. The hex digits of a digest are text, and so
+/// another key. `capacity`, `error_rate`, `fill` and `memory` can be read. README.md explains the parameters. The filter
 /// is in memory: `Filter.open` keeps it in a folder, and `Filter.open_redis` in Redis.
 #[pyclass(frozen, module = "urlseen")]
 pub(crate) struct Filter {
@@ -159,8 +179,18 @@ fn spec(
     } else if error_rate.is_some() {
         return Err(refused("error_rate"));
     }
+    if takes("filter.expansion") {
+        spec = spec.expansion(EXPANSION);
+    }
+    if let Some(key) = UNKNOWN.iter().find(|key| takes(key)) {
+        let key = key.trim_start_matches("filter.");
+        return Err(PyValueError::new_err(format!(
+            "a filter of the kind {kind} needs {key}, which the Python package cannot set; use \
+             another kind"
+        )));
+    }
     if takes("filter.grow_to") {
-        spec = spec.grow_to(grow_to.unwrap_or(size.saturating_mul(GROWTH)));
+        spec = spec.grow_to(grow_to.unwrap_or(size.saturating_mul(GROWTH).min(MOST)));
     } else if grow_to.is_some() {
         return Err(refused("grow_to"));
     }
@@ -302,6 +332,36 @@ impl Filter {
         self.forgotten(py, &self::keys(keys)?)
     }
 
+    /// Number of keys that the filter has room for. It increases when the filter grows.
+    #[getter]
+    fn capacity(&self) -> PyResult<u64> {
+        Ok(match self.get()? {
+            Open::Local(filter) => filter.capacity(),
+            Open::Redis(filter) => filter.capacity(),
+        })
+    }
+
+    /// Share of new keys that the filter takes for seen ones when it is full.
+    #[getter]
+    fn error_rate(&self) -> PyResult<f64> {
+        Ok(match self.get()? {
+            Open::Local(filter) => filter.full_error_rate(),
+            Open::Redis(filter) => filter.full_error_rate(),
+        })
+    }
+
+    /// Number of keys, as a share of the capacity. Not for a filter in Redis.
+    #[getter]
+    fn fill(&self) -> PyResult<f64> {
+        Ok(self.get()?.local()?.fill())
+    }
+
+    /// Memory of the filter, in bytes. Not for a filter in Redis.
+    #[getter]
+    fn memory(&self) -> PyResult<u64> {
+        Ok(self.get()?.local()?.memory())
+    }
+
     /// Syncs the folder to the disk.
     fn save(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, |open| match open {
@@ -338,7 +398,21 @@ impl Filter {
     }
 
     fn __repr__(&self) -> String {
-        format!("<urlseen.Filter: {}>", self.name)
+        let numbers = match self.get() {
+            Ok(Open::Local(filter)) => format!(
+                ", capacity {}, error_rate {:e}, fill {:.4}, memory {} bytes",
+                filter.capacity(),
+                filter.full_error_rate(),
+                filter.fill(),
+                filter.memory(),
+            ),
+            Ok(Open::Redis(filter)) => {
+                let error_rate = filter.full_error_rate();
+                format!(", capacity {}, error_rate {error_rate:e}", filter.capacity())
+            }
+            Err(_) => ", which is not open in this process".to_owned(),
+        };
+        format!("<urlseen.Filter: {}{numbers}>", self.name)
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -346,9 +420,12 @@ impl Filter {
     }
 }
 
-/// Converts the error of a filter.
+/// Converts the error of a filter. Its text names the parameters of Python, not the keys of the
+/// daemon's configuration.
 pub(crate) fn raised(error: &Error) -> PyErr {
-    let text = error.to_string();
+    // Each word follows a space, so that no path is changed.
+    let text = WORDS.iter().fold(format!(" {error}"), |text, (from, to)| text.replace(from, to));
+    let text = text[1..].to_owned();
     match error.kind() {
         ErrorKind::Spec | ErrorKind::Mismatch | ErrorKind::Placement => PyValueError::new_err(text),
         ErrorKind::Memory => PyMemoryError::new_err(text),

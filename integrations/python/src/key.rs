@@ -7,7 +7,8 @@ use pyo3::types::{
 use pyo3::{Borrowed, Bound, FromPyObject, PyAny, PyErr, PyResult};
 use urlseen::Fingerprint;
 
-/// Key of a filter: text, or a digest of 16, 20 or 32 bytes.
+/// Key of a filter: text, or a digest of 16, 20 or 32 bytes. Text stays text, even if it looks like
+/// the hex digits of a digest.
 pub(crate) struct Key(pub(crate) Fingerprint);
 
 impl<'py> FromPyObject<'_, 'py> for Key {
@@ -25,15 +26,21 @@ impl<'py> FromPyObject<'_, 'py> for Key {
             return Ok(Self(key));
         }
         if let Ok(text) = object.cast::<PyString>() {
-            return Ok(Self(text.to_str()?.into()));
+            return Ok(Self(Fingerprint::Text(text.to_str()?.as_bytes().into())));
         }
         let kind = object.get_type().name()?;
         Err(PyTypeError::new_err(format!("a key is str or bytes, not {kind}")))
     }
 }
 
-/// Reads all keys of an iterable.
+/// Reads all keys of an iterable. A key itself is refused: as an iterable, it has other keys.
 pub(crate) fn keys(iterable: &Bound<'_, PyAny>) -> PyResult<Vec<Fingerprint>> {
+    if iterable.is_instance_of::<PyString>() || iterable.is_instance_of::<PyBytes>() {
+        let kind = iterable.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "keys are an iterable of str or bytes, not {kind}; put a single key into a list"
+        )));
+    }
     let mut keys = Vec::with_capacity(iterable.len().unwrap_or(0));
     for key in iterable.try_iter()? {
         keys.push(key?.extract::<Key>()?.0);

@@ -19,7 +19,7 @@ KEYS = [f"key {number}" for number in range(1000)]
 
 
 def test_a_filter_tells_whether_a_key_was_added() -> None:
-    for kind in ("two-choice", "native", "exact"):
+    for kind in ("two-choice", "native", "exact", "redisbloom"):
         seen = Filter(kind=kind)
         assert seen.add("a") and not seen.add("a")
         assert "a" in seen and "b" not in seen
@@ -33,19 +33,23 @@ def test_a_filter_tells_whether_a_key_was_added() -> None:
         assert kind in repr(seen)
 
 
-def test_a_digest_is_the_same_key_as_its_hex_digits() -> None:
-    seen = Filter()
-    digest = fingerprint("https://example.com/")
-    assert seen.add(digest) and not seen.add(digest.hex())
-    for size in (16, 32):
-        assert seen.add(bytes(size)) and bytes(size).hex() in seen
-    with pytest.raises(ValueError, match="16, 20 or 32 bytes, not 3"):
-        seen.add(b"abc")
-    with pytest.raises(TypeError, match="str or bytes, not int"):
-        seen.add_many(["a", 1])  # type: ignore[list-item]
-    with pytest.raises(TypeError):
-        seen.add_many(7)  # type: ignore[arg-type]
-    assert "a" not in seen
+def test_a_key_is_text_or_a_digest(tmp_path: Path) -> None:
+    digests = [fingerprint("https://example.com/"), bytes(16), bytes(32)]
+    with Filter.open(tmp_path / "seen") as seen:
+        for digest in digests:
+            assert seen.add(digest) and seen.add(digest.hex()) and not seen.add(digest.hex())
+        with pytest.raises(ValueError, match="16, 20 or 32 bytes, not 3"):
+            seen.add(b"abc")
+        for keys in (["a", 1], 7, "abc", digests[0]):
+            for many in (seen.add_many, seen.contains_many, seen.forget_many):
+                with pytest.raises(TypeError):
+                    many(keys)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="not str; put a single key into a list"):
+            seen.add_many("abc")
+        assert "a" not in seen and seen.forget(digests[0].hex())
+    with Filter.open(tmp_path / "seen") as seen:
+        assert seen.contains_many(digests) == [True] * 3
+        assert seen.contains_many([digest.hex() for digest in digests]) == [False, True, True]
 
 
 def test_a_filter_grows_and_keeps_all_keys() -> None:
@@ -57,19 +61,37 @@ def test_a_filter_grows_and_keeps_all_keys() -> None:
 
 
 def test_wrong_parameters_raise_value_errors() -> None:
-    for wrong in (
-        lambda: Filter(0),
-        lambda: Filter(error_rate=2.0),
-        lambda: Filter(kind="cuckoo"),
-        lambda: Filter(1000, kind="exact"),
-        lambda: Filter(1000, kind="native", grow_to=2000),
-        lambda: Filter(kind="redisbloom", seed=1),
+    for wrong, why in (
+        (lambda: Filter(0), "capacity 0"),
+        (lambda: Filter(error_rate=2.0), "error rate 2"),
+        (lambda: Filter(10**9, 1e-12, grow_to=10**12), "raise error_rate, or lower grow_to"),
+        (lambda: Filter(kind="cuckoo"), "cuckoo"),
+        (lambda: Filter(1000, kind="exact"), "has no capacity"),
+        (lambda: Filter(1000, kind="native", grow_to=2000), "has no grow_to"),
+        (lambda: Filter(kind="redisbloom", seed=1), "has no seed"),
+        (lambda: Filter(kind="scrapy-redis-bloomfilter"), "needs bit, which the Python package"),
+        (lambda: Filter(kind="redisson"), "only in Redis; use Filter.open_redis"),
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=why) as raised:
             wrong()
-    with pytest.raises(MemoryError):
-        Filter(10**12, kind="native")
+        assert "filter." not in str(raised.value)
+    for kind in ("native", "two-choice"):
+        with pytest.raises(MemoryError, match="or lower capacity to"):
+            Filter(10**12, kind=kind)
     assert Filter(1000, seed=7).add("a")
+
+
+def test_the_numbers_of_a_filter_can_be_read() -> None:
+    for kind in ("two-choice", "native", "redisbloom"):
+        seen = Filter(1000, 1e-4, kind=kind)
+        assert (seen.capacity >= 1000, seen.error_rate, seen.fill) == (True, 1e-4, 0.0)
+        seen.add_many(KEYS[:500])
+        assert 0 < seen.fill <= 0.6 and 1000 < seen.memory < 2**25
+        numbers = f"capacity {seen.capacity}, error_rate 1e-4, fill 0.", f"memory {seen.memory}"
+        assert all(number in repr(seen) for number in numbers)
+    assert Filter(kind="exact").error_rate == 0
+    seen.close()
+    assert "not open" in repr(seen)
 
 
 def test_a_folder_keeps_the_keys(tmp_path: Path) -> None:
@@ -86,7 +108,7 @@ def test_a_folder_keeps_the_keys(tmp_path: Path) -> None:
     with Filter.open(folder) as seen:
         assert len(seen) == 1000 and not any(seen.add_many(KEYS))
         assert seen.forget(KEYS[0])
-    with pytest.raises(ValueError, match="filter.error_rate"):
+    with pytest.raises(ValueError, match=": error_rate is .*, or remove the folder$"):
         Filter.open(folder, 1000, 1e-3)
     with Filter.open(str(folder), 1000, 1e-6) as seen:
         assert seen.contains_many(KEYS[:2]) == [False, True]
@@ -173,7 +195,11 @@ def test_a_filter_in_redis_is_shared(redis_url: str) -> None:
         with pytest.raises(TypeError, match="in Redis"):
             one.forget("a")
         one.save()
-    with pytest.raises(ValueError, match="capacity"):
+        assert (one.capacity, one.error_rate) == (10_000, 1e-6)
+        assert "capacity 10000, error_rate 1e-6>" in repr(one)
+    with pytest.raises(ValueError, match="only in memory; use Filter or Filter.open"):
+        Filter.open_redis(redis_url, "demo:filter", kind="two-choice")
+    with pytest.raises(ValueError, match=": capacity is 20000"):
         Filter.open_redis(redis_url, "demo:filter", 20_000, 1e-6)
 
 

@@ -267,6 +267,23 @@ impl LocalFilter {
         self.filter.gauge().error_rate()
     }
 
+    /// Returns the error rate that the filter is made for. It has this rate when it is full. An
+    /// imported filter records no such rate: for it, the result is the current rate.
+    pub fn full_error_rate(&self) -> f64 {
+        let made_for = self.filter.parameters.field("filter.error_rate");
+        made_for.unwrap_or_else(|| self.error_rate())
+    }
+
+    /// Returns the number of keys divided by the capacity.
+    pub fn fill(&self) -> f64 {
+        self.filter.gauge().fill().share()
+    }
+
+    /// Returns the memory of the filter, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.filter.gauge().fill().bytes
+    }
+
     #[cfg(feature = "storage")]
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         // A panic of another thread does no harm: after a partial write, the log refuses further

@@ -8,7 +8,7 @@ use super::address::Address;
 use crate::{Error, ErrorKind, FilterSpec};
 use urlseen_core::filter::id;
 use urlseen_core::filter::redis_kind::Question;
-use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, RedisFilterKeys, Verdict};
+use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, Parameters, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::hash_tag::hashed;
 use urlseen_core::redis::script::{COMMON, Call, Script};
@@ -204,6 +204,11 @@ impl Calls {
         let mut command = redis::cmd("UNLINK");
         command.arg(definition::key(&self.key)).arg(self.filter.all().collect::<Vec<_>>());
         command
+    }
+
+    /// Returns the parameters of the filter.
+    pub(super) fn parameters(&self) -> &Parameters {
+        &self.definition.spec.parameters
     }
 
     /// Returns the size and the error rate of the empty filter.

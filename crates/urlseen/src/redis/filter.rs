@@ -88,6 +88,16 @@ impl RedisFilter {
         Ok(Self { calls, asking: Mutex::new(asking) })
     }
 
+    /// Returns the number of keys that the filter is made for; 0 for a set, which has no capacity.
+    pub fn capacity(&self) -> u64 {
+        self.calls.parameters().capacity().unwrap_or(0)
+    }
+
+    /// Returns the error rate that the filter is made for. It has this rate when it is full.
+    pub fn full_error_rate(&self) -> f64 {
+        self.calls.parameters().field("filter.error_rate").unwrap_or(0.0)
+    }
+
     fn asking(&self) -> MutexGuard<'_, Asking> {
         // A panic of another thread does no harm: a connection that was interrupted during a call
         // is never used again (`Link::ask`).
