@@ -75,8 +75,8 @@ pub use urlseen_core::fingerprint::{
 /// have the same canonical form if they differ only in the order of the query's fields, in escapes,
 /// or in the case of the host. `fragments` selects whether the result keeps the part after the `#`.
 ///
-/// A [`Fingerprinter`](crate::Fingerprinter) computes the canonical form by itself. For many URLs,
-/// a [`Fingerprinter`](crate::Fingerprinter) is faster than this function.
+/// A [`Fingerprinter`] computes the canonical form by itself. For many URLs,
+/// a [`Fingerprinter`] is faster than this function.
 ///
 /// # Errors
 /// Scrapy or w3lib would refuse the URL. The error states the reason.

@@ -16,6 +16,7 @@ H10  the rules also apply to `SendDiscovered`
 
 from __future__ import annotations
 
+import hashlib
 import json
 from types import SimpleNamespace
 
@@ -238,6 +239,19 @@ def test_h8_links_and_acknowledgement_are_one_step(redis_server, queue, monkeypa
     assert len(held(redis_server)) == 1, "no acknowledgement without the links of the page"
     assert closed == ["urlseen_refused"]
     redis_server.client.delete("demo:discovered")
+
+
+def test_h5_a_request_that_may_have_killed_its_consumers_is_held_alone(redis_server, queue):
+    put(redis_server, "new", "suspect", "next")
+    item = redis_server.client.lindex("demo:unseen", 1)
+    redis_server.client.hset(REQUEUES, hashlib.sha1(item).hexdigest(), "2 one#1 other#2")
+    engine = queue.spider.crawler.engine
+    for name in ("new", "suspect", "next"):
+        page = next_of(queue)
+        assert page.url.endswith(name)
+        assert queue.deliveries._partitions.pop() is None
+        engine.finish(page)
+    assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
 
 
 def test_a_closing_spider_requeues_unfinished_requests(redis_server):

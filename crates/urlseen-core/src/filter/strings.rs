@@ -49,7 +49,7 @@ impl StringBits {
 
     /// Returns the index of the region that holds a bit, and the bit's offset in the region.
     #[inline]
-    pub fn find(&self, BitPosition { string, bit }: BitPosition) -> (usize, u32) {
+    fn find(&self, BitPosition { string, bit }: BitPosition) -> (usize, u32) {
         let nth = (bit / self.region) as usize;
         (string as usize * self.of_string + nth, bit % self.region)
     }
@@ -66,24 +66,13 @@ impl StringBits {
     #[inline]
     pub(crate) fn set(&mut self, position: BitPosition) {
         let (region, bit) = self.find(position);
-        let words = self.words();
-        Self::set_in(&mut self.regions[region], words, bit);
-    }
-
-    /// Sets a bit of a region from [`StringBits::regions_mut`]. The first bit takes memory for all
-    /// [`StringBits::words`] of the region.
-    #[inline]
-    pub fn set_in(region: &mut Vec<u64>, words: usize, bit: u32) {
+        let words = self.region.div_ceil(WORD) as usize;
+        let region = &mut self.regions[region];
         if region.is_empty() {
             // The system gives zeroed pages, which take no memory before they are touched.
             *region = vec![0; words];
         }
         region[(bit / WORD) as usize] |= 1 << (bit % WORD);
-    }
-
-    /// Returns the number of words that a region takes after its first bit is set.
-    pub fn words(&self) -> usize {
-        self.region.div_ceil(WORD) as usize
     }
 
     /// Returns the memory of all regions in bytes.

@@ -77,13 +77,14 @@ class Consumer(Producer):
         self._held_max = held_max
         self._known: list[bytes] = []
 
-    def pop(self, number: int) -> bytes | None:
+    def pop(self, number: int, *, holds_others: bool = False) -> bytes | None:
         """Pops the next request, and holds it as delivery `number`.
 
+        `holds_others` says that this process holds any other request.
         Returns `SCORE COUNT ITEM`. SCORE is the score of the item in a sorted set, and 0 in a list.
         COUNT is the number of earlier deliveries whose consumer stopped before the page was done.
-        Returns `None` if the sink is empty, and `b"full"` if this consumer holds `held_max`
-        deliveries. A repeated call with the same number returns the same request until the delivery
+        Returns `None` if the sink is empty, `b"full"` if this consumer holds `held_max` deliveries,
+        and `b"suspect"` if the next request is a suspect and must wait for the others. A repeated call with the same number returns the same request until the delivery
         is finished.
         """
         record = self.record
@@ -95,6 +96,7 @@ class Consumer(Producer):
             self.name,
             number,
             self._held_max,
+            self.record.suspect if holds_others else "",
         )
         return answer
 

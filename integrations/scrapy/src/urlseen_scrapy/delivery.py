@@ -23,6 +23,8 @@ class Delivery:
         self.number = number
         self.item = item
         self.is_finished = False
+        #: `True` if the request goes to the rejects if its consumer stops once more.
+        self.is_suspect = False
         #: Links that the filter may drop. They may be pushed before the page is finished.
         self.filtered: list[SourceItem] = []
         #: Links that the filter always lets pass (`dont_filter`). They wait for the

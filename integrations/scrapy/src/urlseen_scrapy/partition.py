@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BEATS = 4
 #: Answer to a pop if the consumer holds its maximum.
 FULL = b"full"
+#: Answer to a pop if a suspect is first, and the process holds other requests.
+SUSPECT = b"suspect"
 
 
 class SourceItem(NamedTuple):
@@ -96,19 +98,23 @@ class Partition:
         """Returns the command that reads the heartbeats of all consumers."""
         return Question(self.wire, ("HGETALL", self._keys.consumers))
 
-    def pop(self) -> Delivery | bytes | None:
-        """Pops the next request and holds it.
+    def pop(self, *, holds_others: bool) -> Delivery | bytes | None:
+        """Pops the next request and holds it. A suspect must be the only held request.
 
-        Returns `None` if the sink is empty or there is no crawl record, and `FULL` if this process
-        holds its maximum.
+        Returns `None` if the sink is empty, a suspect must wait, or there is no crawl record.
+        Returns `FULL` if this process holds its maximum.
         """
         if (consumer := self.consumer) is None:
             return None
         self.heartbeat.add(consumer, consumer.record.held_timeout_s / BEATS)
-        value = consumer.pop(self._number)
-        if value is None or value == FULL:
+        value = consumer.pop(self._number, holds_others=holds_others)
+        if value is None or value == SUSPECT:
+            return None
+        if value == FULL:
             return value
-        delivery = Delivery(self, self._number, value.split(b" ", 2)[2])
+        _, count, item = value.split(b" ", 2)
+        delivery = Delivery(self, self._number, item)
+        delivery.is_suspect = int(count) >= consumer.record.suspect
         self.open[delivery.number] = delivery
         self._number += 1
         return delivery

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from urlseen_scrapy.consumer import consumer_name
@@ -66,6 +67,8 @@ class Partitions:
         #: Partitions of this spider. The next pop is from the first one.
         self._own = deque(self.all[number] for number in own[first:] + own[:first])
         self._requeued = 0
+        #: Last suspect. Until it is finished, this process pops nothing.
+        self._suspect: Delivery | None = None
         self._read(self.all, ask_all)
         self._check_types()
 
@@ -117,16 +120,22 @@ class Partitions:
     def pop(self) -> Delivery | bytes | None:
         """Pops the next request and holds it.
 
-        Returns `None` if the sinks are empty, and `FULL` if this process holds its maximum.
+        Returns `None` if the sinks are empty or a suspect must be held alone, and `FULL` if this
+        process holds its maximum.
         """
-        if self.held >= self.held_max:
+        if self._suspect is not None and not self._suspect.is_finished:
+            return None
+        if (held := self.held) >= self.held_max:
             return FULL
         for partition in self._in_turn():
             self._own.rotate(-self._own.index(partition))
             # If the reply is lost, the next pop from this partition repeats the lost one.
-            (popped,) = self._for_each([partition], Partition.pop) or (None,)
+            pop = partial(Partition.pop, holds_others=held > 0)
+            (popped,) = self._for_each([partition], pop) or (None,)
             self._own.rotate(-1)
             if popped is not None:
+                if isinstance(popped, Delivery) and popped.is_suspect:
+                    self._suspect = popped
                 return popped
         return None
 

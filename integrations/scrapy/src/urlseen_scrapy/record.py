@@ -123,6 +123,15 @@ class Record:
         return int(self.held_timeout_ms) / 1000
 
     @property
+    def suspect(self) -> int:
+        """Lowest number of earlier deliveries of a suspect.
+
+        It goes to the rejects if its consumer stops once more. So its consumer must hold no other
+        request, whose page could be the cause.
+        """
+        return max(int(self.deliveries) - 1, 1)
+
+    @property
     def keys(self) -> dict[str, str]:
         """Keys of the crawl, by their names in urlseen's config."""
         forget = {"forget.key": self.forget} if self.forget else {}

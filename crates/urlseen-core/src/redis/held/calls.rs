@@ -33,6 +33,8 @@ pub enum Popped {
     Empty,
     /// Nothing, because the consumer holds the maximum number of requests.
     Full,
+    /// Nothing yet, because a suspect is first and the consumer holds other requests.
+    Suspect,
     /// Request that the consumer holds from now on.
     Request(HeldRequest),
 }
@@ -117,9 +119,11 @@ impl Calls {
     }
 
     /// Returns the call that pops a request under this delivery id. A repeated call pops the same
-    /// request.
-    pub fn pop(&self, consumer: &str, delivery: u64, most: usize) -> Call<'_> {
-        self.sink_call(&self.pop, consumer, [delivery.to_string(), most.to_string()])
+    /// request. `holds_others` is true if the consumer holds any other request. Then it does not
+    /// get a suspect: see [`HeldRecord::is_suspect`].
+    pub fn pop(&self, consumer: &str, delivery: u64, most: usize, holds_others: bool) -> Call<'_> {
+        let suspect = if holds_others { self.record.suspect().to_string() } else { String::new() };
+        self.sink_call(&self.pop, consumer, [delivery.to_string(), most.to_string(), suspect])
     }
 
     /// Reads the reply to [`Calls::pop`]. Returns `None` if the hash holds a value that no pop has
@@ -128,6 +132,7 @@ impl Calls {
         Ok(match Option::<Vec<u8>>::from_redis_value(reply)? {
             None => Some(Popped::Empty),
             Some(word) if word == b"full" => Some(Popped::Full),
+            Some(word) if word == b"suspect" => Some(Popped::Suspect),
             Some(value) => HeldRequest::parse(delivery.to_string(), &value).map(Popped::Request),
         })
     }

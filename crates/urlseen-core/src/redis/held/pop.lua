@@ -3,12 +3,15 @@
 -- abandoned connection also gets the same delivery, and overwrites nothing.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
 -- ARGV: kind of sink (list or zset), end of a list to pop from (LEFT or RIGHT), consumer,
---       delivery id, maximum number of requests to hold
--- Returns nil if the sink is empty, 'full' if the consumer holds its maximum, or
--- 'SCORE COUNT BYTES' of the request. COUNT is the number of earlier deliveries.
+--       delivery id, maximum number of requests to hold, lowest COUNT of a suspect ('' if the
+--       consumer holds no other request). A suspect goes to the rejects if its consumer stops once
+--       more, so it is popped only by a consumer that holds nothing else
+-- Returns nil if the sink is empty, 'full' if the consumer holds its maximum, 'suspect' if a suspect
+-- is first and the consumer holds other requests, or 'SCORE COUNT BYTES' of the request. COUNT is
+-- the number of earlier deliveries.
 local sink, consumers, held, requeues = unpack(KEYS)
 local kind, from, consumer, delivery = unpack(ARGV, 1, 4)
-local most = tonumber(ARGV[5])
+local most, suspect = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 local known = redis.call('HGET', held, delivery)
 if known then
@@ -31,6 +34,9 @@ local count = 0
 if redis.call('EXISTS', requeues) == 1 then
     local requeued = redis.call('HGET', requeues, redis.sha1hex(item))
     count = requeued and tonumber(string.match(requeued, '^%d+')) or 0
+end
+if suspect and count >= suspect then
+    return 'suspect'
 end
 local value = score .. ' ' .. count .. ' ' .. item
 

@@ -95,6 +95,18 @@ pub enum RecordError {
 }
 
 impl HeldRecord {
+    /// Returns true if a request with this number of earlier deliveries is a suspect: it goes to
+    /// the rejects if its consumer stops once more. Until then, its consumer must hold no other
+    /// request, so that no other page can be the cause.
+    pub fn is_suspect(&self, count: u64) -> bool {
+        count >= self.suspect()
+    }
+
+    /// Returns the lowest number of earlier deliveries of a suspect.
+    pub(super) fn suspect(&self) -> u64 {
+        self.deliveries.saturating_sub(1).max(1)
+    }
+
     /// Returns the names and values of all fields.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         vec![

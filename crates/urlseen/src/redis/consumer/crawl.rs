@@ -152,13 +152,18 @@ impl Crawl {
 
     /// Returns the number of requests that the consumer may hold in a partition if it may hold
     /// `most` in all partitions together. Counts a pop that waits for an answer as a held request,
-    /// until the reservation is dropped.
-    pub(super) fn reserve(&self, partition: usize, most: usize) -> Reservation<'_> {
+    /// until the reservation is dropped. Returns `None` while the consumer holds a suspect.
+    pub(super) fn reserve(&self, partition: usize, most: usize) -> Option<Reservation<'_>> {
+        if self.partitions.iter().any(|it| it.deliveries.holds_suspect()) {
+            return None;
+        }
         let mut popping = self.popping.lock().unwrap_or_else(PoisonError::into_inner);
         let others = self.partitions.iter().enumerate().filter(|(number, _)| *number != partition);
         let elsewhere = *popping + others.map(|(_, it)| it.deliveries.held()).sum::<usize>();
         *popping += 1;
-        Reservation { crawl: self, partition, most: most.saturating_sub(elsewhere) }
+        let holds_others = elsewhere + self.partitions[partition].deliveries.held() > 0;
+        let most = most.saturating_sub(elsewhere);
+        Some(Reservation { crawl: self, partition, most, holds_others })
     }
 
     fn problem(&self) -> MutexGuard<'_, Option<RecordError>> {
@@ -172,13 +177,15 @@ pub(super) struct Reservation<'a> {
     partition: usize,
     /// Maximum number of requests that the consumer may hold in the partition.
     pub(super) most: usize,
+    /// True if the consumer holds any request.
+    pub(super) holds_others: bool,
 }
 
 impl Reservation<'_> {
     /// Records that the next delivery of the partition was popped.
-    pub(super) fn popped(self) {
+    pub(super) fn popped(self, is_suspect: bool) {
         let _popping = self.crawl.popping.lock().unwrap_or_else(PoisonError::into_inner);
-        self.crawl.partitions[self.partition].deliveries.popped();
+        self.crawl.partitions[self.partition].deliveries.popped(is_suspect);
     }
 }
 

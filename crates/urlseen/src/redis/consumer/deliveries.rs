@@ -15,6 +15,8 @@ struct Known {
     /// the same id.
     next: u64,
     open: HashMap<u64, State>,
+    /// Last delivery of a suspect.
+    suspect: Option<u64>,
 }
 
 /// State of a delivery that was popped and has not ended.
@@ -40,7 +42,7 @@ pub(super) struct Differences {
 
 impl Deliveries {
     pub(super) fn new() -> Self {
-        Self { known: Mutex::new(Known { next: 1, open: HashMap::new() }) }
+        Self { known: Mutex::new(Known { next: 1, open: HashMap::new(), suspect: None }) }
     }
 
     /// Returns the id of the next delivery.
@@ -49,9 +51,10 @@ impl Deliveries {
     }
 
     /// Records that the next delivery was popped.
-    pub(super) fn popped(&self) {
+    pub(super) fn popped(&self, is_suspect: bool) {
         let mut known = self.known();
         let id = known.next;
+        known.suspect = is_suspect.then_some(id);
         known.open.insert(id, State::Held);
         known.next += 1;
     }
@@ -81,6 +84,12 @@ impl Deliveries {
     /// Returns the number of deliveries that Redis holds for this consumer, as far as is known.
     pub(super) fn held(&self) -> usize {
         self.known().open.values().filter(|&&state| state != State::Lost).count()
+    }
+
+    /// Returns true while Redis holds a suspect for this consumer, as far as is known.
+    pub(super) fn holds_suspect(&self) -> bool {
+        let known = self.known();
+        known.suspect.and_then(|id| known.open.get(&id)).is_some_and(|&it| it != State::Lost)
     }
 
     /// Returns all deliveries that were popped and have not ended.
@@ -128,8 +137,8 @@ mod tests {
     #[test]
     fn a_delivery_of_a_late_pop_is_unknown() {
         let deliveries = Deliveries::new();
-        deliveries.popped();
-        deliveries.popped();
+        deliveries.popped(false);
+        deliveries.popped(false);
         deliveries.ended(1);
         let before = deliveries.open();
         let differences = deliveries.compare(&before, &[1, 2, 3]);
@@ -140,10 +149,10 @@ mod tests {
     #[test]
     fn a_delivery_that_redis_does_not_hold_is_lost() {
         let deliveries = Deliveries::new();
-        deliveries.popped();
+        deliveries.popped(false);
         let before = deliveries.open();
         // A thread pops this delivery while the call to Redis is under way.
-        deliveries.popped();
+        deliveries.popped(false);
         assert_eq!(deliveries.compare(&before, &[]), Differences::default());
         assert!(!deliveries.is_held(1));
         assert!(deliveries.is_held(2));
@@ -152,7 +161,7 @@ mod tests {
     #[test]
     fn a_dropped_delivery_is_requeued_until_redis_no_longer_holds_it() {
         let deliveries = Deliveries::new();
-        deliveries.popped();
+        deliveries.popped(false);
         deliveries.dropped(1);
         for _ in 0..2 {
             let differences = deliveries.compare(&deliveries.open(), &[1]);
@@ -161,7 +170,7 @@ mod tests {
         deliveries.compare(&[1], &[]);
         assert_eq!(deliveries.open(), [0; 0]);
         // A drop of a delivery that has already ended changes nothing.
-        deliveries.popped();
+        deliveries.popped(false);
         deliveries.ended(2);
         deliveries.dropped(2);
         assert_eq!(deliveries.open(), [0; 0]);

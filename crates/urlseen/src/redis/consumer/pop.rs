@@ -35,9 +35,11 @@ impl Consumer {
         // Until the request has its delivery, no other thread may pop with the same id.
         let place = self.links.place(Some(number));
         let mut link = self.links.lock(place);
-        let room = self.crawl.reserve(number, self.options.max_held);
+        let Some(room) = self.crawl.reserve(number, self.options.max_held) else {
+            return Ok(None);
+        };
         let id = partition.deliveries.next();
-        let pop = calls.pop(&self.crawl.consumer, id, room.most);
+        let pop = calls.pop(&self.crawl.consumer, id, room.most, room.holds_others);
         let reply = self.watch(&mut link, place, |link| link.call(&pop))?;
         let popped = Calls::popped(id, reply).map_err(|error| unexpected(&error))?;
         let HeldRequest { count, item, .. } = match popped {
@@ -46,11 +48,12 @@ impl Consumer {
                 partition.is_idle.store(true, Relaxed);
                 return Ok(None);
             }
+            Some(Popped::Suspect) => return Ok(None),
             Some(Popped::Full) => return Err(self.full()),
             None => return Err(self.damaged(id)),
         };
         partition.is_idle.store(false, Relaxed);
-        room.popped();
+        room.popped(calls.record().is_suspect(count));
         self.turn.popped(number);
         Ok(Some(Delivery { crawl: Arc::clone(&self.crawl), partition: number, id, item, count }))
     }
