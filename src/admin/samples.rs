@@ -4,7 +4,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use urlseen_engine::item::Brief;
+
 use super::ItemText;
+use super::printable::printable;
 use crate::pipeline::{Sampled, moment};
 
 /// Item of the sample, as JSON.
@@ -26,13 +29,19 @@ pub(crate) struct Sample {
     /// URL that the item equals by the rules `[[same]]`, if they change its canonical URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) same_as: Option<String>,
+    /// Short text about the item, for people.
+    pub(crate) text: String,
+    /// URL of a request, if the item is more than this URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
     /// First bytes of the item.
     pub(crate) item: ItemText,
 }
 
 impl From<Sampled> for Sample {
     fn from(Sampled { number, time, fate, rule, reason, same_as, item }: Sampled) -> Self {
-        let (fate, item) = (fate.to_owned(), ItemText::of(&item));
-        Self { number, time, fate, rule, reason, same_as, item }
+        let Brief { text, url } = Brief::of(&item);
+        let (fate, text) = (fate.to_owned(), printable(&text, None));
+        Self { number, time, fate, rule, reason, same_as, text, url, item: ItemText::of(&item) }
     }
 }

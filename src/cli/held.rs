@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use crate::admin::printable::{printable, say, stdout};
 use crate::crawl::protocol::record;
 use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
 use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
@@ -15,6 +17,7 @@ use super::context::Context;
 use super::settings::Settings;
 use super::{Outcome, partitions};
 use urlseen_engine::config::Config;
+use urlseen_engine::item::Brief;
 
 /// Show the requests that consumers hold, and requeue the requests of stopped consumers.
 ///
@@ -43,6 +46,10 @@ Examples:
         /// Show each held request, too
         #[arg(long)]
         requests: bool,
+        /// With `--requests`: print the bytes of each request, in place of method, URL, priority
+        /// and callback
+        #[arg(long, requires = "requests")]
+        raw: bool,
         /// Print a JSON object for each consumer, with its requests
         #[arg(long)]
         json: bool,
@@ -87,7 +94,9 @@ fn held(args: &HeldArgs, config: Config) -> anyhow::Result<Outcome> {
         let calls = Calls::new(record(config, &config.keys()));
         let mut session = HeldSession { calls, link: context.connect().await? };
         match &args.command {
-            HeldCommand::List { requests, json, .. } => session.list(*requests, *json).await,
+            HeldCommand::List { requests, raw, json, .. } => {
+                session.list(*requests, *raw, *json).await
+            }
             HeldCommand::Requeue { consumers, .. } => {
                 let back = session.requeue_all(consumers, config.held.timeout).await?;
                 let (back, sink) = (HumanCount(back), &config.sink.key);
@@ -99,14 +108,15 @@ fn held(args: &HeldArgs, config: Config) -> anyhow::Result<Outcome> {
 }
 
 impl HeldSession {
-    async fn list(&mut self, requests: bool, as_json: bool) -> anyhow::Result<()> {
+    async fn list(&mut self, requests: bool, raw: bool, as_json: bool) -> anyhow::Result<()> {
         let mut out = stdout();
         let heartbeats = self.heartbeats().await?;
         if heartbeats.is_empty() && !as_json {
             writeln!(out, "no consumer holds requests")?;
         }
         for (consumer, heartbeat) in heartbeats {
-            let held = self.requests(&consumer).await?;
+            let mut held = self.requests(&consumer).await?;
+            held.sort_by_key(|request| request.delivery.parse::<u64>().ok());
             if as_json {
                 let held: Vec<_> = held.iter().map(to_json).collect();
                 let line = json!({ "consumer": consumer, "heartbeat": heartbeat, "held": held });
@@ -117,7 +127,9 @@ impl HeldSession {
             let count = HumanCount(held.len() as u64);
             writeln!(out, "{name}: {count} held, heartbeat {heartbeat}")?;
             for request in held.iter().filter(|_| requests) {
-                let item = printable(&request.item, Some(200));
+                let text =
+                    if raw { request.item[..].into() } else { Brief::of(&request.item).text };
+                let item = printable(&text, Some(200));
                 writeln!(out, "  delivery {}: {item}", request.delivery)?;
             }
         }
@@ -182,8 +194,14 @@ impl HeldSession {
     }
 }
 
-fn to_json(held: &HeldRequest) -> Value {
-    let HeldRequest { delivery, count, item } = held;
-    let item = String::from_utf8_lossy(item);
-    json!({ "delivery": delivery, "deliveries_before": count, "item": item })
+fn to_json(HeldRequest { delivery, count, item }: &HeldRequest) -> Value {
+    let mut json = json!({ "delivery": delivery, "deliveries_before": count });
+    match str::from_utf8(item) {
+        Ok(text) => json["item"] = text.into(),
+        Err(_) => json["item_base64"] = STANDARD.encode(item).into(),
+    }
+    if let Some(url) = Brief::of(item).url {
+        json["url"] = url.into();
+    }
+    json
 }

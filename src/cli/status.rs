@@ -96,7 +96,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     } else {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
         print(&status, None, SystemTime::now(), &mut out)?;
-        samples.iter().try_for_each(|sample| writeln!(out, "{}", tap::line(sample)))?;
+        samples.iter().try_for_each(|sample| writeln!(out, "{}", tap::line(sample, false)))?;
     }
     Ok(Outcome::Done)
 }

@@ -45,6 +45,9 @@ pub(super) struct TapArgs {
     /// Print a JSON object for each item
     #[arg(long)]
     json: bool,
+    /// Print the first bytes of each item, in place of method, URL, priority and callback
+    #[arg(long)]
+    raw: bool,
 }
 
 pub(super) fn run(args: &TapArgs) -> anyhow::Result<Outcome> {
@@ -68,7 +71,7 @@ pub(super) fn run(args: &TapArgs) -> anyhow::Result<Outcome> {
                     writeln!(
                         out,
                         "{}",
-                        if args.json { json_line(&sample)? } else { line(&sample) }
+                        if args.json { json_line(&sample)? } else { line(&sample, args.raw) }
                     )?;
                 }
             }
@@ -81,11 +84,12 @@ pub(super) fn run(args: &TapArgs) -> anyhow::Result<Outcome> {
     }
 }
 
-/// Describes an item for people.
-pub(super) fn line(sample: &Sample) -> String {
-    let Sample { time, fate, rule, reason, same_as, item, .. } = sample;
+/// Describes an item for people, or shows its bytes.
+pub(super) fn line(sample: &Sample, raw: bool) -> String {
+    let Sample { time, fate, rule, reason, same_as, text, item, .. } = sample;
     let time = humantime::format_rfc3339_millis(*time);
-    let item = item.clone().into_bytes().unwrap_or_default();
+    let item =
+        if raw { item.clone().into_bytes().unwrap_or_default() } else { text.clone().into() };
     let rule = rule.as_ref().map(|rule| format!("   (the rule {rule:?})"));
     let reason = reason.as_ref().map(|reason| format!("   ({reason})"));
     let same_as = same_as.as_ref().map(|url| format!("   (the same as {url})"));

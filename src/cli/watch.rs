@@ -9,7 +9,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use urlseen_engine::config::Config;
 
 use super::super::admin::Sample;
-use super::super::admin::printable::printable;
 use super::context::runtime;
 use super::rows::{CRAWL, Rows};
 use super::screen::Screen;
@@ -127,8 +126,7 @@ fn text(sample: &Sample) -> String {
     let time = humantime::format_rfc3339_seconds(sample.time).to_string();
     let time = time.split('T').next_back().unwrap_or_default();
     let why = sample.reason.as_ref().or(sample.rule.as_ref()).map_or("", String::as_str);
-    let item = sample.item.clone().into_bytes().unwrap_or_default();
-    format!("{time}  {why}: {}", printable(&item, None))
+    format!("{time}  {why}: {}", sample.text)
 }
 
 #[cfg(test)]
@@ -146,6 +144,8 @@ mod tests {
             rule: (fate != "rejected").then(|| why.to_owned()),
             reason: (fate == "rejected").then(|| why.to_owned()),
             same_as: None,
+            text: format!("{number}"),
+            url: None,
             item: ItemText::of(format!("\u{1b}{number}").as_bytes()),
         }
     }
@@ -162,9 +162,9 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let expected = "\
-rejected     01:01:01Z  no URL: \\u{1b}61
-dropped      01:01:00Z  mail: \\u{1b}60
-             01:00:59Z  mail: \\u{1b}59
+rejected     01:01:01Z  no URL: 61
+dropped      01:01:00Z  mail: 60
+             01:00:59Z  mail: 59
 ";
         assert_eq!(shown(5), expected);
         let least = expected.split_inclusive('\n').take(2).collect::<String>();

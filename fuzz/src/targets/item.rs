@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::config::{Config, Emit, ItemForm, Sources};
-use urlseen_engine::item::{Form, Item, Options, Reader};
+use urlseen_engine::item::{Brief, Form, Item, Options, Reader};
 
 /// Rules for some items. They live as long as the process.
 static RULES: LazyLock<Config> = LazyLock::new(|| {
@@ -27,6 +27,7 @@ const FORMS: [ItemForm; 6] = [
 
 pub fn check(input: &[u8]) {
     let [form, choice, item @ ..] = input else { return };
+    let _ = Brief::of(item);
     let form = FORMS[usize::from(*form) % FORMS.len()];
     let options = options(form, *choice);
     let mut fresh = Reader::new(options);

@@ -68,6 +68,3 @@ export function span(seconds) {
 
 /** Formats a time of day. */
 export const clock = (date) => new Date(date).toLocaleTimeString("en-GB");
-
-/** Returns the text of an item: its text, or the base64 of an item that is not UTF-8. */
-export const item = (value) => (typeof value === "string" ? value : `base64: ${value.base64}`);

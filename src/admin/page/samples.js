@@ -1,7 +1,7 @@
 // Newest rejects, drops and items over a limit.
 
 import { rows } from "./dom.js";
-import { clock, item } from "./format.js";
+import { clock } from "./format.js";
 
 /** Number of rows of each table. */
 const SHOWN = 10;
@@ -42,6 +42,6 @@ export class Samples {
 
 function draw(id, samples, why) {
   const none = [["–", { text: "none since the start", kind: "quiet" }, ""]];
-  const lines = samples.map((sample) => [clock(sample.time), item(sample.item), why(sample)]);
+  const lines = samples.map((sample) => [clock(sample.time), sample.text, why(sample)]);
   rows(id, lines.length > 0 ? lines : none);
 }

@@ -9,7 +9,9 @@ use crate::crawl::rejects::RejectsList;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::HumanCount;
+use serde::Serialize;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
+use urlseen_engine::item::Brief;
 
 use super::super::Outcome;
 use super::super::bar::Bar;
@@ -49,6 +51,9 @@ pub(super) struct RejectListArgs {
     /// Print a JSON object for each reject, with the complete item
     #[arg(long)]
     json: bool,
+    /// Print the bytes of each item, in place of method, URL, priority and callback
+    #[arg(long)]
+    raw: bool,
 }
 
 /// Prints the rejects that the arguments select.
@@ -64,7 +69,7 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
     scan.skip(skipped);
     let is_narrowed = args.reason.is_some() && limit < u64::MAX;
     let (bar, mut read) = (is_narrowed.then(|| Bar::counting("rejects")), 0);
-    let mut table = Table::new(args.json);
+    let mut table = Table::new(args);
     let mut newest = VecDeque::new();
     let mut more = skipped;
     loop {
@@ -112,17 +117,27 @@ struct Table {
     /// Width of the terminal, if standard output is one.
     columns: Option<usize>,
     json: bool,
+    raw: bool,
+}
+
+/// Reject in JSON, with the URL of a request if the item is more than this URL.
+#[derive(Serialize)]
+struct RejectJson<'a> {
+    #[serde(flatten)]
+    reject: &'a Reject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
 }
 
 impl Table {
-    fn new(json: bool) -> Self {
-        Self { out: BufWriter::new(io::stdout().lock()), columns: columns(), json }
+    fn new(&RejectListArgs { json, raw, .. }: &RejectListArgs) -> Self {
+        Self { out: BufWriter::new(io::stdout().lock()), columns: columns(), json, raw }
     }
 
     fn print(&mut self, row: &RejectRow) -> anyhow::Result<()> {
         if self.json {
             let line = match row {
-                Ok(reject) => json_line(reject)?,
+                Ok(reject) => json_line(&RejectJson { reject, url: brief(&reject.item).url })?,
                 Err(bytes) => json_line(&match std::str::from_utf8(bytes) {
                     Ok(text) => serde_json::json!({ "raw": text }),
                     Err(_) => serde_json::json!({ "raw_base64": STANDARD.encode(bytes) }),
@@ -132,7 +147,7 @@ impl Table {
             return Ok(());
         }
         let (time, reason, item) = match row {
-            Ok(Reject { time, reason, item }) => (time.as_str(), reason.as_str(), shown(item)),
+            Ok(Reject { time, reason, item }) => (time.as_str(), reason.as_str(), self.shown(item)),
             Err(bytes) => (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..])),
         };
         let (time, reason) = (time.as_bytes(), reason.as_bytes());
@@ -150,15 +165,24 @@ impl Table {
         writeln!(self.out, "{time}{:after_time$}{reason}{:after_reason$}{item}", "", "")?;
         Ok(())
     }
+
+    /// Returns the text of an item. A shortened item has its length and SHA-1 before it.
+    fn shown<'a>(&self, item: &'a RejectedItem) -> Cow<'a, [u8]> {
+        let text = if self.raw { bytes(item).into() } else { brief(item).text };
+        let RejectedItem::Shortened { bytes, sha1, .. } = item else { return text };
+        let about = format!("({} bytes, SHA-1 {sha1}) ", HumanCount(*bytes));
+        Cow::Owned([about.as_bytes(), &text, "…".as_bytes()].concat())
+    }
 }
 
-/// Returns the item of a reject, or its length, SHA-1 and first bytes.
-fn shown(item: &RejectedItem) -> Cow<'_, [u8]> {
+/// Describes the item of a reject.
+fn brief(item: &RejectedItem) -> Brief<'_> {
+    Brief::of(bytes(item))
+}
+
+/// Returns the item of a reject, or the first bytes of a shortened one.
+fn bytes(item: &RejectedItem) -> &[u8] {
     match item {
-        RejectedItem::Whole(item) => Cow::Borrowed(item),
-        RejectedItem::Shortened { bytes, sha1, begins } => {
-            let about = format!("({} bytes, SHA-1 {sha1}) ", HumanCount(*bytes));
-            Cow::Owned([about.as_bytes(), begins, "…".as_bytes()].concat())
-        }
+        RejectedItem::Whole(bytes) | RejectedItem::Shortened { begins: bytes, .. } => bytes,
     }
 }

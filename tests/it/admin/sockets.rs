@@ -125,7 +125,7 @@ fn samples_have_numbers_after_which_a_client_can_ask() {
     let last = endpoint.get("/samples?after=2");
     let expected = concat!(
         r#"[{"number":3,"time":"1970-01-01T00:00:00.000Z","fate":"dropped","rule":"archives","#,
-        r#""item":{"base64":"aHR0cDovL2Ev/y56aXA="}}]"#
+        r#""text":"http://a/\\xff.zip","item":{"base64":"aHR0cDovL2Ev/y56aXA="}}]"#
     );
     assert_eq!(last.body, expected);
     assert_eq!(endpoint.get("/samples?after=3").body, "[]");

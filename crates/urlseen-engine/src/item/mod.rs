@@ -26,7 +26,7 @@ use std::borrow::Cow;
 pub use findings::{Findings, OverLimit};
 pub use items::Items;
 use json::JsonError;
-pub use outline::{Outline, OwnedRequest};
+pub use outline::{Brief, Outline, OwnedRequest};
 pub(crate) use pickle::PickleError;
 use pickle::Pickles;
 pub use reject_reason::RejectReason;

@@ -1,5 +1,8 @@
-//! Outline of an item, for commands that explain an item.
+//! Outline of an item, for commands that explain an item, and the text that shows an item.
 
+use std::borrow::Cow;
+
+use super::pickle::Pickles;
 use super::said::Said;
 use super::{Identity, Item, Reader, Unreadable, fingerprint, json, tab, url};
 use crate::config::ItemForm;
@@ -86,4 +89,113 @@ fn ready(form: ItemForm, item: Item<'_>) -> Outline {
         Identity::Unfiltered | Identity::Dropped(_) => None,
     };
     Outline { form, request: None, given, dont_filter: false }
+}
+
+/// Fields of a request that people read.
+pub(super) const FIELDS: [&str; 5] = ["method", "url", "fingerprint", "priority", "callback"];
+
+/// Short text about an item.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Brief<'a> {
+    /// Method, URL, priority and callback of a request. An item that is no request, or a bare URL,
+    /// is its own text.
+    pub text: Cow<'a, [u8]>,
+    /// URL of a request, if the item is more than this URL.
+    pub url: Option<String>,
+}
+
+impl<'a> Brief<'a> {
+    /// Describes an item of any form. Reads as much of a request as it can: a wrong field, or the
+    /// missing end of a pickle, does not matter.
+    pub fn of(item: &'a [u8]) -> Self {
+        let found = match item.first().map(|_| ItemForm::detect(item)) {
+            Some(ItemForm::Json) => json::words(item),
+            Some(ItemForm::Pickle) => Pickles::default().words(item),
+            Some(ItemForm::Tab) => return Self::with_payload(item),
+            _ => Default::default(),
+        };
+        let [method, url, fingerprint, priority, callback] = found;
+        let mut text = match (&url, fingerprint) {
+            (Some(url), _) => method.map_or(String::new(), |it| it + " ") + url,
+            (None, Some(fingerprint)) => format!("fingerprint {fingerprint}"),
+            (None, None) => return Self { text: item.into(), url },
+        };
+        for (name, value) in [("priority", priority), ("callback", callback)] {
+            text.extend(value.map(|value| format!("  {name} {value}")));
+        }
+        Self { text: text.into_bytes().into(), url }
+    }
+
+    /// Describes a fingerprint with its payload, which may be a request.
+    fn with_payload(item: &'a [u8]) -> Self {
+        let tab = item.iter().position(|&byte| byte == b'\t').unwrap_or(item.len());
+        let (fingerprint, payload) = item.split_at(tab);
+        let Self { text, url } = Self::of(payload.get(1..).unwrap_or_default());
+        Self { text: [fingerprint, b"  ", &text].concat().into(), url }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `pickle.dumps` of a request of Scrapy 2.19.
+    const PICKLE: &[u8] = b"\x80\x05\x95\xda\0\0\0\0\0\0\0}\x94(\x8c\x03url\x94\x8c\x1d\
+        https://example.com/p?b=2&a=1\x94\x8c\x08callback\x94\x8c\nparse_item\x94\x8c\x07errback\
+        \x94N\x8c\x07headers\x94}\x94\x8c\x04body\x94C\0\x94\x8c\x07cookies\x94}\x94\x8c\x04meta\
+        \x94}\x94\x8c\x05depth\x94K\x03s\x8c\x08encoding\x94\x8c\x05utf-8\x94\x8c\x05flags\x94]\
+        \x94\x8c\tcb_kwargs\x94}\x94\x8c\x0bdont_filter\x94\x89\x8c\x06method\x94\x8c\x03PUT\x94\
+        \x8c\x08priority\x94K\nu.";
+
+    const URL: &str = "https://example.com/p?b=2&a=1";
+
+    fn brief(item: &[u8]) -> (String, Option<String>) {
+        let Brief { text, url } = Brief::of(item);
+        (String::from_utf8(text.into_owned()).unwrap(), url)
+    }
+
+    #[test]
+    fn an_item_of_any_form_is_described() {
+        let sha1 = "0123456789abcdef0123456789abcdef01234567";
+        let tab = [sha1.as_bytes(), b"\t", PICKLE].concat();
+        for (item, text, url) in [
+            (PICKLE, &*format!("PUT {URL}  priority 10  callback parse_item"), Some(URL)),
+            (&tab, &format!("{sha1}  PUT {URL}  priority 10  callback parse_item"), Some(URL)),
+            (
+                br#"{"url": "\u0068:", "method": "POST", "priority": 1e400, "callback": "f"}"#,
+                "POST h:  priority 1e400  callback f",
+                Some("h:"),
+            ),
+            (br#" {"url": "h:", "ttl": [], "callback": null}"#, "GET h:", Some("h:")),
+            (br#"{"fingerprint": "0F"}"#, "fingerprint 0F", None),
+            (br#"{"url": {}}"#, r#"{"url": {}}"#, None),
+            (b"{\"url\": \"h:\"", "{\"url\": \"h:\"", None),
+            (br#"{"url": "h:", "method": "put", "method": null}"#, "GET h:", Some("h:")),
+            (b"\x80\x02}X\x03\0\0\0urlX\x02\0\0\0h:s.", "GET h:", Some("h:")),
+            (b"\x80\x02}X\x03\0\0\0urlX\x02\0\0\0h:s", "h:", Some("h:")),
+            (
+                b"\x80\x03}(X\x0b\0\0\0fingerprintC\x10\xff\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0u.",
+                "fingerprint ff000000000000000000000000000000",
+                None,
+            ),
+            (URL.as_bytes(), URL, None),
+            (sha1.as_bytes(), sha1, None),
+            (b"", "", None),
+        ] {
+            assert_eq!(brief(item), (text.to_owned(), url.map(str::to_owned)));
+        }
+        assert_eq!(Brief::of(b"\x80\x04]."), Brief { text: b"\x80\x04]."[..].into(), url: None });
+    }
+
+    /// Samples and shortened rejects have only the first bytes of an item.
+    #[test]
+    fn a_pickle_that_is_cut_off_shows_what_it_still_has() {
+        let end_of_url = 22 + URL.len();
+        for end in 0..PICKLE.len() {
+            let Brief { text, url } = Brief::of(&PICKLE[..end]);
+            assert_eq!(url.as_deref(), (end >= end_of_url).then_some(URL), "{end}");
+            let has_callback = text.ends_with(b"  callback parse_item");
+            assert_eq!(has_callback, end >= end_of_url + 24, "{end}");
+        }
+    }
 }

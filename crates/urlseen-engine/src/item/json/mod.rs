@@ -2,6 +2,7 @@
 //! producer.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use base64::Engine;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::outline::FIELDS;
 use super::said::{Priority, Said, given};
 use super::ttl::Ttl;
 use urlseen_core::filter::item_form::unmarked;
@@ -110,6 +112,20 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     let fingerprint = fingerprint.map(|text| given(text.as_bytes()));
     let priority = fields.priority.priority();
     Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl })
+}
+
+/// Returns the fields [`FIELDS`] of a JSON object as text for people.
+pub(super) fn words(line: &[u8]) -> [Option<String>; FIELDS.len()] {
+    let fields = serde_json::from_slice::<BTreeMap<FieldName<'_>, &RawValue>>(unmarked(line));
+    let fields = fields.unwrap_or_default();
+    FIELDS.map(|name| {
+        let value = fields.get(&FieldName(Cow::Borrowed(name))).map_or("null", |it| it.get());
+        match value.as_bytes() {
+            b"null" if name == "method" => Some("GET".to_owned()),
+            b"null" | [b'{' | b'[', ..] => None,
+            _ => Some(serde_json::from_str(value).unwrap_or_else(|_| value.to_owned())),
+        }
+    })
 }
 
 fn wrong(field: &'static str, expected: &'static str, found: &'static str) -> JsonError {

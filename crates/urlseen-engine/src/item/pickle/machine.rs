@@ -47,6 +47,22 @@ impl Machine {
         Err(PickleError::TooLong { most: MOST_OPCODES })
     }
 
+    /// Returns the keys and values of the dict that the last run `made`, or was to make.
+    pub(super) fn pairs(
+        &self,
+        made: Option<PickleValue>,
+    ) -> impl Iterator<Item = (PickleValue, PickleValue)> {
+        let dict = match made.or(self.stack.first().copied()) {
+            Some(PickleValue::Dict(dict)) => Some(dict),
+            _ => None,
+        };
+        // In a pickle that is cut off, the keys and values for the dict are between two marks.
+        let mark = |index| self.marks.get(index).copied().unwrap_or(self.stack.len());
+        let marked = self.stack[mark(0)..mark(1)].chunks_exact(2);
+        let marked = marked.map(|pair| (pair[0], pair[1]));
+        dict.map(|dict| self.heap.pairs(dict).chain(marked)).into_iter().flatten()
+    }
+
     fn clear(&mut self) {
         self.stack.clear();
         self.marks.clear();

@@ -12,6 +12,7 @@ mod value;
 
 use std::borrow::Cow;
 
+use super::outline::FIELDS;
 use super::said::{Priority, Said, given};
 use super::ttl::Ttl;
 use machine::Machine;
@@ -117,6 +118,38 @@ impl Pickles {
     /// if the `meta` is empty.
     pub(super) fn meta(&self, pickle: &[u8]) -> Result<Option<Vec<u8>>, PickleError> {
         json::Writer::new(pickle, &self.machine.heap).meta(self.meta.unwrap_or(PickleValue::None))
+    }
+
+    /// Returns the fields [`FIELDS`] of a request as text for people, as far as the pickle can be
+    /// run: the item may be cut off.
+    pub(super) fn words(&mut self, pickle: &[u8]) -> [Option<String>; FIELDS.len()] {
+        let mut found = [const { None }; FIELDS.len()];
+        // A frame promises more bytes than a pickle has that is cut off.
+        let is_framed = pickle.get(2) == Some(&opcode::FRAME);
+        let pickle = pickle.get(if is_framed { 11 } else { 0 }..).unwrap_or_default();
+        let made = self.machine.run(pickle).ok();
+        for (key, value) in self.machine.pairs(made) {
+            let PickleValue::Text(key) = key else { continue };
+            let Some(field) = FIELDS.iter().position(|it| it.as_bytes() == key.of(pickle)) else {
+                continue;
+            };
+            found[field] = match value {
+                PickleValue::Text(text) | PickleValue::Latin1(text) => {
+                    Some(String::from_utf8_lossy(text.of(pickle)).into_owned())
+                }
+                PickleValue::Bytes(bytes) => {
+                    let bytes = bytes.of(pickle);
+                    let digest = || Fingerprint::from_raw(bytes).map(|it| it.to_string());
+                    str::from_utf8(bytes).map(str::to_owned).ok().or_else(digest)
+                }
+                PickleValue::Int(value) => Some(value.to_string()),
+                PickleValue::Float(value) => Some(value.to_string()),
+                _ => None,
+            };
+        }
+        // The method of a request may be in the missing part of its pickle.
+        found[0] = found[0].take().or(made.map(|_| "GET".to_owned()));
+        found
     }
 
     /// Finds the values of the known fields in a pickle.
