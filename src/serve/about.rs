@@ -28,12 +28,15 @@ pub(super) fn info(house: &House) -> String {
     let settings = &house.settings;
     let FingerprintSpec { algorithm, drop_tracking, same, .. } = house.items.fingerprint;
     format!(
-        "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\nurlseen_version:{}\r\n\
-         process_id:{}\r\n\r\n# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n\
+        "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\narch_bits:{}\r\n\
+         urlseen_version:{}\r\nprocess_id:{}\r\n\r\n\
+         # Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n\
          # Replication\r\nrole:master\r\n\r\n\
+         # Cluster\r\ncluster_enabled:0\r\n\r\n\
          # Keyspace\r\ndb0:keys={},expires=0,avg_ttl=0\r\n\r\n\
          # Fingerprints\r\nalgorithm:{algorithm}\r\ndrop_tracking:{drop_tracking}\r\n\
          same:{same}\r\n",
+        usize::BITS,
         env!("CARGO_PKG_VERSION"),
         std::process::id(),
         settings.max_clients - house.places.available_permits(),

@@ -57,15 +57,18 @@ pub(super) fn field(words: &[&[u8]]) -> Result<Option<Field>, Reply> {
 /// Checks the options after the key of `BF.RESERVE`.
 pub(super) fn reserve(words: &[&[u8]]) -> Result<(), Reply> {
     let [rate, capacity, options @ ..] = words else { return Err(wrong_arity("bf.reserve")) };
+    if options.len() > 3 {
+        return Err(wrong_arity("bf.reserve"));
+    }
     error_rate(rate)?;
     self::capacity(capacity)?;
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        if option.eq_ignore_ascii_case(b"expansion") {
-            let value = options.next().ok_or_else(|| Reply::error("ERR no expansion"))?;
-            expansion(value)?;
-        }
-        // RedisBloom ignores unknown options here. NONSCALING is an option without a value.
+    // RedisBloom ignores unknown options here.
+    let place = |name: &[u8]| options.iter().position(|option| option.eq_ignore_ascii_case(name));
+    let Some(place_of_expansion) = place(b"expansion") else { return Ok(()) };
+    let value = options.get(place_of_expansion + 1);
+    expansion(value.ok_or_else(|| Reply::error("ERR no expansion"))?)?;
+    if place(b"nonscaling").is_some() {
+        return Err(Reply::error("Nonscaling filters cannot expand"));
     }
     Ok(())
 }
@@ -111,7 +114,8 @@ fn expansion(word: &[u8]) -> Result<(), Reply> {
 /// Checks that a word is an integer of at least 1. `no_number` and `too_small` are the error
 /// replies.
 fn positive(word: &[u8], no_number: &str, too_small: &str) -> Result<(), Reply> {
-    match number::<i64>(word) {
+    // Redis's integers have no sign `+` and no leading zero.
+    match number::<i64>(word).filter(|number| number.to_string().as_bytes() == word) {
         None => Err(Reply::error(no_number)),
         Some(1..) => Ok(()),
         Some(_) => Err(Reply::error(too_small)),

@@ -88,9 +88,18 @@ impl Connection {
         }
     }
 
-    /// Closes the connection after all replies were sent.
+    /// Closes the connection after all replies were sent. Discards the bytes that the client still
+    /// sends: otherwise the system would reset the connection, and the client could lose the last
+    /// reply.
     pub(super) async fn close(mut self) -> io::Result<()> {
-        self.stream.shutdown().await
+        self.stream.shutdown().await?;
+        let end = self.end_of(REST);
+        loop {
+            self.received.clear();
+            if timeout_at(end, self.read()).await?? == 0 {
+                return Ok(());
+            }
+        }
     }
 
     /// Returns the moment at which `time` has passed from now, or the end of the greeting's time

@@ -19,7 +19,8 @@ fn says(socket: &mut Socket, bytes: impl AsRef<[u8]>, expected: &str) {
 fn an_invalid_command_gets_an_error_and_the_connection_ends() {
     let served = Served::new("demo").set("serve.request_bytes=2000");
     let running = served.start();
-    let long = packed(&["SADD", "demo", &"x".repeat(2000)]);
+    // The client sends the whole command before it reads the error.
+    let long = packed(&["SADD", "demo", &"x".repeat(20_000_000)]);
     let endless = vec![b'x'; 3000];
     let nested = "*1\r\n".repeat(400);
     for (bytes, said) in [
@@ -101,6 +102,60 @@ fn many_commands_at_once_are_answered_in_order() {
     let writing = std::thread::spawn(move || writer.send(bytes));
     assert!(socket.receive(&expected) == expected);
     writing.join().unwrap();
+}
+
+#[test]
+fn commands_of_redisbloom_at_once_count_like_single_ones() {
+    let served = Served::new("demo").set("filter.kind=redisbloom").set("filter.expansion=0");
+    let served = served.set("filter.capacity=1000").set("filter.error_rate=0.1");
+    let mut running = served.start();
+    let mut client = running.connection();
+    let size = |client: &mut redis::Connection| {
+        redis::cmd("BF.INFO").arg("demo").arg("SIZE").query::<Vec<u64>>(client).unwrap()[0]
+    };
+    let empty = size(&mut client);
+    assert!(empty > 500, "{empty}");
+    let all = urls(0..1500);
+    let new: Vec<bool> =
+        redis::cmd("BF.MADD").arg("demo").arg(&all[..800]).query(&mut client).unwrap();
+    let mut new = new.into_iter().filter(|&is_new| is_new).count();
+    // Some items count as seen, because other items of the same command have set their bits.
+    let card = |client: &mut redis::Connection| {
+        redis::cmd("BF.CARD").arg("demo").query::<usize>(client).unwrap()
+    };
+    assert!((700..800).contains(&new) && card(&mut client) == new, "{new}");
+    let mut pipe = redis::pipe();
+    for item in &all[800..] {
+        pipe.cmd("BF.ADD").arg("demo").arg(item);
+    }
+    let replies: Vec<redis::RedisResult<bool>> = pipe.ignore_errors().query(&mut client).unwrap();
+    new += replies.iter().filter(|reply| matches!(reply, Ok(true))).count();
+    assert!(replies.iter().any(Result::is_err) && size(&mut client) == empty);
+    assert_eq!([new, card(&mut client)], [1000, 1000]);
+    running.daemon.signal(rustix::process::Signal::KILL);
+    running.daemon.wait(SOON);
+    assert_eq!(card(&mut served.start().connection()), 1000);
+}
+
+#[test]
+fn a_reservation_that_redisbloom_refuses_is_refused() {
+    let served = Served::new("demo");
+    let running = served.start();
+    // The tests of redis-py read these fields before they send any command of a filter.
+    let info: redis::InfoDict = redis::cmd("INFO").query(&mut running.connection()).unwrap();
+    assert_eq!(["arch_bits", "cluster_enabled"].map(|it| info.get(it)), [Some(64), Some(0)]);
+    let mut socket = running.socket();
+    for (options, said) in [
+        ("1000 NONSCALING EXPANSION 2", "Nonscaling filters cannot expand"),
+        ("1000 EXPANSION 2 NONSCALING", "Nonscaling filters cannot expand"),
+        ("1000 a b c d", "ERR wrong number of arguments for 'bf.reserve' command"),
+        ("+1000", "ERR bad capacity"),
+        ("01000", "ERR bad capacity"),
+        ("1000 EXPANSION +2", "ERR bad expansion"),
+        ("1000 a b c", "ERR item exists"),
+    ] {
+        says(&mut socket, format!("BF.RESERVE demo 0.01 {options}\r\n"), &format!("-{said}\r\n"));
+    }
 }
 
 #[test]

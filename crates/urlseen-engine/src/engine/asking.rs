@@ -139,15 +139,21 @@ impl Engine {
 impl Owner {
     /// Answers the questions in order, so a fingerprint that a group adds twice is unseen only
     /// once. Added fingerprints count as seen immediately. They are set in the filter after the log
-    /// has them.
+    /// has them, or at once if the kind requires it. Then a snapshot may have an addition that the
+    /// log lacks, if the process is killed before the client gets its answer.
     pub(super) fn answer(&mut self, group: u64, asked: &Asked) {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();
         self.filter.test(&key_hashes, &mut verdicts);
+        let at_once = self.filter.kind().inserts_at_once();
         let mut forgotten = HashSet::<u128, Hashed>::default();
         self.in_flight.groups.push_back(ByLifetime::default());
         let answers = asked.iter().zip(verdicts).map(|(&(place, key_hash, wanted), verdict)| {
-            let is_set = verdict == Verdict::Seen && !forgotten.contains(&key_hash.id());
+            let is_set = if at_once {
+                self.has(key_hash)
+            } else {
+                verdict == Verdict::Seen && !forgotten.contains(&key_hash.id())
+            };
             let is_seen = is_set || self.in_flight.contains(key_hash);
             let answer = match (wanted, is_seen) {
                 (Wanted::Forget, true) => {
@@ -159,13 +165,18 @@ impl Owner {
                 (Wanted::Add, false) => {
                     self.in_flight.insert(key_hash);
                     let keys = self.in_flight.in_shard(key_hash.shard());
-                    if self.filter.make_room(key_hash.shard(), keys).is_ok() {
+                    if self.filter.make_room(key_hash.shard(), keys).is_err() {
+                        self.in_flight.remove(key_hash);
+                        Answer::Full
+                    } else if at_once {
+                        self.in_flight.remove(key_hash);
+                        let set = self.filter.insert(&[key_hash]);
+                        set.expect("there is room");
+                        Answer::Unseen
+                    } else {
                         let group = self.in_flight.groups.back_mut().expect("a group");
                         group.push(Lifetime::WHOLE, key_hash);
                         Answer::Unseen
-                    } else {
-                        self.in_flight.remove(key_hash);
-                        Answer::Full
                     }
                 }
                 (Wanted::Test | Wanted::Add, true) => Answer::Seen,
@@ -176,6 +187,13 @@ impl Owner {
         let answers = answers.collect();
         let answers = Answers { group, owner: self.number, before: self.next_batch, answers };
         let _ = self.tell.send(Done::Answered(answers));
+    }
+
+    /// Returns true if the filter has a key now.
+    fn has(&mut self, key_hash: KeyHash) -> bool {
+        let mut verdicts = Vec::new();
+        self.filter.test(&[key_hash], &mut verdicts);
+        verdicts == [Verdict::Seen]
     }
 
     /// Sets the keys that the oldest answered group added.

@@ -85,6 +85,12 @@ pub trait FilterKind: Any + Debug + Send {
     /// cause this error.
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
+    /// Returns true if a client's addition is to be inserted when it is answered, before the log
+    /// has it: the answer for a key then follows from the bits of all earlier additions.
+    fn inserts_at_once(&self) -> bool {
+        false
+    }
+
     /// Inserts keys that were let through in a generation. If a key is in the filter, its
     /// generation is replaced. If the generation has expired, the keys are removed. A later
     /// generation than the present one begins. Kinds whose keys do not expire ignore generations.

@@ -35,18 +35,17 @@ impl RedisBloomFilter {
     ) -> Result<Self, ReserveError> {
         let is_owner = ShardId::WHOLE.index() == owner;
         let filter = if is_owner { Some(reservation.reserve(limit)?) } else { None };
-        let capacity = if is_owner { reservation.capacity.get() } else { 0 };
-        Ok(Self::new(reservation, limit, filter, capacity))
+        let empty = filter.as_ref().map_or_else(Fill::default, fill);
+        Ok(Self::new(reservation, limit, filter, empty))
     }
 
     /// Wraps an existing filter, as the owner of its shard.
     pub fn of(filter: Filter) -> Self {
-        Self::new(Reservation::least(), u64::MAX, Some(filter), 0)
+        Self::new(Reservation::least(), u64::MAX, Some(filter), Fill::default())
     }
 
-    /// Creates the value of an owner. While the filter is empty, the gauge shows this `capacity`.
-    fn new(reservation: Reservation, limit: u64, filter: Option<Filter>, capacity: u64) -> Self {
-        let empty = Fill { capacity, expansion: reservation.expansion, ..Fill::default() };
+    /// Creates the value of an owner. While the filter is empty, the gauge shows the fill `empty`.
+    fn new(reservation: Reservation, limit: u64, filter: Option<Filter>, empty: Fill) -> Self {
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
         let filter = Self { reservation, limit, filter, gauge };
         filter.show();
@@ -72,20 +71,21 @@ impl RedisBloomFilter {
 
     fn show(&self) {
         let shown = match &self.filter {
-            Some(filter) => {
-                let fill = Fill {
-                    keys: filter.size(),
-                    counted: filter.size(),
-                    capacity: filter.capacity(),
-                    bytes: filter.bytes(),
-                    layers: filter.layers().len(),
-                    expansion: filter.expansion(),
-                };
-                (fill, filter.error_rate_now())
-            }
+            Some(filter) => (fill(filter), filter.error_rate_now()),
             None => (self.gauge.empty, 0.0),
         };
         *self.gauge.now.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+}
+
+fn fill(filter: &Filter) -> Fill {
+    Fill {
+        keys: filter.size(),
+        counted: filter.size(),
+        capacity: filter.capacity(),
+        bytes: filter.bytes(),
+        layers: filter.layers().len(),
+        expansion: filter.expansion(),
     }
 }
 
@@ -107,6 +107,11 @@ impl FilterKind for RedisBloomFilter {
         let put = key_hashes.iter().try_for_each(|&it| filter.put(it).map(drop));
         self.show();
         put
+    }
+
+    /// RedisBloom answers that an item is new exactly if it counts the item.
+    fn inserts_at_once(&self) -> bool {
+        true
     }
 
     fn gauge(&self) -> Arc<dyn Gauge> {
