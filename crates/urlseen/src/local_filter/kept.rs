@@ -191,6 +191,9 @@ mod tests {
     use crate::local_filter::tests::{growing, numbers, specs};
     use crate::{Algorithm, Filter, FilterExt, FilterSpec, LocalFilter};
 
+    /// Number of flipped bits for each kind.
+    const FLIPS: usize = 500;
+
     /// Copies the folder of an open filter. A killed process leaves the same files behind.
     fn killed(dir: &TempDir) -> TempDir {
         let copy = TempDir::new().unwrap();
@@ -271,6 +274,55 @@ mod tests {
                 assert_eq!(seen, [false, true, false], "{spec:?}");
                 assert!(again.add("a").unwrap(), "{spec:?}");
             }
+        }
+    }
+
+    /// Step 11 of the proof in ARCHITECTURE.md, for the real kinds: a folder in which one bit was
+    /// flipped gives the right verdicts, or it is refused by file and byte.
+    #[test]
+    fn a_flipped_bit_in_a_folder_of_any_kind_gives_no_wrong_verdict() {
+        for (seed, spec) in (0..).zip(specs()) {
+            let dir = TempDir::new().unwrap();
+            let filter = LocalFilter::open(&dir, &spec).unwrap();
+            filter.extend(numbers(0..40)).unwrap();
+            filter.forget_all(numbers(0..10)).unwrap();
+            take_snapshot(&filter);
+            filter.extend(numbers(40..60)).unwrap();
+            filter.forget_all(numbers(50..60)).unwrap();
+            filter.sync().unwrap();
+            let whole = killed(&dir);
+            let files: Vec<_> =
+                fs::read_dir(&whole).unwrap().map(|it| it.unwrap().path()).collect();
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut loaded = 0;
+            for _ in 0..FLIPS {
+                let file = &files[random.usize(..files.len())];
+                let name = file.file_name().unwrap();
+                let mut bytes = fs::read(file).unwrap();
+                let Some(last) = (8 * bytes.len()).checked_sub(1) else { continue };
+                let bit = random.usize(..=last);
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let flipped = killed(&whole);
+                fs::write(flipped.path().join(name), bytes).unwrap();
+                match LocalFilter::open(&flipped, &spec) {
+                    Ok(filter) => {
+                        loaded += 1;
+                        let seen = filter.contains_all(numbers(0..60)).unwrap();
+                        let expected = (0..60).map(|number| (10..50).contains(&number));
+                        assert!(seen.into_iter().eq(expected), "{spec:?}: {name:?}, bit {bit}");
+                    }
+                    Err(error) => {
+                        let error = error.to_string();
+                        let name = name.to_str().unwrap();
+                        let is_told = error.contains(name) && error.contains("byte");
+                        assert!(
+                            is_told || name == "header",
+                            "{spec:?}: {name}, bit {bit}: {error}"
+                        );
+                    }
+                }
+            }
+            assert!(loaded > 0 && loaded < FLIPS, "{spec:?}");
         }
     }
 
