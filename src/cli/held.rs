@@ -1,7 +1,7 @@
 //! `urlseen held`: lists and requeues requests that consumers popped and have not acknowledged.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::admin::printable::{printable, say, stdout};
 use crate::crawl::protocol::record;
@@ -15,6 +15,7 @@ use urlseen_core::redis::link::Link;
 
 use super::context::Context;
 use super::settings::Settings;
+use super::status::span;
 use super::{Outcome, partitions};
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Brief;
@@ -74,6 +75,12 @@ Examples:
     },
 }
 
+/// Minimum of a heartbeat that is a time: a day of the year 2001.
+const FIRST: Duration = Duration::from_secs(1_000_000_000);
+
+/// Time that rounds a time up to whole seconds.
+const ALMOST_A_SECOND: Duration = Duration::from_millis(999);
+
 /// Builder of the commands for held requests, and the connection for these commands.
 struct HeldSession {
     calls: Calls,
@@ -95,7 +102,7 @@ fn held(args: &HeldArgs, config: Config) -> anyhow::Result<Outcome> {
         let mut session = HeldSession { calls, link: context.connect().await? };
         match &args.command {
             HeldCommand::List { requests, raw, json, .. } => {
-                session.list(*requests, *raw, *json).await
+                session.list(*requests, *raw, *json, config.held.timeout).await
             }
             HeldCommand::Requeue { consumers, .. } => {
                 let back = session.requeue_all(consumers, config.held.timeout).await?;
@@ -108,32 +115,71 @@ fn held(args: &HeldArgs, config: Config) -> anyhow::Result<Outcome> {
 }
 
 impl HeldSession {
-    async fn list(&mut self, requests: bool, raw: bool, as_json: bool) -> anyhow::Result<()> {
+    async fn list(
+        &mut self,
+        requests: bool,
+        raw: bool,
+        as_json: bool,
+        timeout: Duration,
+    ) -> anyhow::Result<()> {
         let mut out = stdout();
         let heartbeats = self.heartbeats().await?;
+        let now = self.now().await;
         if heartbeats.is_empty() && !as_json {
             writeln!(out, "no consumer holds requests")?;
         }
         for (consumer, heartbeat) in heartbeats {
-            let mut held = self.requests(&consumer).await?;
+            let key = self.calls.keys().held(&consumer);
+            let held = self.requests(&consumer).await;
+            let mut held =
+                held.with_context(|| format!("cannot read the held requests at {key}"))?;
             held.sort_by_key(|request| request.delivery.parse::<u64>().ok());
+            let (age, state) = state(&heartbeat, now, timeout);
+            let stopped = Stopped { consumer, heartbeat };
+            if let Some(words) = self.calls.foreign(&stopped, &Requeued::Alive) {
+                say(format_args!("urlseen: {words}"));
+            }
+            let Stopped { consumer, heartbeat } = stopped;
+            if held.is_empty() && consumer.contains(char::REPLACEMENT_CHARACTER) {
+                continue;
+            }
             if as_json {
+                let age = age.map(|age| age.as_secs_f64());
                 let held: Vec<_> = held.iter().map(to_json).collect();
-                let line = json!({ "consumer": consumer, "heartbeat": heartbeat, "held": held });
+                let line = json!({
+                    "consumer": consumer, "heartbeat": heartbeat, "heartbeat_age_seconds": age,
+                    "state": state, "held": held
+                });
                 writeln!(out, "{line}")?;
                 continue;
             }
             let name = printable(consumer.as_bytes(), None);
             let count = HumanCount(held.len() as u64);
-            writeln!(out, "{name}: {count} held, heartbeat {heartbeat}")?;
+            let age = age.map_or(String::new(), |age| format!("heartbeat {} ago: ", seconds(age)));
+            writeln!(out, "{name}: {count} held, {age}{state}")?;
             for request in held.iter().filter(|_| requests) {
-                let text =
-                    if raw { request.item[..].into() } else { Brief::of(&request.item).text };
+                let HeldRequest { delivery, item, is_readable, .. } = request;
+                let text = if raw { item[..].into() } else { Brief::of(item).text };
                 let item = printable(&text, Some(200));
-                writeln!(out, "  delivery {}: {item}", request.delivery)?;
+                if *is_readable {
+                    writeln!(out, "  delivery {delivery}: {item}")?;
+                } else {
+                    let why = "is not of the form SCORE COUNT ITEM: another program wrote it";
+                    writeln!(out, "  the field {delivery:?} of {key} {why}: {item}")?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Returns the time of the server since 1970, or that of this machine if the user may not ask
+    /// for it.
+    async fn now(&mut self) -> Duration {
+        let time = self.link.query::<(u64, u64)>(&redis::cmd("TIME")).await;
+        time.map_or_else(
+            |_| SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default(),
+            |(seconds, micros)| Duration::from_secs(seconds) + Duration::from_micros(micros),
+        )
     }
 
     /// Requeues the requests of the named consumers. Without a name, requeues the requests of all
@@ -143,12 +189,13 @@ impl HeldSession {
         let mut back = 0;
         if names.is_empty() {
             for stopped in self.stopped(timeout).await? {
-                back += self.requeue(&stopped.consumer, &stopped.heartbeat).await?;
+                back += self.requeue(&stopped).await?;
             }
         }
         for consumer in names {
             // The user says that this consumer has stopped, so its heartbeat does not count.
-            back += self.requeue(consumer, "").await?;
+            let (consumer, heartbeat) = (consumer.clone(), String::new());
+            back += self.requeue(&Stopped { consumer, heartbeat }).await?;
         }
         Ok(back)
     }
@@ -179,10 +226,14 @@ impl HeldSession {
 
     /// Requeues the requests of a consumer, and rejects requests that were delivered too often.
     /// Returns the number of requeued requests.
-    async fn requeue(&mut self, consumer: &str, heartbeat: &str) -> anyhow::Result<u64> {
+    async fn requeue(&mut self, stopped: &Stopped) -> anyhow::Result<u64> {
+        let Stopped { consumer, heartbeat } = stopped;
         let requeue = self.calls.requeue(consumer, heartbeat, &[]).by_text();
         let reply = self.link.call(&requeue).await?;
         let reply = Calls::requeued(reply).context("cannot read the reply to the requeue")?;
+        if let Some(words) = self.calls.foreign(stopped, &reply) {
+            say(format_args!("urlseen: {words}"));
+        }
         let Requeued::Done { put_back, too_often } = reply else { return Ok(0) };
         for too_often in too_often {
             let reject = self.calls.reject_too_often(consumer, &too_often).by_text();
@@ -194,7 +245,40 @@ impl HeldSession {
     }
 }
 
-fn to_json(HeldRequest { delivery, count, item }: &HeldRequest) -> Value {
+/// Returns the age of a heartbeat, and the state of its consumer. A heartbeat is a time, as the
+/// scripts write it, or a number of another program.
+fn state(heartbeat: &str, now: Duration, timeout: Duration) -> (Option<Duration>, String) {
+    let beat = heartbeat.parse().ok().map(Duration::from_millis);
+    let Some(beat) = beat.filter(|&beat| beat >= FIRST) else {
+        return (
+            None,
+            format!("the heartbeat {heartbeat:?} has no time: urlseen did not write it"),
+        );
+    };
+    let age = now.saturating_sub(beat);
+    // A consumer sends four heartbeats in each time-out.
+    let state = if age <= timeout / 3 {
+        "alive".to_owned()
+    } else if age < timeout {
+        format!("stopped, requeued in {}", seconds(timeout.saturating_sub(age) + ALMOST_A_SECOND))
+    } else {
+        let timeout = seconds(timeout);
+        format!(
+            "stopped, requeued once the daemon or an idle consumer has watched it for {timeout}"
+        )
+    };
+    (Some(age), state)
+}
+
+/// Formats a time, in seconds if it is short.
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        _ => span(time.as_secs_f64()),
+    }
+}
+
+fn to_json(HeldRequest { delivery, count, item, .. }: &HeldRequest) -> Value {
     let mut json = json!({ "delivery": delivery, "deliveries_before": count });
     match str::from_utf8(item) {
         Ok(text) => json["item"] = text.into(),

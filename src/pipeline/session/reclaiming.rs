@@ -48,15 +48,11 @@ impl Session<'_> {
     /// Processes the reply to a requeue. Moves requests that were delivered too often to the
     /// rejects.
     pub(super) fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), RunError> {
-        let Requeued::Done { put_back, too_often } =
-            Calls::requeued(reply).map_err(LinkError::from)?
-        else {
-            if let Some(words) = self.pipeline.parts.protocol.held().odd_consumer(&stopped.consumer)
-            {
-                warn!("{words}");
-            }
-            return Ok(());
-        };
+        let requeued = Calls::requeued(reply).map_err(LinkError::from)?;
+        if let Some(words) = self.pipeline.parts.protocol.held().foreign(stopped, &requeued) {
+            warn!("{words}");
+        }
+        let Requeued::Done { put_back, too_often } = requeued else { return Ok(()) };
         let consumer = &stopped.consumer;
         if put_back > 0 {
             info!(

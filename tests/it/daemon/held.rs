@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use redis::{Commands, Connection, FromRedisValue};
+use serde_json::Value;
 
 use super::{Crawl, PROCESSING, REJECTED, SINK, SOURCE, stop, urls};
 use crate::util::wait::{SOON, wait_until};
@@ -188,43 +189,36 @@ fn requests_of_stopped_consumers_are_requeued_and_finally_rejected() {
 }
 
 #[test]
-fn held_requests_are_listed_and_requeued_without_a_daemon() {
-    let crawl = Crawl::new().set("held.timeout=1s");
-    let () = crawl.connection().rpush(SINK, urls(0, 3)).unwrap();
-    let mut stopped = Consumer::new(&crawl, "a#1", "list");
-    let mut alive = Consumer::new(&crawl, "b#2", "list");
-    stopped.pop_as("1").unwrap();
-    alive.pop_as("1").unwrap();
-    let list = crawl.command("held list", &["--requests"]).output();
-    let text = list.text();
-    assert!(text.contains("a#1: 1 held, heartbeat 1"), "{text}");
-    assert!(text.contains("http://example.com/0"), "{text}");
-    let json = crawl.command("held list", &["--json"]).output();
-    assert_eq!(json.text().lines().count(), 2);
-    let requeued = crawl.command("held requeue", &["a#1"]).output();
-    assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
-    assert_eq!(crawl.list(SINK), [b"http://example.com/0", b"http://example.com/2"]);
-    // Without the name of a consumer, the command watches the heartbeats of all consumers for the
-    // length of the time-out.
-    let requeued = crawl.command("held requeue", &[]).output();
-    assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
-    assert_eq!(crawl.connection().exists::<_, u64>(CONSUMERS).unwrap(), 0);
-}
-
-#[test]
 fn values_that_another_program_wrote_are_rejected_or_named() {
-    let crawl = Crawl::new().set("held.timeout=1s");
+    let crawl = Crawl::new().set("held.timeout=1s").set("sink.kind=zset");
     let mut daemon = crawl.start();
     let mut connection = crawl.connection();
-    let () = connection.hset(held("bad"), b"\xfez", "garbage").unwrap();
-    let () = connection.hset(held("bad"), "z", "garbage").unwrap();
+    for (field, value) in [(&b"\xfez"[..], "garbage"), (b"a", "x 0 score"), (b"b", "nan 0 score")] {
+        let () = connection.hset(held("bad"), field, value).unwrap();
+    }
+    // The count of deliveries of the last request is not a number.
+    let () = connection.hset(held("bad"), "c", "0 2 item").unwrap();
+    let sha1 = "3a7d9767b1233601ebf8b67495c6dc2ce8b8c2af";
+    let () = connection.hset(REQUEUES, sha1, "garbage").unwrap();
     let () = connection.hset(CONSUMERS, "bad", 1).unwrap();
     let () = connection.hset(CONSUMERS, b"\xff\xfe", 1).unwrap();
-    daemon.wait_for_line("which is no name of a consumer", SOON);
-    wait_until(SOON, "reject", || crawl.rejects().len() == 1);
-    let reject = &crawl.rejects()[0];
-    assert_eq!(reject["item"], "garbage");
-    assert!(reject["reason"].as_str().unwrap().contains("another program wrote it"), "{reject}");
+    let () = connection.hset(CONSUMERS, "beat", b"\xff").unwrap();
+    let () = connection.hset(CONSUMERS, "type", 1).unwrap();
+    let () = connection.set(held("type"), "text").unwrap();
+    for line in [
+        "which is no name of a consumer: HDEL it",
+        "in the field \"beat\", which is no heartbeat",
+        "the key urlseen:{demo:discovered}:held:type must be the hash",
+    ] {
+        daemon.wait_for_line(line, SOON);
+    }
+    wait_until(SOON, "rejects", || crawl.rejects().len() == 4);
+    let rejects = crawl.rejects();
+    let mut items: Vec<_> = rejects.iter().map(|it| it["item"].as_str().unwrap()).collect();
+    items.sort_unstable();
+    assert_eq!(items, ["garbage", "item", "nan 0 score", "x 0 score"]);
+    let wrote = |it: &&Value| it["reason"].as_str().unwrap().contains("another program wrote it");
+    assert_eq!(rejects.iter().filter(wrote).count(), 3);
     crawl.push(&urls(0, 2));
     crawl.wait_for_sink(2);
     stop(daemon);

@@ -130,7 +130,7 @@ class Consumer(Producer):
         return int(done)
 
     def beat(self, wire: Wire | None = None) -> list[int]:
-        """Increments the heartbeat. Returns the deliveries that Redis holds for this consumer.
+        """Renews the heartbeat. Returns the deliveries that Redis holds for this consumer.
 
         A thread other than the reactor's must pass its own connection as `wire`.
         """

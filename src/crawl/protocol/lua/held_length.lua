@@ -2,6 +2,7 @@
 -- KEYS: held requests of each consumer
 local total = 0
 for _, held in ipairs(KEYS) do
-    total = total + #redis.call('HKEYS', held)
+    -- The key may be of another type, which another program wrote: an error has no elements.
+    total = total + #redis.pcall('HKEYS', held)
 end
 return total

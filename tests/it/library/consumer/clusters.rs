@@ -146,7 +146,7 @@ fn the_heartbeats_of_a_consumer_reach_all_nodes() {
         let mut connection = cluster.nodes[node_of(&cluster, number)].server.connection();
         let mut beats = || connection.hget::<_, _, u64>(&consumers, consumer.name()).unwrap();
         let before = beats();
-        wait_until(SOON, "three seconds of heartbeats", || beats() > before + 12);
+        wait_until(SOON, "three seconds of heartbeats", || beats() > before + 3000);
     }
     assert!(held.iter().all(Delivery::is_held));
     assert_eq!(consumer.pending().unwrap(), 40);

@@ -1,7 +1,7 @@
--- Increments the heartbeat of a consumer, and lists the deliveries that Redis holds for it. The
+-- Renews the heartbeat of a consumer, and lists the deliveries that Redis holds for it. The
 -- consumer compares this list with its own, to find deliveries that it does not know.
 -- KEYS: consumers, held requests of the consumer
 -- ARGV: consumer
 -- Returns the delivery ids.
-redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
+beat(KEYS[1], ARGV[1])
 return redis.call('HKEYS', KEYS[2])

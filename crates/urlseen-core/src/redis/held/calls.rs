@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use redis::{Cmd, FromRedisValue, RedisResult, Value, cmd};
 
-use super::{HeldKeys, HeldRecord};
+use super::{HeldKeys, HeldRecord, Stopped};
 use crate::redis::reject;
 use crate::redis::script::{COMMON, Call, Script};
 
@@ -55,6 +55,8 @@ pub enum Counted {
 pub enum Requeued {
     /// Nothing was done, because the consumer's heartbeat has changed.
     Alive,
+    /// Nothing was done, because another program wrote the key of the held requests.
+    Foreign,
     /// All requests are in the sink again, except requests that were delivered too often.
     Done {
         /// Number of requests that are in the sink again.
@@ -70,8 +72,8 @@ pub enum Requeued {
 pub struct TooOften {
     /// Content of the held request.
     pub request: HeldRequest,
-    /// False for a value that another program wrote.
-    is_readable: bool,
+    /// Delivery id, which another program may have written in any bytes.
+    id: Vec<u8>,
     /// Earlier consumers of the request, separated by spaces.
     before: String,
 }
@@ -79,7 +81,7 @@ pub struct TooOften {
 impl TooOften {
     /// Returns the reason of the reject, if this consumer held the request.
     pub fn reason(&self, consumer: &str) -> String {
-        if !self.is_readable {
+        if !self.request.is_readable {
             return "the held value is not of the form SCORE COUNT ITEM: another program wrote it"
                 .to_owned();
         }
@@ -145,7 +147,7 @@ impl Calls {
         self.finish.call(&keys, words.into_iter().chain(links).collect())
     }
 
-    /// Returns the call that increments the heartbeat. The reply lists the deliveries that the
+    /// Returns the call that renews the heartbeat. The reply lists the deliveries that the
     /// consumer holds.
     pub fn beat(&self, consumer: &str) -> Call<'_> {
         let keys = [&*self.keys.consumers, &*self.keys.held(consumer)];
@@ -172,15 +174,29 @@ impl Calls {
         })
     }
 
-    /// Returns the message about a name in the hash of consumers that is not UTF-8, and is no name
-    /// of a consumer. `name` is what [`Calls::heartbeats`] makes of it.
-    pub fn odd_consumer(&self, name: &str) -> Option<String> {
-        name.contains(char::REPLACEMENT_CHARACTER).then(|| {
-            let key = &self.keys.consumers;
-            format!(
-                "the hash {key} has the field {name:?}, which is no name of a consumer: HDEL it"
-            )
-        })
+    /// Returns the message about a consumer that cannot be requeued, because another program wrote
+    /// its name, its heartbeat or its held requests. Text that is not UTF-8 is no name of a
+    /// consumer and no heartbeat.
+    pub fn foreign(&self, stopped: &Stopped, requeued: &Requeued) -> Option<String> {
+        let Stopped { consumer, heartbeat } = stopped;
+        let (key, held) = (&self.keys.consumers, self.keys.held(consumer));
+        if consumer.contains(char::REPLACEMENT_CHARACTER) {
+            Some(format!(
+                "the hash {key} has the field {consumer:?}, which is no name of a consumer: HDEL it"
+            ))
+        } else if heartbeat.contains(char::REPLACEMENT_CHARACTER) {
+            Some(format!(
+                "the hash {key} has the value {heartbeat:?} in the field {consumer:?}, which is no \
+                 heartbeat. If this consumer has stopped, name it to urlseen held requeue"
+            ))
+        } else if *requeued == Requeued::Foreign {
+            Some(format!(
+                "the key {held} must be the hash of the requests that a consumer holds, and \
+                 another program wrote a value of another type: RENAME it"
+            ))
+        } else {
+            None
+        }
     }
 
     /// Returns the command that reads all consumers and their heartbeats.
@@ -207,7 +223,7 @@ impl Calls {
     /// Reads the reply to [`Calls::held`].
     pub fn requests(reply: Value) -> RedisResult<Vec<HeldRequest>> {
         let pairs = Vec::<(Vec<u8>, Vec<u8>)>::from_redis_value(reply)?;
-        Ok(pairs.into_iter().map(|(id, value)| HeldRequest::read(&id, &value).0).collect())
+        Ok(pairs.into_iter().map(|(id, value)| HeldRequest::read(&id, &value)).collect())
     }
 
     /// Returns the call that puts held requests of a consumer back into the sink: the given
@@ -241,6 +257,9 @@ impl Calls {
     pub fn requeued(reply: Value) -> RedisResult<Requeued> {
         let mut values = match reply {
             Value::Array(values) => values.into_iter(),
+            word if String::from_redis_value(word.clone())? == "foreign" => {
+                return Ok(Requeued::Foreign);
+            }
             _ => return Ok(Requeued::Alive),
         };
         let put_back = u64::from_redis_value(values.next().unwrap_or(Value::Nil))?;
@@ -249,17 +268,18 @@ impl Calls {
             (values.next(), values.next(), values.next())
         {
             let [id, value, before] = [id, value, before].map(Vec::<u8>::from_redis_value);
-            let (request, is_readable) = HeldRequest::read(&id?, &value?);
+            let id = id?;
+            let request = HeldRequest::read(&id, &value?);
             let before = String::from_utf8_lossy(&before?).into_owned();
-            too_often.push(TooOften { request, is_readable, before });
+            too_often.push(TooOften { request, id, before });
         }
         Ok(Requeued::Done { put_back, too_often })
     }
 
     /// Returns the call that moves a request to the rejects, because it was delivered too often.
     pub fn reject_too_often(&self, consumer: &str, too_often: &TooOften) -> Call<'_> {
-        let HeldRequest { delivery, item, .. } = &too_often.request;
-        self.reject(consumer, delivery, item, &too_often.reason(consumer))
+        let TooOften { request, id, .. } = too_often;
+        self.reject(consumer, id, &request.item, &too_often.reason(consumer))
     }
 
     /// Returns the call that moves a held request to the rejects. The reply is 1, or 0 if the
@@ -267,7 +287,7 @@ impl Calls {
     pub fn reject(
         &self,
         consumer: &str,
-        delivery: &str,
+        delivery: &[u8],
         item: &[u8],
         reason: &impl Display,
     ) -> Call<'_> {
@@ -284,19 +304,19 @@ pub struct HeldRequest {
     pub delivery: String,
     /// Number of earlier deliveries of the request.
     pub count: u64,
-    /// Item as popped, byte for byte.
+    /// Item as popped, byte for byte. The whole value, if another program wrote it.
     pub item: Vec<u8>,
+    /// False for a value that another program wrote.
+    pub is_readable: bool,
 }
 
 impl HeldRequest {
-    /// Reads the value of a held request in Redis. If another program wrote the value, the item is
-    /// the value, and the second result is false.
-    fn read(delivery: &[u8], value: &[u8]) -> (Self, bool) {
+    /// Reads the value of a held request in Redis, which another program may have written.
+    fn read(delivery: &[u8], value: &[u8]) -> Self {
         let delivery = String::from_utf8_lossy(delivery).into_owned();
-        match Self::parse(delivery.clone(), value) {
-            Some(request) => (request, true),
-            None => (Self { delivery, count: 0, item: value.to_vec() }, false),
-        }
+        let (item, is_readable) = (value.to_vec(), false);
+        let foreign = Self { delivery: delivery.clone(), count: 0, item, is_readable };
+        Self::parse(delivery, value).unwrap_or(foreign)
     }
 
     /// Reads the value of a held request in Redis: `SCORE COUNT BYTES`. Returns `None` for any
@@ -304,9 +324,9 @@ impl HeldRequest {
     pub(crate) fn parse(delivery: String, value: &[u8]) -> Option<Self> {
         let mut parts = value.splitn(3, |&byte| byte == b' ');
         let mut text = || std::str::from_utf8(parts.next()?).ok();
-        text()?.parse::<f64>().ok()?;
+        text()?.parse::<f64>().ok().filter(|score| !score.is_nan())?;
         let count = text()?.parse().ok()?;
-        Some(Self { delivery, count, item: parts.next()?.to_vec() })
+        Some(Self { delivery, count, item: parts.next()?.to_vec(), is_readable: true })
     }
 }
 
@@ -319,7 +339,7 @@ mod tests {
         let held = HeldRequest::parse("7".to_owned(), b"-1.5e3 2 a b\n\xff").unwrap();
         assert_eq!((held.count, &held.item[..]), (2, &b"a b\n\xff"[..]));
         assert_eq!(HeldRequest::parse("7".to_owned(), b"inf 0 ").unwrap().item, b"");
-        for other in [&b""[..], b"1", b"1 2", b"x 0 a", b"0 -1 a", b"0 x a"] {
+        for other in [&b""[..], b"1", b"1 2", b"x 0 a", b"0 -1 a", b"0 x a", b"nan 0 a"] {
             assert_eq!(HeldRequest::parse("7".to_owned(), other), None);
         }
     }

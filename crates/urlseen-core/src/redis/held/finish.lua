@@ -21,7 +21,7 @@ for first = 3, #ARGV, CHUNK do
 end
 redis.call('HDEL', held, delivery)
 local count, item = string.match(value, '^%S+ (%d+) (.*)$')
-if count ~= '0' then
+if item and count ~= '0' then
     redis.call('HDEL', requeues, redis.sha1hex(item))
 end
 return 1

@@ -42,7 +42,7 @@ local value = score .. ' ' .. count .. ' ' .. item
 
 -- If Redis is out of memory, it refuses the first write of a script, and no later one. So the
 -- request is in its new place before it leaves the sink.
-redis.call('HINCRBY', consumers, consumer, 1)
+beat(consumers, consumer)
 redis.call('HSET', held, delivery, value)
 sink_remove_first(kind, from, sink)
 return value

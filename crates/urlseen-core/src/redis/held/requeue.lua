@@ -8,7 +8,8 @@
 -- ARGV: kind of sink, end of a list to pop from, consumer, last known heartbeat of the consumer
 --       ('' if the consumer itself or a person gives the requests back), maximum number of
 --       deliveries, delivery ids (none: all)
--- Returns 'alive' if the heartbeat has changed. Otherwise returns the number of requests put back,
+-- Returns 'alive' if the heartbeat has changed, 'foreign' if another program has written a value of
+-- another type to the key of the held requests. Otherwise returns the number of requests put back,
 -- and for each request that was delivered too often or cannot be read: the delivery id, the value in
 -- the hash, and the earlier consumers.
 local sink, consumers, held, requeues = unpack(KEYS)
@@ -29,14 +30,20 @@ local is_given_back = heartbeat == ''
 local deliveries = {unpack(ARGV, 6)}
 local is_all = #deliveries == 0
 if is_all then
-    deliveries = redis.call('HKEYS', held)
+    deliveries = redis.pcall('HKEYS', held)
+    if deliveries.err then
+        return string.find(deliveries.err, 'WRONGTYPE', 1, true) and 'foreign' or deliveries
+    end
 end
 local done, too_often = 0, {}
 for _, delivery in ipairs(deliveries) do
     local value = redis.call('HGET', held, delivery)
     if value then
         local score, count, item = string.match(value, '^(%S+) (%d+) (.*)$')
-        if not item then
+        local number = tonumber(score)
+        if #too_often > CHUNK then
+            break
+        elseif not item or not number or number ~= number then
             too_often[#too_often + 1] = delivery
             too_often[#too_often + 1] = value
             too_often[#too_often + 1] = ''
@@ -48,7 +55,7 @@ for _, delivery in ipairs(deliveries) do
             local before = redis.call('HGET', requeues, redis.sha1hex(item)) or '0'
             too_often[#too_often + 1] = delivery
             too_often[#too_often + 1] = value
-            too_often[#too_often + 1] = string.match(before, '^%d+ ?(.*)$')
+            too_often[#too_often + 1] = string.match(before, '^%d+ ?(.*)$') or ''
         else
             local hash = redis.sha1hex(item)
             local before = redis.call('HGET', requeues, hash) or '0'

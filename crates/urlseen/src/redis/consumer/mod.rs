@@ -190,7 +190,7 @@ impl Consumer {
     /// The delivery belongs to another consumer, or Redis is unreachable.
     pub fn reject(&self, delivery: &Delivery, reason: &str) -> Result<bool, Error> {
         let id = delivery.id.to_string();
-        self.end(delivery, |calls, name| calls.reject(name, &id, &delivery.item, &reason))
+        self.end(delivery, |calls, name| calls.reject(name, id.as_bytes(), &delivery.item, &reason))
     }
 
     /// Requeues a request, so that a consumer can pop the request again. This delivery then does

@@ -77,7 +77,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Increments the heartbeat. Returns the ids of the deliveries that Redis holds for this
+    /// Renews the heartbeat. Returns the ids of the deliveries that Redis holds for this
     /// consumer.
     pub(super) fn beat(&self, link: &mut Link) -> Result<Vec<u64>, Error> {
         let calls = self.calls()?;
@@ -91,7 +91,7 @@ impl Partition {
         let calls = self.calls()?;
         match requeued(link.call(&calls.requeue(&self.consumer, "", ids))?)? {
             Requeued::Done { put_back, .. } => Ok(put_back),
-            Requeued::Alive => Ok(0),
+            Requeued::Alive | Requeued::Foreign => Ok(0),
         }
     }
 
