@@ -207,12 +207,21 @@ fn push_path(path: &str, folds: Folds, out: &mut String) {
             }
         }
         if folds.have(Fold::TrailingSlash) {
-            out.truncate((start + 1).max(start + out[start..].trim_end_matches('/').len()));
+            let path = out[start..].trim_end_matches('/');
+            // Without its slash, a last segment such as `.;a` would be resolved.
+            let kept = path.len() + usize::from(path.is_empty() || has_dots(path));
+            out.truncate(start + kept);
         }
         if out.len() == length {
             return;
         }
     }
+}
+
+/// Returns true if the last segment of a path without its parameters is a dot segment.
+fn has_dots(path: &str) -> bool {
+    let segment = path.rsplit('/').next().unwrap_or(path);
+    matches!(segment.split_once(';'), Some(("." | "..", _)))
 }
 
 /// Converts letters to lower case, except for the digits of escapes. Canonical URLs have these in
@@ -268,6 +277,7 @@ mod tests {
             (&[Index], "http://h/a/index.html/", ""),
             (&[TrailingSlash], "http://h/a//?b", "http://h/a?b"),
             (&[TrailingSlash], "http://h//", "http://h/"),
+            (&[TrailingSlash], "http://h/.;a//", "http://h/.;a/"),
             (&[Index, TrailingSlash], "http://h/a/index.php/index.html/", "http://h/a"),
             (&[Matrix, Index], "http://h/index.html;a", "http://h/"),
         ] {
