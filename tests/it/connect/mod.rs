@@ -58,6 +58,10 @@ async fn a_missing_server_is_reported() {
     );
     assert_eq!(found.to_string(), expected);
     assert_eq!(found.retry(), Retry::Later);
+    let address = RedisAddress::local().to_string();
+    let default = LinkError::Unreachable { address, cause: String::new() }.to_string();
+    let words = "cannot reach Redis at redis://127.0.0.1:6379/0 (the default of redis.url): ";
+    assert!(default.starts_with(words), "{default}");
     let found = trouble("unix:///nowhere/redis.sock", Timeouts::default()).await;
     assert!(matches!(found, LinkError::Unreachable { .. }), "{found:?}");
 }

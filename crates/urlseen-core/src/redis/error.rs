@@ -1,5 +1,7 @@
 //! Errors between urlseen and Redis, each with its message.
 
+use crate::redis::RedisAddress;
+
 /// Advice on retries after an error, if the configuration stays the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
@@ -7,6 +9,11 @@ pub enum Retry {
     Later,
     /// No retry can help before an operator changes something.
     Never,
+}
+
+/// Tells users who never wrote an address where it comes from.
+fn default_hint(address: &str) -> &'static str {
+    if address == RedisAddress::local().to_string() { " (the default of redis.url)" } else { "" }
 }
 
 /// Permission that an ACL of Redis denied. Redis names a denied command, but never a denied key.
@@ -40,8 +47,9 @@ impl std::fmt::Display for Denied {
 pub enum LinkError {
     /// Connection that could not be opened.
     #[error(
-        "cannot reach Redis at {address}: {cause}; check that the server runs and that redis.url \
-         is correct"
+        "cannot reach Redis at {address}{}: {cause}; check that the server runs and that redis.url \
+         is correct",
+        default_hint(address)
     )]
     Unreachable { address: String, cause: String },
     /// Failure of all Sentinels to name the primary.

@@ -16,11 +16,15 @@ pub(super) struct Draft {
     pub(super) reasons: Vec<String>,
     /// Commands that move the crawl to urlseen, in order.
     pub(super) next: Vec<String>,
+    /// Settings for the Scrapy project of the crawl.
+    pub(super) settings: Vec<String>,
+    /// True for a trial, in which the crawl keeps its own filter and queue.
+    is_trial: bool,
 }
 
 impl Draft {
     /// Returns the configuration for the crawl `name` with these keys. `url` is the address of
-    /// Redis if the file should have it.
+    /// Redis if the file should have it. In a trial, the crawl keeps its own filter and queue.
     ///
     /// # Errors
     /// The keys do not determine a configuration.
@@ -28,6 +32,7 @@ impl Draft {
         name: &str,
         keys: &[FoundKey],
         url: Option<&RedisAddress>,
+        is_trial: bool,
     ) -> anyhow::Result<Self> {
         if keys.iter().any(|key| key.used_as == Use::Urlseen) {
             return Err(usage(format!(
@@ -44,7 +49,15 @@ impl Draft {
                 filters.join(", ")
             )));
         }
-        let mut draft = Self { file: String::new(), reasons: Vec::new(), next: Vec::new() };
+        let filter = filters.first().copied();
+        if is_trial && filter.is_none_or(|filter| filter.used_as == Use::RedisBloom) {
+            return Err(usage(format!(
+                "a trial uses the filter that the crawl has in Redis, and the crawl {name} has no \
+                 filter that urlseen can use there: give the command without --trial"
+            )));
+        }
+        let (file, reasons, next, settings) = Default::default();
+        let mut draft = Self { file, reasons, next, settings, is_trial };
         draft.line("# `urlseen config show` prints all keys with their values.");
         draft.line("[crawl]");
         draft.line(&format!("name = {}", text(name)));
@@ -52,7 +65,7 @@ impl Draft {
             draft.line("\n[redis]");
             draft.line(&format!("url = {}", text(&url.without_password().to_string())));
         }
-        if let Some(filter) = filters.first() {
+        if let Some(filter) = filter {
             draft.filter(filter)?;
         } else {
             let reason = "no filter was found, so the filter begins empty";
@@ -60,12 +73,39 @@ impl Draft {
         }
         let queue =
             keys.iter().find(|key| matches!(key.used_as, Use::SortedQueue | Use::ListQueue));
+        draft.settings(filter, queue, keys.is_empty());
         if keys.is_empty() {
             draft.new_crawl(name);
         } else {
             draft.queue(name, queue, url);
         }
+        if is_trial {
+            draft.reasons.push(
+                "to undo the trial, stop the spiders, wait until `urlseen status` shows an empty \
+                 source and processing list, stop urlseen, and remove the settings"
+                    .to_owned(),
+            );
+        }
         Ok(draft)
+    }
+
+    /// Adds the settings of a Scrapy project.
+    fn settings(&mut self, filter: Option<&FoundKey>, queue: Option<&FoundKey>, is_new: bool) {
+        let mut set = |name: &str, class: &str| self.settings.push(format!("{name} = \"{class}\""));
+        if is_new {
+            set("SCHEDULER", "scrapy_redis.scheduler.Scheduler");
+        }
+        set("DUPEFILTER_CLASS", "urlseen_scrapy.NoDupeFilter");
+        let is_list = queue.is_some_and(|queue| queue.used_as == Use::ListQueue);
+        let queue = if is_list { "FifoQueue" } else { "PriorityQueue" };
+        set("SCHEDULER_QUEUE_CLASS", &format!("urlseen_scrapy.{queue}"));
+        if let Some(filter) = filter {
+            set("REQUEST_FINGERPRINTER_CLASS", "urlseen_scrapy.ScrapyRedisFingerprinter");
+            let is_known = matches!(filter.used_as, Use::Set | Use::Bits);
+            if let Some(setting) = self.settings.last_mut().filter(|_| !is_known) {
+                setting.push_str("  # if fingerprint.algorithm is \"scrapy-redis\"");
+            }
+        }
     }
 
     pub(super) fn line(&mut self, line: &str) {
@@ -115,6 +155,17 @@ impl Draft {
                      is not the set of a dupefilter of scrapy-redis"
                 )));
             }
+            _ if self.is_trial => {
+                self.line("algorithm = \"scrapy-redis\"");
+                self.line("\n[filter]");
+                self.line("place = \"redis\"");
+                self.line("kind = \"scrapy-redis\"");
+                self.line(&format!("key = {}", text(key)));
+                self.reasons.push(format!(
+                    "{key} is the set of scrapy-redis: urlseen adds its fingerprints there, as \
+                     scrapy-redis does"
+                ));
+            }
             _ => {
                 self.line("algorithm = \"scrapy-redis\"");
                 let default = Config::default().filter.capacity;
@@ -146,17 +197,19 @@ impl Draft {
         ));
     }
 
-    /// Adds the section for the sink, and the command that renames the queue.
+    /// Adds the section for the sink, and the command that renames the queue. In a trial, the queue
+    /// itself is the sink.
     fn queue(&mut self, name: &str, queue: Option<&FoundKey>, url: Option<&RedisAddress>) {
         self.line("\n[sink]");
+        let becomes = if self.is_trial { "is" } else { "becomes" };
         match queue {
             Some(FoundKey { key, used_as: Use::ListQueue, .. }) => {
                 self.line("kind = \"list\"");
-                self.reasons.push(format!("{key} is a list, which becomes the sink"));
+                self.reasons.push(format!("{key} is a list, which {becomes} the sink"));
             }
             Some(FoundKey { key, .. }) => {
                 self.line("kind = \"zset\"");
-                self.reasons.push(format!("{key} is a sorted set, which becomes the sink"));
+                self.reasons.push(format!("{key} is a sorted set, which {becomes} the sink"));
             }
             None => {
                 self.line("kind = \"zset\"");
@@ -166,7 +219,11 @@ impl Draft {
                 );
             }
         }
-        if let Some(queue) = queue {
+        if self.is_trial {
+            let key = queue.map_or(format!("{name}:requests"), |queue| queue.key.clone());
+            self.line(&format!("key = {}", text(&key)));
+            self.settings.push(format!("URLSEEN_SINK_KEY = {}", text(&key)));
+        } else if let Some(queue) = queue {
             let sink = shell(&format!("{name}:unseen"));
             self.next.push(format!("{} rename {} {sink}", redis_cli(url), shell(&queue.key)));
         }
@@ -211,7 +268,8 @@ mod tests {
     #[test]
     fn the_bits_of_a_string_follow_from_its_length() {
         for (size, bit) in [(1, 3), (4096, 15), (4000, 15), (1 << 27, 30), (1 << 29, 32)] {
-            let draft = Draft::new("a", &[key("a:bloomfilter", Use::Bits, size)], None).unwrap();
+            let draft =
+                Draft::new("a", &[key("a:bloomfilter", Use::Bits, size)], None, false).unwrap();
             assert!(draft.file.contains(&format!("\nbit = {bit} ")), "{size}: {}", draft.file);
         }
     }
@@ -227,7 +285,8 @@ mod tests {
     #[test]
     fn several_filters_and_crawls_of_urlseen_are_refused() {
         let (set, bits) = (key("a:dupefilter", Use::Set, 1), key("a:bloomfilter", Use::Bits, 1));
-        let error = |keys: &[FoundKey]| Draft::new("a", keys, None).err().unwrap().to_string();
+        let error =
+            |keys: &[FoundKey]| Draft::new("a", keys, None, false).err().unwrap().to_string();
         assert!(
             error(&[set.clone(), bits]).contains("several filters: a:dupefilter, a:bloomfilter")
         );

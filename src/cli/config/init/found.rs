@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use indicatif::HumanCount;
 use redis::Pipeline;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
@@ -10,6 +11,7 @@ use urlseen_engine::config::{Config, Sources};
 
 use super::super::super::migrate;
 use super::super::super::start::NO_FILE;
+use super::draft::shell;
 use super::recorded;
 
 /// Number of keys that Redis examines before it serves other clients.
@@ -71,6 +73,8 @@ pub(super) struct Found {
     pub(super) crawls: BTreeMap<String, Vec<FoundKey>>,
     /// Strings that may be filters of kinds that Redis does not show.
     pub(super) possible: Vec<PossibleFilter>,
+    /// Keys of crawls for which the command writes no file, each with the reason.
+    passed_over: Vec<String>,
 }
 
 impl Use {
@@ -159,8 +163,22 @@ impl Found {
             if type_name == "string" && self.possible.len() < MOST_POSSIBLE {
                 self.possible.extend(PossibleFilter::ask(link, key, crawl).await?);
             }
+            if type_name == "set" && is_of_no_spider(key) {
+                let members = HumanCount(link.query(redis::cmd("SCARD").arg(key)).await?);
+                let key = shell(key);
+                self.pass_over(format!(
+                    "{key}: a set of scrapy-redis without the name of a spider, members: \
+                     {members}. urlseen import --redis-set {key} adds it to the filter of its crawl"
+                ));
+            }
             let Some((name, used_as)) = Use::of(key, &type_name) else { continue };
             let is_wanted = crawl.map_or_else(|| is_name(name), |crawl| crawl == name);
+            if !is_wanted && crawl.is_none() {
+                self.pass_over(format!(
+                    "{key}: a folder cannot have the name {name:?}. Write the configuration with \
+                     another crawl.name by hand"
+                ));
+            }
             let is_known =
                 self.crawls.get(name).is_some_and(|it| it.iter().any(|it| it.key == *key));
             if is_wanted && !is_known && self.crawls.len() < MOST_CRAWLS {
@@ -173,6 +191,42 @@ impl Found {
         }
         Ok(())
     }
+
+    /// Notes a key that the file does not use, and the reason. Redis may return a key twice.
+    fn pass_over(&mut self, line: String) {
+        if self.passed_over.len() < MOST_POSSIBLE && !self.passed_over.contains(&line) {
+            self.passed_over.push(line);
+        }
+    }
+
+    /// Returns the names of the crawls for which the command can write a file.
+    pub(super) fn usable(&self) -> Vec<&String> {
+        self.crawls.iter().filter(|(_, keys)| refusal(keys).is_none()).map(|it| it.0).collect()
+    }
+
+    /// Returns the keys and the crawls for which the command writes no file, each with the reason.
+    pub(super) fn passed_over(&self) -> impl Iterator<Item = String> {
+        let crawls = self.crawls.iter().filter(|_| self.crawls.len() > 1);
+        let refused = crawls.filter_map(|(name, keys)| Some(format!("{name}: {}", refusal(keys)?)));
+        self.passed_over.iter().cloned().chain(refused)
+    }
+}
+
+/// Returns the reason why a crawl with these keys cannot move to urlseen.
+fn refusal(keys: &[FoundKey]) -> Option<&'static str> {
+    if keys.iter().any(|key| key.used_as == Use::Urlseen) {
+        Some("urlseen runs this crawl already")
+    } else if keys.iter().any(|key| key.is_foreign) {
+        Some("the members of its set are not fingerprints in 40 hex digits")
+    } else {
+        None
+    }
+}
+
+/// Returns true for the key of a set that scrapy-redis names by the time, outside of its scheduler.
+fn is_of_no_spider(key: &str) -> bool {
+    let number = key.strip_prefix("dupefilter:");
+    number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl FoundKey {

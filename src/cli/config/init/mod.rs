@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use indicatif::HumanCount;
+use urlseen_core::redis::RedisAddress;
 use urlseen_engine::config::{Config, Sources};
 
 use self::draft::{Draft, shell};
@@ -22,7 +23,7 @@ use super::super::start::{NO_FILE, usage};
 use crate::admin::printable::{printable, stdout};
 
 /// Width of the names in the table, in columns.
-const WIDTHS: [usize; 2] = [10, 0];
+const WIDTHS: [usize; 2] = [12, 0];
 /// Maximum number of crawls in the table.
 const SHOWN: usize = 20;
 
@@ -30,15 +31,16 @@ const SHOWN: usize = 20;
 ///
 /// The command looks at the keys in Redis, and changes nothing there. It finds crawls of
 /// scrapy-redis, of scrapy-redis-bloomfilter and with a filter of RedisBloom or Redisson. It prints
-/// what it found, the reasons for each value, and the commands that move the crawl to urlseen. It
-/// also prints strings that may be filters of further kinds. If Redis has several crawls, name one
-/// with `--crawl`. If it has none, the file is for a new crawl.
+/// what it found and what it passed over, the reasons for each value, the commands that move the
+/// crawl to urlseen, and the settings of the Scrapy project. It also prints strings that may be
+/// filters of further kinds. If Redis has several crawls, name one with `--crawl`. If it has none,
+/// the file is for a new crawl.
 ///
 /// Set the password of Redis in `URLSEEN_REDIS_PASSWORD`. The file does not contain it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  urlseen config init
+  urlseen config init --trial
   urlseen config init --redis redis://redis.example --crawl news --output news.toml")]
 pub(super) struct ConfigInitArgs {
     /// The Redis to look at. Default: the one in `URLSEEN_REDIS__URL`, or the one of this machine
@@ -47,6 +49,10 @@ pub(super) struct ConfigInitArgs {
     /// The crawl to write the file for. Default: the only crawl that Redis has
     #[arg(long, value_name = "NAME")]
     crawl: Option<String>,
+    /// Write the file for a trial: the crawl keeps its own filter and queue in Redis, so that you
+    /// can undo the trial at any time
+    #[arg(long)]
+    trial: bool,
     /// The file to write. It must not exist
     #[arg(long, value_name = "FILE", default_value = "config.toml")]
     output: PathBuf,
@@ -71,7 +77,13 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     }
     let context = Context::new(config)?;
     let found = context.runtime.block_on(async {
-        let mut link = context.connect().await?;
+        let link = context.connect().await.map_err(anyhow::Error::from);
+        let mut link = match link {
+            Err(error) if is_default(&context.config) => {
+                Err(error.context("cannot look at the default Redis; --redis URL names another"))
+            }
+            link => link,
+        }?;
         anyhow::Ok(Found::look(&mut link, args.crawl.as_deref()).await?)
     })?;
     let config = &context.config;
@@ -79,9 +91,9 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     let name = chosen(args, config, &found)?;
     let url = args.redis.as_ref().map(|_| &config.redis.url);
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
-    let draft = Draft::new(&name, keys, url)?;
+    let draft = Draft::new(&name, keys, url, args.trial)?;
     write(&args.output, &draft.file)?;
-    print_draft(&draft, &args.output, !keys.is_empty())?;
+    print_draft(&draft, &args.output, &name, !keys.is_empty())?;
     Ok(Outcome::Done)
 }
 
@@ -90,20 +102,27 @@ fn chosen(args: &ConfigInitArgs, config: &Config, found: &Found) -> anyhow::Resu
     if args.crawl.is_some() {
         return Ok(config.crawl.name.clone());
     }
-    let mut names = found.crawls.keys();
-    match (names.next(), names.next()) {
-        (Some(name), None) => Ok(name.clone()),
-        (Some(_), Some(_)) => Err(usage("Redis has several crawls: name one with --crawl")),
-        (None, _) => Ok(config.crawl.name.clone()),
+    let all = || found.crawls.keys().collect();
+    let names = Some(found.usable()).filter(|names| !names.is_empty()).unwrap_or_else(all);
+    match names[..] {
+        [name] => Ok(name.clone()),
+        [_, _, ..] => Err(usage("Redis has several crawls: name one with --crawl")),
+        [] => Ok(config.crawl.name.clone()),
     }
 }
 
+/// Returns true if the command looks at the default address.
+fn is_default(config: &Config) -> bool {
+    config.redis.url == RedisAddress::local()
+}
+
 fn print_found(config: &Config, found: &Found) -> io::Result<()> {
-    let Found { keys, is_complete, crawls, possible } = found;
+    let Found { keys, is_complete, crawls, possible, .. } = found;
     let mut rows = Rows::new(stdout(), WIDTHS);
     let more =
         if *is_complete { "" } else { ", and not at the others: --crawl finds a crawl by name" };
-    let text = format!("{} keys of {}{more}", HumanCount(*keys), config.redis.url);
+    let default = if is_default(config) { " (the default; --redis URL names another)" } else { "" };
+    let text = format!("{} keys of {}{default}{more}", HumanCount(*keys), config.redis.url);
     rows.row("looked at", text)?;
     if crawls.is_empty() {
         rows.row("found", "no crawl, so the file is for a new one")?;
@@ -112,6 +131,7 @@ fn print_found(config: &Config, found: &Found) -> io::Result<()> {
     if let Some(more @ 1..) = crawls.len().checked_sub(SHOWN) {
         rows.row("", format!("and {more} more crawls"))?;
     }
+    rows.each("passed over", found.passed_over())?;
     rows.each("possible", possible.iter().map(described_possible))?;
     if !possible.is_empty() {
         rows.row("", "The file does not use them, because Redis does not show their parameters.")?;
@@ -147,8 +167,8 @@ fn described(found: &FoundKey) -> String {
     format!("{}: {what}", found.key)
 }
 
-fn print_draft(draft: &Draft, file: &Path, was_crawled: bool) -> io::Result<()> {
-    let Draft { reasons, next, .. } = draft;
+fn print_draft(draft: &Draft, file: &Path, name: &str, was_crawled: bool) -> io::Result<()> {
+    let Draft { reasons, next, settings, .. } = draft;
     let mut rows = Rows::new(stdout(), WIDTHS);
     rows.each("reasons", reasons)?;
     rows.row("written", file.display())?;
@@ -166,7 +186,13 @@ fn print_draft(draft: &Draft, file: &Path, was_crawled: bool) -> io::Result<()> 
         let option = if is_ours { option.as_str() } else { "" };
         writeln!(out, "  {}", printable(format!("{command}{option}").as_bytes(), None))?;
     }
-    writeln!(out, "  {}", printable(format!("urlseen run{option}").as_bytes(), None))
+    writeln!(out, "  {}", printable(format!("urlseen run{option}").as_bytes(), None))?;
+    let rest = if was_crawled { "Its SCHEDULER and REDIS_URL stay. " } else { "" };
+    writeln!(
+        out,
+        "\nThe Scrapy project needs urlseen-scrapy and these settings. {rest}Its spider is {name}:"
+    )?;
+    settings.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Writes a file that does not exist yet.
