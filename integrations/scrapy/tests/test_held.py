@@ -30,6 +30,7 @@ from urlseen_scrapy.reject import write_reject
 
 CONSUMERS = "urlseen:{demo:discovered}:consumers"
 REQUEUES = "urlseen:{demo:discovered}:requeues"
+HELD = "urlseen:{demo:discovered}:held:"
 
 
 def next_of(queue):
@@ -78,6 +79,20 @@ def test_h2_a_page_that_another_spider_has_pushes_nothing(redis_server, queue):
     assert pushed(redis_server) == ["unfiltered"]
     assert queue.spider.crawler.stats.get_value("urlseen/given_to_others") == 1
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
+
+
+def test_h5_values_of_other_programs_are_rejected_or_left(redis_server, queue):
+    client, consumer = redis_server.client, partition_of(queue).consumer
+    values = {b"\xfe": b"text", b"a": b"x 0 no score", b"b": b"0 2 too often"}
+    client.hset(HELD + "odd", mapping=values)
+    client.set(HELD + "type", "text")
+    client.hset(CONSUMERS, mapping={"odd": 1, "type": 1})
+    assert consumer.reclaim("type", "1") == (0, 0)
+    assert consumer.reclaim("odd", "1") == (0, 3)
+    rejects = client.lrange("demo:rejected", 0, -1)
+    reasons = sorted(json.loads(reject)["reason"].split()[0] for reject in rejects)
+    assert reasons == ["delivered", "the", "the"]
+    assert not client.exists(HELD + "odd") and not client.hexists(CONSUMERS, "odd")
 
 
 def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue, monkeypatch):

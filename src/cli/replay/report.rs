@@ -9,6 +9,7 @@ use urlseen_analysis::{
 };
 use urlseen_engine::config::{Config, FilterPlace, NamedRule};
 use urlseen_engine::flow::reasons::Reason;
+use urlseen_engine::item::Brief;
 
 use super::super::rows::{CRAWL, Rows, paced};
 use crate::admin::printable::{json_text, printable, stdout};
@@ -50,7 +51,7 @@ pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::
 fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
     let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, ending } = report;
     let reject = |(words, Reason { items, place, item }): (&str, &Reason)| {
-        let item = printable(item, Some(SHOWN));
+        let item = printable(&Brief::of(item).text, Some(SHOWN));
         json!({ "reason": words, "items": items, "place": place, "item": item })
     };
     let mut lanes = Vec::new();
@@ -119,7 +120,7 @@ fn same(config: &Config) -> Vec<String> {
 /// Returns the number of items of each rule, and examples.
 fn by_rule(names: &[String], tallies: &[Ruled]) -> Vec<Value> {
     let shown = names.iter().zip(tallies).map(|(name, ruled)| {
-        let examples = ruled.examples().map(|item| printable(item, None));
+        let examples = ruled.examples().map(|item| printable(&Brief::of(item).text, None));
         json!({
             "rule": name,
             "items": ruled.items,
@@ -228,7 +229,7 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
     row("rejected", *rejected, "")?;
     for (reason, Reason { items, place, item }) in tally.rejects.iter() {
-        let item = printable(item, Some(SHOWN));
+        let item = printable(&Brief::of(item).text, Some(SHOWN));
         row("", *items, &format!("{reason}; the first is {place}: {item}"))?;
     }
     if *without > 0 {
@@ -243,7 +244,7 @@ fn rules(rows: &mut Rows<impl Write>, names: &[String], tallies: &[Ruled]) -> io
         let words = format!("of these by the rule {name:?}");
         rows.number("", grouped(ruled.items), words)?;
         for item in ruled.examples() {
-            rows.number("", "", printable(item, Some(SHOWN)))?;
+            rows.number("", "", printable(&Brief::of(item).text, Some(SHOWN)))?;
         }
     }
     Ok(())

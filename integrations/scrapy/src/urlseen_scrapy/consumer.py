@@ -126,8 +126,8 @@ class Consumer(Producer):
 
         Returns the number of requeued deliveries.
         """
-        done, *_ = self._requeue(self.name, "")
-        return int(done)
+        answer = self._requeue(self.name, "")
+        return int(answer[0]) if isinstance(answer, list) else 0
 
     def beat(self, wire: Wire | None = None) -> list[int]:
         """Renews the heartbeat. Returns the deliveries that Redis holds for this consumer.
@@ -149,16 +149,18 @@ class Consumer(Producer):
         """Requeues the deliveries of the consumer `other`, which has stopped.
 
         Does nothing if the heartbeat of `other` is no longer `heartbeat`, because then `other` is
-        alive. A request that was delivered `held.deliveries` times goes to the rejects instead.
+        alive, or if another program wrote the key of the held requests. A request that was delivered `held.deliveries` times goes to the rejects instead.
         Returns two numbers: requeued deliveries, and rejected deliveries.
         """
         answer = self._requeue(other, heartbeat)
-        if answer == b"alive":
+        if not isinstance(answer, list):
             return 0, 0
         done, *too_often = answer
         held = self._keys.held(other)
         for number, value, before in zip(too_often[::3], too_often[1::3], too_often[2::3]):
-            if found := re.fullmatch(rb"\S+ (\d+) (.*)", value, re.DOTALL):
+            found = re.fullmatch(rb"\S+ (\d+) (.*)", value, re.DOTALL)
+            # The score of a request that was not delivered too often is not a number.
+            if found and int(found[1]) + 1 >= int(self.record.deliveries):
                 count, item = int(found[1]), found[2]
                 consumers = ", ".join([*before.decode().split(), other])
                 reason = (
@@ -170,7 +172,7 @@ class Consumer(Producer):
                 reason = (
                     "the held value is not of the form SCORE COUNT ITEM: another program wrote it"
                 )
-            self._reject(held, number.decode(errors="replace"), item, reason)
+            self._reject(held, number, item, reason)
         if too_often:
             self._requeue(other, heartbeat)
         return int(done), len(too_often) // 3
@@ -215,6 +217,6 @@ class Consumer(Producer):
             *numbers,
         )
 
-    def _reject(self, held: str, number: str, item: bytes, reason: str) -> bool:
+    def _reject(self, held: str, number: bytes | str, item: bytes, reason: str) -> bool:
         keys = [held, self._keys.requeues, self.record.rejects]
         return bool(REJECT.run(self._wire, keys, number, write_reject(item, reason)))
