@@ -1,5 +1,6 @@
 //! Overview of all partitions of a crawl, for `urlseen status`.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use indicatif::HumanCount;
@@ -86,6 +87,15 @@ pub(super) fn print(
         line(&mut out, &number.to_string(), phase, numbers, &fill.unwrap_or_default())?;
     }
     line(&mut out, "all", "", sums.map(|sum| HumanCount(sum).to_string()), "")?;
+    let mut troubles = BTreeMap::<String, Vec<String>>::new();
+    for (number, status) in found {
+        if let Some(phase) = status.as_ref().map(|it| &it.phase).filter(|it| it.is_trouble()) {
+            troubles.entry(phase.to_string()).or_default().push(number.to_string());
+        }
+    }
+    for (phase, numbers) in troubles {
+        writeln!(out, "partition {}: {phase}", numbers.join(", "))?;
+    }
     let mut rows = Rows::new(out, LOST);
     let statuses = || found.iter().filter_map(|(_, status)| status.as_ref());
     let ages = statuses().filter_map(|status| status.lists.age_seconds);

@@ -102,7 +102,7 @@ pub(super) async fn until<T>(
         };
         let wait = backoff.next_wait(urlseen_core::filter::id::random());
         warn!("{failure}. Trying again in {} ms", wait.as_millis());
-        enter(Phase::RedisAway { trouble: failure.to_string() });
+        enter(failure.phase());
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
             () = tokio::time::sleep(wait) => {}

@@ -120,10 +120,11 @@ impl RunError {
     }
 
     /// Returns the phase of a run that waits for its next attempt after this error.
-    pub(super) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         let trouble = self.to_string();
         match self {
             Self::Hanging(_) => Phase::DiskAway { trouble },
+            Self::FewReplicas { .. } => Phase::ReplicasAway { trouble },
             _ => Phase::RedisAway { trouble },
         }
     }

@@ -21,6 +21,7 @@ pub(crate) mod moment;
 pub(crate) mod phase;
 mod queue;
 mod recovery;
+pub(crate) mod repeats;
 mod samples;
 mod server;
 mod session;

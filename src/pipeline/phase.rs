@@ -35,6 +35,11 @@ pub enum Phase {
         /// Last error of the connection.
         trouble: String,
     },
+    /// Too few replicas have the lease (`redis.wait_replicas`). The daemon continues once they do.
+    ReplicasAway {
+        /// Number of replicas, and the remedy.
+        trouble: String,
+    },
     /// The disk of the storage folder does not answer. The daemon continues when the disk answers.
     DiskAway {
         /// Last message about the disk.
@@ -63,7 +68,7 @@ pub enum Backpressure {
 
 impl Phase {
     /// The names of all phases, as in JSON and in the metric `urlseen_phase`.
-    pub(crate) const NAMES: [&str; 10] = [
+    pub(crate) const NAMES: [&str; 11] = [
         "starting",
         "waiting-for-folder",
         "waiting-for-lease",
@@ -71,6 +76,7 @@ impl Phase {
         "working",
         "backpressure",
         "redis-away",
+        "replicas-away",
         "disk-away",
         "stopping",
         "failed",
@@ -86,15 +92,29 @@ impl Phase {
             Self::Working => 4,
             Self::Backpressure { .. } => 5,
             Self::RedisAway { .. } => 6,
-            Self::DiskAway { .. } => 7,
-            Self::Stopping => 8,
-            Self::Failed { .. } => 9,
+            Self::ReplicasAway { .. } => 7,
+            Self::DiskAway { .. } => 8,
+            Self::Stopping => 9,
+            Self::Failed { .. } => 10,
         }]
     }
 
     /// Returns true if the filter is recovered, and the daemon is connected and holds the lease.
     pub(crate) fn is_ready(&self) -> bool {
         matches!(self, Self::Working | Self::Backpressure { .. })
+    }
+
+    /// Returns true if the phase has a reason that an operator should know.
+    pub(crate) fn is_trouble(&self) -> bool {
+        use Phase::{Backpressure, DiskAway, Failed, RedisAway, ReplicasAway};
+        matches!(
+            self,
+            Backpressure { .. }
+                | RedisAway { .. }
+                | ReplicasAway { .. }
+                | DiskAway { .. }
+                | Failed { .. }
+        )
     }
 
     /// Returns true if the daemon has not failed: it works, or waits for something.
@@ -128,6 +148,7 @@ impl fmt::Display for Phase {
                 "backpressure: too few replicas have the last commits; see redis.wait_replicas",
             ),
             Self::RedisAway { trouble } => write!(f, "waiting for Redis: {trouble}"),
+            Self::ReplicasAway { trouble } => write!(f, "waiting for replicas: {trouble}"),
             Self::DiskAway { trouble } => write!(f, "waiting for the disk: {trouble}"),
             Self::Stopping => f.write_str("stopping: finishing the batches in flight"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
@@ -150,6 +171,7 @@ mod tests {
             Phase::Working,
             Phase::Backpressure { by: Backpressure::Sink },
             Phase::RedisAway { trouble: text() },
+            Phase::ReplicasAway { trouble: text() },
             Phase::DiskAway { trouble: text() },
             Phase::Stopping,
             Phase::Failed { reason: text() },

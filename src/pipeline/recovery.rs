@@ -95,7 +95,9 @@ impl Pipeline {
         let begin = protocol.begin(&owned.lease.token, ours, head);
         protocol.done(owned.link.call(&begin).await?)?;
         self.board.counts().recoveries += 1;
-        info!("the lease is taken; Redis is at {head}, {cursor} items are claimed. {how}");
+        info!(
+            "this daemon has taken the lease; Redis is at {head}, {cursor} items are claimed. {how}"
+        );
         for warning in how.warnings() {
             warn!("{warning}");
         }

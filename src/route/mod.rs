@@ -150,7 +150,7 @@ impl Router {
                 failure if failure.is_mendable() => {
                     let wait = backoff.next_wait(id::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
-                    self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    self.enter(failure.phase());
                     wait
                 }
                 _ => {

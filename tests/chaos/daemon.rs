@@ -15,7 +15,7 @@ use crate::process::{Process, SOON};
 
 /// Text that the daemon prints each time its filter has reached the state of Redis and its work
 /// starts.
-const READY: &str = "the lease is taken";
+const READY: &str = "this daemon has taken the lease";
 /// Text that the daemon prints when it waits for the lease or the lock.
 const STANDING_BY: &str = "standing by";
 

@@ -45,7 +45,7 @@ def test_a_signal_ends_the_daemon_in_an_orderly_way(
     command = [COMMAND, "run", "--set", f"redis.url={redis_url}", "--set", "filter.capacity=1000"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    while "the lease is taken" not in (line := process.stderr.readline()):
+    while "this daemon has taken the lease" not in (line := process.stderr.readline()):
         assert line, "the daemon has ended"
     process.send_signal(number)
     assert process.wait(30) == 0

@@ -8,6 +8,7 @@ const WORDS = {
   working: "working",
   backpressure: "commits wait",
   "redis-away": "waiting for Redis",
+  "replicas-away": "waiting for replicas",
   "disk-away": "waiting for the disk",
   stopping: "stopping",
   failed: "failed",
@@ -32,12 +33,13 @@ export function phases(statuses) {
   const texts = statuses.map((it) => phase(it.phase));
   if (new Set(texts).size === 1) return texts[0];
   const numbers = new Map();
-  for (const { phase: it } of statuses) {
-    const words = WORDS[it.name] ?? it.name;
-    numbers.set(words, (numbers.get(words) ?? 0) + 1);
+  for (const [place, { partition = place }] of statuses.entries()) {
+    numbers.set(texts[place], [...(numbers.get(texts[place]) ?? []), partition]);
   }
-  const parts = [...numbers].map(([words, number]) => `${number} ${words}`);
-  return `${statuses.length} partitions: ${parts.join(", ")}`;
+  const parts = [...numbers].map(([text, all]) =>
+    text.includes(": ") ? `partition ${all.join(", ")} ${text}` : `${all.length} ${text}`,
+  );
+  return `${statuses.length} partitions: ${parts.join("; ")}`;
 }
 
 /** Tells if phases are good, bad, or pass by themselves. */

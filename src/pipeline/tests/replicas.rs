@@ -133,7 +133,7 @@ fn nothing_is_committed_before_enough_replicas_have_the_lease() {
         world.feed(0..60);
         sleep(Duration::from_mins(1)).await;
         assert_eq!(world.data().state.head, None);
-        let Phase::RedisAway { trouble } = world.live().status.phase else { panic!("no wait") };
+        let Phase::ReplicasAway { trouble } = world.live().status.phase else { panic!("no wait") };
         assert!(trouble.starts_with("0 of 2 replicas (redis.wait_replicas)"), "{trouble}");
         world.set_missing(0);
         world.wind_up().await

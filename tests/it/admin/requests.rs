@@ -16,6 +16,7 @@ fn only_a_failed_daemon_is_unhealthy_and_a_daemon_that_cannot_work_is_not_ready(
         (Phase::Working, 200, 200),
         (Phase::Backpressure { by: Backpressure::Sink }, 200, 200),
         (Phase::RedisAway { trouble: text() }, 200, 503),
+        (Phase::ReplicasAway { trouble: text() }, 200, 503),
         (Phase::DiskAway { trouble: text() }, 200, 503),
         (Phase::Stopping, 200, 503),
         (Phase::Failed { reason: text() }, 503, 503),

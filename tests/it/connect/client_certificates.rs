@@ -168,7 +168,7 @@ fn a_file_that_is_damaged_later_is_read_again_until_it_is_whole() {
     }
     let mut daemon = run.env("URLSEEN_FILTER__CAPACITY", "1000").start();
     let soon = crate::util::wait::SOON;
-    daemon.wait_for_line("the lease is taken", soon);
+    daemon.wait_for_line("this daemon has taken the lease", soon);
     let [cert, kept] = ["ann.pem", "kept.pem"].map(|name| server.folder().join(name));
     move_to(&cert, &kept);
     server.server.run::<i64>("CLIENT KILL TYPE normal SKIPME yes");

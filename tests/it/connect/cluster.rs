@@ -116,8 +116,10 @@ impl Cluster {
     pub(super) fn daemon(&self, nodes: &[usize]) -> Daemon {
         let arguments = ["run", "--set", "source.batch=20", "--set", "log.format=text"];
         let daemon = self.urlseen(nodes, &arguments).env("URLSEEN_FILTER__CAPACITY", "200_000");
+        // The log then has all warnings that repeat.
+        let daemon = daemon.env("URLSEEN_LOG__LEVEL", "debug");
         let mut daemon = daemon.env("URLSEEN_FILTER__ERROR_RATE", "1e-12").start();
-        daemon.wait_for_line("the lease is taken", SOON);
+        daemon.wait_for_line("this daemon has taken the lease", SOON);
         daemon
     }
 }

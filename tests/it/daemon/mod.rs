@@ -55,7 +55,7 @@ const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
 /// Part of the log line that the daemon writes when it starts to work.
-const READY: &str = "the lease is taken";
+const READY: &str = "this daemon has taken the lease";
 
 type Bytes = Vec<u8>;
 

@@ -2,12 +2,13 @@
 //! waits, and continues when Redis is back.
 
 use std::fs;
+use std::net::TcpListener;
 
 use redis::Commands;
 use rustix::process::Signal;
 
 use super::{Bytes, Crawl, SINK, stop, stop_process, urls};
-use crate::util::binary::Daemon;
+use crate::util::binary::{Daemon, urlseen};
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::{SOON, wait_until};
 
@@ -44,7 +45,7 @@ struct Running {
 
 impl Running {
     fn start(crawl: Crawl) -> Self {
-        let crawl = crawl.set("source.batch=3");
+        let crawl = crawl.set("source.batch=3").set("log.level=debug");
         Self { daemon: crawl.start(), crawl, pushed: 0 }
     }
 
@@ -187,7 +188,7 @@ fn the_daemon_continues_after_redis_has_forgotten_its_scripts() {
 fn the_daemon_waits_for_a_server_that_starts_late() {
     let mut crawl = Crawl::new();
     crawl.server.kill();
-    let daemon = crawl.run(&["--json"]).start();
+    let daemon = crawl.run(&["--json", "--set", "log.level=debug"]).start();
     wait_for_attempts(&daemon, 0, "cannot reach Redis at");
     crawl.server.restart();
     crawl.push(&urls(0, 10));
@@ -195,12 +196,34 @@ fn the_daemon_waits_for_a_server_that_starts_late() {
     assert_eq!(stop(daemon).count("unseen"), 10);
 }
 
+#[test]
+fn a_warning_that_repeats_is_logged_once() {
+    for format in ["text", "json"] {
+        let storage = tempfile::tempdir().unwrap();
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let settings = [
+            format!("redis.url=redis://{}", server.local_addr().unwrap()),
+            format!("storage.dir={}", storage.path().join("storage").display()),
+            format!("log.format={format}"),
+        ];
+        let run = settings.iter().fold(urlseen(["run"]), |run, it| run.arg("--set").arg(it));
+        let mut daemon = run.start();
+        // Each attempt begins after the warning about the attempt before.
+        for _ in 0..5 {
+            server.accept().unwrap();
+        }
+        daemon.wait_for_line(AGAIN, SOON);
+        assert_eq!(daemon.stderr().matches(AGAIN).count(), 1, "{}", daemon.stderr());
+    }
+}
+
 /// Settings that keep every acknowledged write.
 const DURABLE: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
 
 #[test]
 fn a_server_that_crashes_and_keeps_all_loses_nothing() {
-    let mut crawl = Crawl::on(RedisServer::start_with(DURABLE)).set("source.batch=10");
+    let crawl = Crawl::on(RedisServer::start_with(DURABLE)).set("source.batch=10");
+    let mut crawl = crawl.set("log.level=debug");
     crawl.push(&[urls(0, 8000), urls(4000, 8000)].concat());
     let mut daemon = crawl.start();
     for crash in 1..=3 {

@@ -46,6 +46,23 @@ fn status_has_a_line_for_each_partition_and_the_sums() {
     assert_eq!(daemon.output(SOON).code(), Some(0));
 }
 
+#[test]
+fn status_says_why_partitions_wait() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start(&["redis.wait_replicas=1"], &[]);
+    let lines = |count, words: &str| {
+        wait_until(SOON, words, || {
+            let shown = crawl.command(&["status"], 0);
+            let (rows, reasons): (Vec<_>, Vec<_>) =
+                shown.text().lines().filter(|it| it.contains(words)).partition(|it| it.len() < 101);
+            [rows.len(), reasons.len()] == count
+        });
+    };
+    lines([4, 0], "replicas-away");
+    lines([0, 1], "partition 0, 1, 2, 3: waiting for replicas: 0 of 1 replicas (redis.wait_replic");
+    drop(daemon);
+}
+
 /// Fails if the number in the overview is not the sum of the numbers of all partitions.
 #[test]
 fn status_has_the_lost_urls_of_all_partitions() {

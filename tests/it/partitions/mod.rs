@@ -44,7 +44,7 @@ impl Crawl {
         let arguments: Vec<_> = ["run", "--json"].into_iter().chain(set).collect();
         let mut daemon = self.urlseen(&arguments).start();
         for partition in partitions {
-            let line = format!("partition{{number={partition}}}: the lease is taken");
+            let line = format!("partition{{number={partition}}}: this daemon has taken the lease");
             daemon.wait_for_line(&line, SOON);
         }
         daemon

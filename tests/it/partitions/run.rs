@@ -72,7 +72,7 @@ fn processes_share_the_partitions_and_one_takes_over_from_another() {
     second.signal(Signal::KILL);
     crawl.push(&items[1000..2000]);
     for number in [2, 3] {
-        let line = format!("partition{{number={number}}}: the lease is taken");
+        let line = format!("partition{{number={number}}}: this daemon has taken the lease");
         standby.wait_for_line(&line, SOON);
     }
     crawl.push(&items[2000..]);

@@ -54,7 +54,7 @@ fn a_crawl_and_the_server_fill_equal_filters() {
         let (first, second) = items.split_at(items.len() / 2);
         let () = connection.rpush("demo:discovered", first).unwrap();
         let mut daemon = crawl(&server, &place, dump, "run").start();
-        daemon.wait_for_line("the lease is taken", SOON);
+        daemon.wait_for_line("this daemon has taken the lease", SOON);
         daemon.signal(Signal::KILL);
         daemon.wait(SOON);
         let () = connection.rpush("demo:discovered", second).unwrap();

@@ -15,7 +15,7 @@ fn crawl() -> Crawl {
 
 fn start(crawl: &Crawl) -> Running {
     let mut running = Running::of(crawl.run(&[]).start());
-    running.daemon.wait_for_line("the lease is taken", SOON);
+    running.daemon.wait_for_line("this daemon has taken the lease", SOON);
     running
 }
 

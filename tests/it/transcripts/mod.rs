@@ -48,7 +48,7 @@ drain() {
 start() {
     : >log
     setpriv --pdeathsig KILL -- urlseen run "$@" >summary 2>log &
-    until grep --quiet 'the lease is taken' log; do
+    until grep --quiet 'this daemon has taken the lease' log; do
         kill -0 $! || return
         sleep 0.02
     done

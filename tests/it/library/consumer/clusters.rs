@@ -34,7 +34,7 @@ fn start(url: &str, folder: &TempDir, setting: &str) -> Daemon {
         .env("URLSEEN_FILTER__ERROR_RATE", "1e-12")
         .start();
     for partition in 0..4 {
-        let line = format!("partition{{number={partition}}}: the lease is taken");
+        let line = format!("partition{{number={partition}}}: this daemon has taken the lease");
         daemon.wait_for_line(&line, SOON);
     }
     daemon
@@ -203,7 +203,7 @@ async fn a_crawl_with_one_partition_and_a_filter_are_on_the_node_of_their_slot()
     let daemon = urlseen(["run", "--json"].into_iter().chain(set)).dir(folder.path());
     let mut daemon =
         daemon.env("URLSEEN_REDIS__URL", &url).env("URLSEEN_FILTER__CAPACITY", "1e5").start();
-    daemon.wait_for_line("the lease is taken", SOON);
+    daemon.wait_for_line("this daemon has taken the lease", SOON);
     let consumer = Consumer::open(&url, "{demo}:discovered").unwrap();
     consumer.push([page(0)]).unwrap();
     let delivery = pop(&consumer);

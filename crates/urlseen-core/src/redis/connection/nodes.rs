@@ -128,8 +128,8 @@ pub(super) async fn first_answer<T, Asked: Future<Output = Result<T, LinkError>>
 
 impl Failures {
     /// Returns the error of the first node if no node can answer before an operator changes
-    /// something. Otherwise joins the errors of all nodes into one text, and returns `other` of
-    /// this text.
+    /// something. Otherwise joins the different errors of all nodes into one text, and returns
+    /// `other` of this text.
     pub(super) fn into_error(self, other: impl FnOnce(String) -> LinkError) -> LinkError {
         let is_lasting = |failure: &LinkError| failure.retry() == Retry::Never;
         if self.0.iter().all(|(_, failure)| failure.as_ref().is_some_and(is_lasting))
@@ -138,10 +138,15 @@ impl Failures {
             return failure.clone();
         }
         let cause = |(node, failure): &(Node, Option<LinkError>)| match failure {
+            // In a cluster, all nodes can lead to the same one, which is away.
+            Some(LinkError::Unreachable { address, cause }) => format!("{address}: {cause}"),
             Some(failure) => format!("{node}: {failure}"),
             None => format!("{node} does not answer"),
         };
-        other(self.0.iter().map(cause).collect::<Vec<_>>().join("; "))
+        let mut causes: Vec<String> = self.0.iter().map(cause).collect();
+        causes.sort();
+        causes.dedup();
+        other(causes.join("; "))
     }
 }
 
@@ -159,5 +164,31 @@ impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_all_nodes_has_each_cause_once() {
+        let away = LinkError::Unreachable { address: "b:2".to_owned(), cause: "gone".to_owned() };
+        let node = |host: &str| Node { host: host.to_owned(), port: 1 };
+        let failures = [
+            (node("d"), None),
+            (node("a"), Some(away.clone())),
+            (node("b"), Some(away)),
+            (node("c"), Some(LinkError::Loading)),
+        ];
+        let error =
+            Failures(failures.into()).into_error(|causes| LinkError::NoClusterNode { causes });
+        let LinkError::NoClusterNode { causes } = error else { panic!("{error}") };
+        let causes: Vec<_> = causes.splitn(3, "; ").collect();
+        assert_eq!(
+            [causes[0], causes[2].rsplit("; ").next().unwrap()],
+            ["b:2: gone", "d:1 does not answer"]
+        );
+        assert!(causes[1].starts_with("c:1: Redis is still loading"), "{causes:?}");
     }
 }
