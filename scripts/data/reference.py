@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from importlib.metadata import version
+from ipaddress import IPv6Address
 
 from scrapy import Request
 from scrapy.utils.request import fingerprint
@@ -12,6 +13,18 @@ from w3lib.url import canonicalize_url
 
 ALGORITHMS = ("scrapy", "scrapy-2.6", "scrapy-redis")
 REDIS_FILTER = RFPDupeFilter(server=None, key="")
+
+_UNMAPPED = IPv6Address.__str__
+
+
+def _with_dots(address):
+    """Writes an address as CPython 3.13 does: one that is IPv4-mapped has dots."""
+    zone = f"%{address.scope_id}" if address.scope_id else ""
+    mapped = address.ipv4_mapped
+    return _UNMAPPED(address) if mapped is None else f"::ffff:{mapped}{zone}"
+
+
+IPv6Address.__str__ = _with_dots
 
 
 def versions():

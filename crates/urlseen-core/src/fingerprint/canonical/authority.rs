@@ -245,14 +245,10 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Writes the shortest form in hex, and the zone. `std` alone would write `::ffff:102:304` as
-/// `::ffff:1.2.3.4`.
+/// Writes the shortest form and the zone. As in CPython 3.13, an IPv4-mapped address has dots.
 impl fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.address.to_ipv4_mapped(), self.address.segments()) {
-            (Some(_), [.., high, low]) => write!(f, "::ffff:{high:x}:{low:x}")?,
-            (None, _) => write!(f, "{}", self.address)?,
-        }
+        write!(f, "{}", self.address)?;
         self.zone.map_or(Ok(()), |zone| write!(f, "%{zone}"))
     }
 }

@@ -54,6 +54,8 @@ fn each_rule_is_named_when_it_changes_something() {
         ("http://[v1.a]/", &["brackets of the host"]),
         ("http://[@v1.]0/", &["user info", "brackets of the host"]),
         ("http://[::0:1]/", &["IPv6 address"]),
+        ("http://[::ffff:102:304]/", &["IPv6 address"]),
+        ("http://[::ffff:1.2.3.4]/", &[]),
         ("http://h:/", &["empty port"]),
         ("http://h:080/", &["port"]),
         ("http://h/é", &["path escaped"]),
