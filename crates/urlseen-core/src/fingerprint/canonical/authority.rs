@@ -245,7 +245,7 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Writes the shortest form and the zone. As in CPython 3.13, an IPv4-mapped address has dots.
+/// Writes the shortest form and the zone. As in Python 3.13, an IPv4-mapped address has dots.
 impl fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.address)?;
