@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::broken::{Broken, ROUNDS};
 use crate::daemon::FilterPlace;
@@ -124,8 +124,8 @@ impl Campaign {
         Ok(unseen.is_empty())
     }
 
-    /// Returns true if the oracle detects the fault in one of several rounds. Checks that the sound
-    /// program passes the same rounds.
+    /// Returns true if the oracle detects the fault in one of several rounds, or if the fault stops
+    /// a round. Checks that the sound program passes the same rounds.
     fn sees(&self, broken: Broken, program: &Path) -> Result<bool> {
         for round in 0..ROUNDS {
             let seed = self.seed.wrapping_add(round);
@@ -136,9 +136,14 @@ impl Campaign {
             };
             let sound = run(&self.program, self.keep)?;
             ensure!(sound.is_clean(), "the sound build fails where {} should", broken.name());
-            let outcome = run(program, false).with_context(|| broken.name())?;
-            if Broken::is_seen_in(&outcome.verdict) {
-                return Ok(true);
+            match run(program, false) {
+                Ok(outcome) if !Broken::is_seen_in(&outcome.verdict) => {}
+                Ok(_) => return Ok(true),
+                // The sound build has just passed this round, so the fault stopped the daemon.
+                Err(stopped) => {
+                    println!("  {}: {stopped:#}", broken.name());
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
