@@ -29,11 +29,12 @@ impl Fields<'_> {
         u64::from_le_bytes(self.array())
     }
 
-    /// Reads a position: 8 bytes number, 8 seq, 8 `commit_id`.
-    pub(super) fn position(&mut self) -> Position {
-        let number = self.u64();
-        let seq = self.u64();
-        Position { number, head: Head { seq, commit_id: RandomId::new(self.u64()) } }
+    /// Reads a position: 8 bytes number, 8 seq, 8 `commit_id`. Returns `None` for numbers that no
+    /// log reaches, because the next ones would not fit.
+    pub(super) fn position(&mut self) -> Option<Position> {
+        let (number, seq) = (self.u64(), self.u64());
+        let head = Head { seq, commit_id: RandomId::new(self.u64()) };
+        (number.max(seq) < 1 << 63).then_some(Position { number, head })
     }
 }
 
@@ -98,5 +99,5 @@ pub(super) fn followed(
     if fields.u64() != filter {
         return Err("the file belongs to another filter");
     }
-    Ok(fields.position())
+    fields.position().ok_or("the header is damaged")
 }

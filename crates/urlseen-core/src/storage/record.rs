@@ -124,7 +124,7 @@ impl RecordHead {
         };
         Ok(Self {
             kind,
-            position: fields.position(),
+            position: fields.position().ok_or(NoHead::Damaged)?,
             predecessor: RandomId::new(fields.u64()),
             synced: fields.u64(),
             generation: Generation::new(fields.u32()),
@@ -142,9 +142,9 @@ impl RecordHead {
     /// Returns true if this record directly follows `before`.
     pub(super) fn follows(&self, before: Position) -> bool {
         let is_batch = self.kind.is_batch();
-        let seq = before.head.seq.wrapping_add(u64::from(is_batch));
+        let seq = before.head.seq + u64::from(is_batch);
         let commit_id_fits = is_batch || self.position.head.commit_id == before.head.commit_id;
-        self.position.number == before.number.wrapping_add(1)
+        self.position.number == before.number + 1
             && self.position.head.seq == seq
             && self.predecessor == before.head.commit_id
             && commit_id_fits

@@ -42,7 +42,7 @@ const BLOCK: usize = 64;
 
 /// Returns the name of the file that begins after record `follows`.
 pub(super) fn name(follows: u64) -> String {
-    format!("{PREFIX}{:020}", follows.wrapping_add(1))
+    format!("{PREFIX}{:020}", follows + 1)
 }
 
 /// Returns the number of the last record before the file called `name`. Returns `None` if no file
@@ -185,7 +185,7 @@ impl Segment {
     /// number. Bytes count as the record's head only if they also have the id of the predecessor
     /// and the right CRC.
     pub(super) fn seek(&mut self, before: Position) -> io::Result<bool> {
-        let number = before.number.wrapping_add(1).to_le_bytes();
+        let number = (before.number + 1).to_le_bytes();
         let finder = memmem::Finder::new(&number);
         let mut start = self.offset;
         while self.len - start >= HEAD as u64 {

@@ -35,7 +35,7 @@ const PREFIX: &str = "archive-";
 
 /// Returns the name of the part that begins after record `follows`.
 fn name(follows: u64) -> String {
-    format!("{PREFIX}{:020}", follows.wrapping_add(1))
+    format!("{PREFIX}{:020}", follows + 1)
 }
 
 /// Returns the number of the last record before the part called `name`. Returns `None` if no part

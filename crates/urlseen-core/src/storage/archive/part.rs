@@ -83,7 +83,8 @@ impl Part {
             return Err(damage(0, "the file was renamed").into());
         }
         let mut back = Fields(back);
-        let (last, fingerprints, is_first) = (back.position(), back.u64(), back.u8() == 1);
+        let last = back.position().ok_or_else(|| damage(end, "the end is damaged"))?;
+        let (fingerprints, is_first) = (back.u64(), back.u8() == 1);
         let name = name.to_owned();
         Ok(Self { name, file, end, follows, last, fingerprints, is_first })
     }

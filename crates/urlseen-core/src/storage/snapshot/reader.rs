@@ -100,8 +100,10 @@ impl Summary {
         }
         let begun_at = front.u64();
         let mut back = Fields(back);
-        let (first, last, finished) = (back.position(), back.position(), back.u64());
-        let is_origin = back.u8() == 1;
+        let (Some(first), Some(last)) = (back.position(), back.position()) else {
+            return damage(trailer_at, "the end is damaged");
+        };
+        let (finished, is_origin) = (back.u64(), back.u8() == 1);
         if name(last.head.seq) != file_name {
             return damage(trailer_at, "the file was renamed");
         }
@@ -273,7 +275,7 @@ fn decode(bytes: &[u8; SECTION], number: u8) -> Option<Section> {
     let mut fields = Fields(checked(bytes)?);
     let is_due = fields.u8() == number;
     let shard = ShardId::kept(number);
-    let section = Section { shard, at: fields.position(), keys: fields.u64(), len: fields.u64() };
+    let section = Section { shard, at: fields.position()?, keys: fields.u64(), len: fields.u64() };
     is_due.then_some(section)
 }
 
