@@ -1,6 +1,7 @@
 //! Errors between urlseen and Redis, each with its message.
 
-use crate::redis::RedisAddress;
+/// Default of `redis.url`.
+pub(super) const DEFAULT_ADDRESS: &str = "redis://127.0.0.1:6379/0";
 
 /// Advice on retries after an error, if the configuration stays the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub enum Retry {
 
 /// Tells users who never wrote an address where it comes from.
 fn default_hint(address: &str) -> &'static str {
-    if address == RedisAddress::local().to_string() { " (the default of redis.url)" } else { "" }
+    if address == DEFAULT_ADDRESS { " (the default of redis.url)" } else { "" }
 }
 
 /// Permission that an ACL of Redis denied. Redis names a denied command, but never a denied key.

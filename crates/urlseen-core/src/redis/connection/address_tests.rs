@@ -1,6 +1,7 @@
 //! Tests of allowed URLs, and of passwords that stay hidden.
 
 use super::*;
+use crate::redis::error::DEFAULT_ADDRESS;
 
 fn shown(url: &str) -> String {
     RedisAddress::new(url, None).unwrap().to_string()
@@ -71,7 +72,8 @@ fn only_the_address_of_a_cluster_depends_on_the_key() {
 
 #[test]
 fn the_local_address_equals_its_url() {
-    assert_eq!(RedisAddress::new("redis://127.0.0.1:6379/0", None), Ok(RedisAddress::local()));
+    assert_eq!(RedisAddress::new(DEFAULT_ADDRESS, None), Ok(RedisAddress::local()));
+    assert_eq!(RedisAddress::local().to_string(), DEFAULT_ADDRESS);
 }
 
 #[test]
