@@ -192,7 +192,7 @@ mod tests {
     use crate::{Algorithm, Filter, FilterExt, FilterSpec, LocalFilter};
 
     /// Number of flipped bits for each kind.
-    const FLIPS: usize = 500;
+    const FLIPS: usize = 900;
 
     /// Copies the folder of an open filter. A killed process leaves the same files behind.
     fn killed(dir: &TempDir) -> TempDir {
