@@ -194,10 +194,7 @@ fn refuse(error: &clap::Error) -> ! {
 
 /// Builds clap's command, with the exit statuses before the examples of every command.
 fn grammar() -> clap::Command {
-    with_statuses(Cli::command())
-        .mut_subcommand("import", import::grammar)
-        .mut_subcommand("compare", operand::grammar)
-        .mut_subcommand("union", operand::grammar)
+    with_statuses(Cli::command()).mut_subcommand("import", import::grammar)
 }
 
 fn with_statuses(command: clap::Command) -> clap::Command {

@@ -51,7 +51,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         for shard in ShardId::all() {
             let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
             memory = copied.blob.into_buffer();
-            new.put(link, shard.number(), 0, &memory).await?;
+            new.put(link, shard.number(), &memory).await?;
             done += all / SHARDS as u64;
             bar.show(done, all);
         }
@@ -123,16 +123,16 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
 /// Reads all shards of a filter in Redis into the engine. `all` is their total size in bytes.
 async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyhow::Result<()> {
     let bar = Bar::new("read");
-    let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
     let native = opened.filter.kind().native().context("the filter in Redis is not native")?;
     let mut done = 0;
     for shard in ShardId::all() {
-        let bytes = opening::get(link, &opened.filter, shard, length).await?;
+        let bytes = opening::get(link, &opened.filter, shard.number()).await?;
         let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
         let keys = native.geometry.keys_from_ones(ones);
-        let section = Section { shard, at: Position::START, keys, len: bytes.len() as u64 };
+        let length = bytes.len() as u64;
+        let section = Section { shard, at: Position::START, keys, len: length };
         store.engine.handle().load(section, &mut bytes.as_slice())?;
-        done += length as u64;
+        done += length;
         bar.show(done, all);
     }
     Ok(())

@@ -15,7 +15,7 @@ mod suggest;
 pub use explain::{
     Computed, Explained, LimitShown, Pair, RequestShown, Spelling, StepShown, explain, pair,
 };
-pub use overlap::{Ones, Overlap, Totals};
+pub use overlap::{Overlap, Totals};
 pub use plan::{
     Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
     lost_text, size,

@@ -14,7 +14,7 @@ use urlseen_core::storage::{AtRest, Look, Named, look, named};
 
 use super::super::check::FilterAccess;
 use super::super::context::runtime;
-use super::super::operand;
+use super::super::migrate;
 use super::super::settings::folder_of;
 use super::Subject;
 use super::passing::{Passing, Times};
@@ -260,7 +260,7 @@ fn at_rest(folder: &AtRest, place: Option<&Path>) -> anyhow::Result<Wrong> {
             ..Wrong::default()
         });
     }
-    let filter = operand::redisbloom(&mut folder.reader()?)?;
+    let filter = migrate::of_folder(&mut folder.reader()?)?;
     Ok(Wrong {
         error_rate: Some(filter.error_rate_now()),
         fill: Some(filter.size() as f64 / filter.capacity() as f64),

@@ -17,7 +17,7 @@ use super::bar::Bar;
 use super::context::runtime;
 use super::settings::{Folder, folder_of};
 use super::start::usage;
-use super::{Outcome, moving, operand};
+use super::{Outcome, moving};
 
 /// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
 /// scrapy-redis.
@@ -112,7 +112,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         }
         None => anyhow::bail!("the storage folder {} is new: it holds no filter", dir.display()),
     }
-    let filter = operand::redisbloom(&mut folder.reader()?)?;
+    let filter = migrate::of_folder(&mut folder.reader()?)?;
     let bar = Bar::new("written");
     let to = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(path), _) => {

@@ -5,6 +5,7 @@
 mod server;
 pub(in crate::cli) mod set;
 
+use std::any::Any;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -13,10 +14,12 @@ use anyhow::{Context, anyhow, bail};
 use redis::cmd;
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
+use urlseen_core::filter::{RedisBloomFilter, ShardId};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
+use urlseen_core::storage::ShardReader;
 
 use super::bar::Bar;
 
@@ -39,6 +42,16 @@ async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> an
             bail!("the key {key} holds a {found}, and {what} was expected: use another key")
         }
     }
+}
+
+/// Reads the filter of RedisBloom in a storage folder.
+pub(in crate::cli) fn of_folder(reader: &mut ShardReader) -> anyhow::Result<Filter> {
+    let filter: Box<dyn Any> = reader.read(ShardId::WHOLE)?;
+    let filter = filter.downcast::<RedisBloomFilter>().map_err(|_| {
+        let kind = reader.header().spec().filter.kind().name();
+        anyhow::anyhow!("the filter has the kind {kind}, not redisbloom")
+    })?;
+    Ok(filter.into_filter()?)
 }
 
 /// Reads a filter from the file at `path`. Refuses a filter whose layers take more than `limit`

@@ -13,7 +13,6 @@
 mod ages;
 mod block;
 mod capacity;
-mod cells;
 pub mod choice;
 mod error_rate;
 mod expectation;
@@ -50,7 +49,6 @@ mod two_choice;
 mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
-pub use cells::{Bits, Cells};
 pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::{BLOCK_BITS, BLOCK_BYTES, Blocks, Geometry};

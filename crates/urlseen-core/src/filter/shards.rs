@@ -152,21 +152,6 @@ impl Shards {
         read
     }
 
-    /// Adds the bits of another filter with the same shards. The number of keys is then estimated.
-    pub(super) fn unite(&mut self, other: &Self) {
-        let geometry = self.places.native.geometry;
-        for shard in ShardId::all().filter(|&shard| other.has(shard)) {
-            let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
-            let mut ones = 0;
-            for (byte, other) in bytes.iter_mut().zip(other.bytes(shard)) {
-                *byte |= other;
-                ones += u64::from(byte.count_ones());
-            }
-            let keys = geometry.keys_from_ones(ones);
-            self.counts[self.places.slot(shard)] = Count { keys, ones };
-        }
-    }
-
     /// Empties one shard of the owner.
     ///
     /// # Panics

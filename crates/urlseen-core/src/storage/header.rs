@@ -127,13 +127,6 @@ impl Header {
         &self.spec
     }
 
-    /// Returns the names of the rules for positions and for shards, and the version of the
-    /// fingerprint algorithm.
-    pub fn rules(&self) -> [&str; 3] {
-        let Rules { positions, shards, algorithm } = &self.rules;
-        [positions, shards, algorithm]
-    }
-
     /// Returns the number of the filter's shards.
     pub fn shards(&self) -> usize {
         self.spec.filter.parameters.shards()

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
 
 use super::begun::Begun;
 use super::damage::ReadError;
 use super::disk::ReadFile;
-use super::error::{OpenError, RecoveryError};
+use super::error::RecoveryError;
 use super::header::Header;
 use super::reader::AtRest;
 use super::record::{Change, Kind};
@@ -32,7 +31,7 @@ pub struct ShardReader {
     snapshot: String,
     /// Shards of the snapshot, and the offsets of their bodies.
     sections: Vec<(Section, u64)>,
-    log: Option<Log>,
+    log: Log,
     /// Tombstones: the shard, and the 128-bit key hash of the fingerprint.
     tombstones: BTreeSet<(ShardId, u128)>,
     /// The open folder. It keeps other processes from writing to the folder.
@@ -110,33 +109,7 @@ impl ShardReader {
             changes: Vec::new(),
             generation,
         };
-        let log = Some(log);
         Ok(Self { begun, hasher, file, snapshot, sections, log, tombstones, _folder: None })
-    }
-
-    /// Reads one snapshot of a folder, by the path of its file.
-    ///
-    /// # Errors
-    /// If the file is not a snapshot or is damaged, or the folder's header cannot be read.
-    pub fn of_snapshot(path: &Path) -> Result<Self, OpenError> {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new("."));
-        let failed = |reason| OpenError::Io { dir: parent.to_owned(), reason };
-        let snapshot = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let (folder, _) = AtRest::open_beside(parent)?;
-        let fresh = |_| failed(io::Error::other("the folder is new"));
-        let begun = folder.begun().map_err(fresh)?.clone();
-        let unreadable = |error| match error {
-            ReadError::Io(error) => failed(error),
-            damaged => failed(io::Error::other(damaged)),
-        };
-        let summary = Summary::read(&begun, &snapshot).map_err(unreadable)?;
-        let sections = self::sections(&summary, &begun, |_| false).map_err(unreadable)?;
-        let file = begun.dir.open(&snapshot).map_err(failed)?;
-        let tombstones = summary.tombstones(&begun).map_err(unreadable)?.into_iter().collect();
-        let hasher = begun.header.spec().filter.parameters.hasher();
-        let (log, folder) = (None, Some(folder));
-        Ok(Self { begun, hasher, file, snapshot, sections, log, tombstones, _folder: folder })
     }
 
     /// Returns the header of the folder.
@@ -147,11 +120,6 @@ impl ShardReader {
     /// Returns the hasher of the filter's fingerprints.
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
-    }
-
-    /// Returns the name of the snapshot that is read.
-    pub fn snapshot(&self) -> &str {
-        &self.snapshot
     }
 
     /// Returns the tombstones: fingerprints that were forgotten and have not passed again. Each has
@@ -172,7 +140,7 @@ impl ShardReader {
         let (Section { keys, len, .. }, begin) = self.sections[shard.index()];
         let body = Body::new(&self.snapshot, &*self.file, begin, len);
         body.read_by(|body| filter.load(shard, keys, len, body))?;
-        let Some(log) = &mut self.log else { return Ok(filter) };
+        let log = &mut self.log;
         if shard.index() >= log.end || shard.index() + log.changes.len() < log.end {
             log.gather(&self.begun, self.hasher, shard.index())?;
         }

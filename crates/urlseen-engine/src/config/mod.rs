@@ -163,15 +163,6 @@ impl Config {
         by_rate.into_iter().chain(max_memory.map(|it| parameters.keys_within(it))).min()
     }
 
-    /// Copies the values of a filter spec into the configuration. Settings that are not part of the
-    /// spec stay unchanged.
-    pub fn made_for(&mut self, spec: &FilterSpec) {
-        self.computed_by(spec.fingerprint);
-        self.partition = spec.parameters.partitions().partitions().next().unwrap_or_default();
-        self.filter.kind = spec.kind();
-        self.filter.set_parts(&spec.parameters);
-    }
-
     /// Takes the configuration out of the layers, and checks it. Also returns the origins of the
     /// values that are no defaults.
     fn checked(

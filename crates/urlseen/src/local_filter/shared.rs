@@ -82,9 +82,7 @@ impl SharedFilter {
             return (outlook.bits, outlook.hashes);
         }
         // The parameters of an imported filter do not determine its layers.
-        let parts = state.filter.kind().bits().unwrap_or_default();
-        let bits = parts.iter().map(|part| 8 * part.bytes.len() as u64).sum();
-        (bits, parts.last().map_or(0, |part| part.cells.hashes()))
+        state.filter.kind().shape()
     }
 
     pub(super) fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {

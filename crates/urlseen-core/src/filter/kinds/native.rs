@@ -197,6 +197,10 @@ impl RedisKind for Native {
         Estimate { keys: keys.iter().sum(), error_rate: geometry.error_rate_of(&keys) }
     }
 
+    fn crowded_bits(&self) -> Option<u64> {
+        Some(0)
+    }
+
     fn outlook(&self, keys: u64) -> Outlook {
         let geometry = self.geometry;
         Outlook {

@@ -82,13 +82,6 @@ impl ScrapyRedisBloomFilter {
     }
 }
 
-/// Returns the number of bits that a sum of characters can choose. Returns 0 if the sum can choose
-/// at least half of all bits.
-fn crowded(bits: u64) -> u64 {
-    const SUMS: u64 = 1 << 12;
-    if bits > 2 * SUMS { SUMS } else { 0 }
-}
-
 impl BitStrings for ScrapyRedisBloomFilter {
     fn bits(&self, _string: u32) -> u64 {
         self.m()
@@ -104,9 +97,9 @@ impl BitStrings for ScrapyRedisBloomFilter {
     }
 
     /// Returns the length of the start of the string that sums of 40 characters fill. The largest
-    /// sum is 4080.
-    fn crowded_bits(&self, _string: u32) -> u64 {
-        crowded(self.m())
+    /// sum is 4080. Returns 0 if a sum can choose at least half of all bits.
+    fn crowded_bits(&self) -> u64 {
+        if self.bit > 13 { 1 << 12 } else { 0 }
     }
 
     fn push_positions(

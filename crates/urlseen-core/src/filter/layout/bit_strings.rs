@@ -58,10 +58,10 @@ pub trait BitStrings: fmt::Debug {
         self.hashes().into()
     }
 
-    /// Returns the number of crowded bits at the start of a string: uneven hashes set these bits
+    /// Returns the number of crowded bits at the start of each string: uneven hashes set these bits
     /// sooner than the rest. The estimate of the number of keys leaves these bits out. The result
     /// is a multiple of 8.
-    fn crowded_bits(&self, _string: u32) -> u64 {
+    fn crowded_bits(&self) -> u64 {
         0
     }
 

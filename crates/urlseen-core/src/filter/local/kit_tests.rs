@@ -160,8 +160,7 @@ fn a_gauge_shows_each_key_whether_keys_come_singly_or_together() {
 #[test]
 fn a_united_filter_has_the_keys_of_both() {
     each(|kind, mut filter| {
-        // Further layers would have keys of their own.
-        if kind.kind == Kind::REDISBLOOM {
+        if filter.parts[0].key_hashes().is_none() {
             return;
         }
         let [first, second] = [0..CAPACITY / 2, CAPACITY / 4..CAPACITY * 3 / 4];
@@ -170,7 +169,6 @@ fn a_united_filter_has_the_keys_of_both() {
         other.insert(second);
         for (part, other) in filter.parts.iter_mut().zip(&other.parts) {
             part.unite(&**other).unwrap_or_else(|error| panic!("{kind}: {error}"));
-            assert!(part.bits().is_some() || part.key_hashes().is_some(), "{kind}");
         }
         let all = CAPACITY * 3 / 4;
         assert_eq!(filter.count(0..all), all, "{kind}");

@@ -26,7 +26,7 @@ use super::generation::{Generation, Generations};
 use super::layout::native::KeyHash;
 use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
-use super::{AllocationError, Bits, Kind, SHARDS, ShardId, Verdict};
+use super::{AllocationError, Kind, SHARDS, ShardId, Verdict};
 
 pub use exact::ExactShards;
 pub use forgetting::ForgettingFilter;
@@ -149,16 +149,16 @@ pub trait FilterKind: Any + Debug + Send {
         None
     }
 
-    /// Returns the bits, part by part, for an estimate of the number of keys. `None` if the filter
-    /// has no such bits.
-    fn bits(&self) -> Option<Vec<Bits<'_>>> {
-        None
+    /// Returns the number of bits, and the number of bits that the next key sets. Only the content
+    /// of an imported filter determines them. Returns 0 for other filters.
+    fn shape(&self) -> (u64, u32) {
+        (0, 0)
     }
 
     /// Adds all keys of another filter with the same parameters.
     ///
     /// # Errors
-    /// The kind does not support unions, or this filter has too little room for the keys.
+    /// The kind does not store keys, or this filter has too little room for the keys.
     fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
         let key_hashes = other.key_hashes().ok_or(UniteError::Unsupported)?;
         self.make_room_for(&key_hashes)?;

@@ -1,14 +1,13 @@
 //! The native kind, in memory.
 
-use std::any::Any;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Blob, Fill, FilterKind, Full, Gauge, Saved, UniteError};
+use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::filter::layout::native::{KeyHash, Native};
 use crate::filter::region::AllocationError;
-use crate::filter::{Bits, Cells, Count, SHARDS, ShardId, Shards, Sizing, Verdict};
+use crate::filter::{Count, SHARDS, ShardId, Shards, Sizing, Verdict};
 
 /// Shards of a native filter that belong to one owner.
 #[derive(Debug)]
@@ -97,20 +96,6 @@ impl FilterKind for NativeFilter {
     fn clear(&mut self) {
         self.shards.clear_all();
         self.show();
-    }
-
-    fn bits(&self) -> Option<Vec<Bits<'_>>> {
-        let cells = Cells::shard(self.gauge.sizing.geometry);
-        let bits = |(shard, _)| Bits { cells, bytes: self.shards.bytes(shard) };
-        Some(self.shards.counts().map(bits).collect())
-    }
-
-    fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
-        let other: &dyn Any = other;
-        let other = other.downcast_ref::<Self>().ok_or(UniteError::Unsupported)?;
-        self.shards.unite(&other.shards);
-        self.show();
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, ReserveError};
-use crate::filter::{Bits, Reservation, ShardId, Verdict};
+use crate::filter::{Reservation, ShardId, Verdict};
 
 /// A RedisBloom filter, which the owner of its only shard holds. The values of all other owners are
 /// empty.
@@ -158,10 +158,9 @@ impl FilterKind for RedisBloomFilter {
         self.show();
     }
 
-    fn bits(&self) -> Option<Vec<Bits<'_>>> {
+    fn shape(&self) -> (u64, u32) {
         let layers = self.filter.iter().flat_map(Filter::layers);
-        let bits = layers.map(|layer| Bits { cells: layer.cells(), bytes: layer.bytes() });
-        Some(bits.collect())
+        layers.fold((0, 0), |(bits, _), layer| (bits + layer.bits(), layer.hashes()))
     }
 }
 

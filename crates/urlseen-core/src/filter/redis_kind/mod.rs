@@ -16,10 +16,10 @@ pub use self::keys::RedisFilterKeys;
 pub(super) use self::question::Asked;
 pub use self::question::Question;
 pub(super) use self::strings::{BIT, InStrings};
+use super::Outlook;
 use super::layout::native::Native;
 use super::layout::{BitPosition, PlacementError};
 use super::strings::ScriptFilter;
-use super::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
 
 /// A command and its arguments.
@@ -90,9 +90,10 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// key of [`RedisKind::looked_at`].
     fn estimate(&self, looks: &[KeyLook]) -> Estimate;
 
-    /// Returns the distribution of the bits that keys choose in a string. `None` if the number of
-    /// keys cannot be estimated from the bits alone.
-    fn cells(&self, _number: u32) -> Option<Cells> {
+    /// Returns the number of bits at the start of each string that uneven hashes crowd, so that a
+    /// comparison leaves them out. `None` if the bits alone do not give the number of fingerprints
+    /// that two filters share.
+    fn crowded_bits(&self) -> Option<u64> {
         None
     }
 

@@ -4,10 +4,10 @@ use super::{
     Asked, Content, Estimate, ForeignKey, KeyLook, PlacementError, Question, Record, RedisKind,
     text,
 };
+use crate::filter::Outlook;
 use crate::filter::layout::{BitPosition, BitStrings};
 use crate::filter::number::whole;
 use crate::filter::strings::{ScriptFilter, StringFilter};
-use crate::filter::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
 
 /// Time that Redis takes for one bit of an unseen item, in nanoseconds.
@@ -60,9 +60,8 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
         Estimate { keys, error_rate: self.0.error_rate(keys) }
     }
 
-    fn cells(&self, number: u32) -> Option<Cells> {
-        let (bits, crowded) = (self.0.bits(number), self.0.crowded_bits(number));
-        Some(Cells::crowded_string(bits, crowded, self.0.spread_hashes()))
+    fn crowded_bits(&self) -> Option<u64> {
+        Some(self.0.crowded_bits())
     }
 
     fn outlook(&self, keys: u64) -> Outlook {

@@ -4,9 +4,9 @@ use super::TIGHTENING;
 use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
+use crate::filter::ShardId;
 use crate::filter::hash::murmur64a;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{Cells, ShardId};
 
 /// Layer of a filter, with its bits.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,19 +164,9 @@ impl Layer {
         self.shape.bits()
     }
 
-    /// Returns the number of bits that can be set. These bits are the first ones of the layer.
-    pub fn reach(&self) -> u64 {
-        self.shape.modulus()
-    }
-
     /// Returns the bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
     pub fn bytes(&self) -> &[u8] {
         &self.bits
-    }
-
-    /// Returns the distribution of the bits that items choose.
-    pub(in crate::filter) fn cells(&self) -> Cells {
-        Cells::string(self.reach(), self.hashes().into())
     }
 
     /// Returns the number of bits that an item sets.

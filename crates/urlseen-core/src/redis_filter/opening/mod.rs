@@ -18,7 +18,7 @@ use crate::redis_filter::definition::{self, DEFINE, Definition};
 pub use ask::verdicts;
 use error::KeyError;
 pub use error::RedisOpenError;
-pub use new_filter::{NewFilter, PAGE, get, page};
+pub use new_filter::{NewFilter, get};
 pub use sample::{Sample, Samples, estimate};
 use strings::Strings;
 
@@ -127,7 +127,7 @@ impl Wanted {
         let found = self.definition(link, None).await?;
         let strings = Strings::look(link, &self.filter(Seed::new(0))?).await?;
         let opened = match found {
-            Some(found) => Some(self.held_to(found)?),
+            Some(found) => Some(self.held_to(found, &self.spec)?),
             None if strings.are_there && self.spec.kind() == NATIVE => {
                 return Err(self.undefined());
             }
@@ -146,7 +146,7 @@ impl Wanted {
         let filter = self.filter(Seed::new(0))?;
         let strings = Strings::look(link, &filter).await?;
         match found {
-            Some(found) => self.held_to(found),
+            Some(found) => self.held_to(found, &self.spec),
             // A filter of another project needs no definition.
             None if strings.are_there && self.spec.kind() != NATIVE => {
                 self.opened(Definition::new(&self.spec))
@@ -175,13 +175,13 @@ impl Wanted {
     async fn settle(&self, link: &mut Link, wanted: &Definition) -> Result<Opened, RedisOpenError> {
         let found = self.definition(link, Some(wanted)).await?;
         let found = found.ok_or_else(|| RedisOpenError::Nonsense(self.definition_key()))?;
-        self.held_to(found)
+        self.held_to(found, &self.spec)
     }
 
-    /// Returns the filter with the found definition. Fails if the parameters in the definition
-    /// differ from the configured ones.
-    fn held_to(&self, found: Definition) -> Result<Opened, RedisOpenError> {
-        let differences = found.differences(&self.spec);
+    /// Returns the filter with the found definition. Fails if the definition has other parameters
+    /// than `wanted`, or other rules than this program.
+    fn held_to(&self, found: Definition, wanted: &FilterSpec) -> Result<Opened, RedisOpenError> {
+        let differences = found.differences(wanted);
         if !differences.is_empty() {
             let key = self.key.clone();
             return Err(RedisOpenError::Differs { key, differences });

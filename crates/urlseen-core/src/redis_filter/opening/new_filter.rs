@@ -7,13 +7,13 @@ use super::strings::{Strings, words};
 use super::{Opened, RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
-use crate::filter::{RedisFilterKeys, Seed, ShardId};
+use crate::filter::{RedisFilterKeys, Seed};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::Definition;
 
 /// Maximum number of bytes in one command.
-pub const PAGE: usize = 4 << 20;
+const PAGE: usize = 4 << 20;
 
 /// Lifetime of the temporary keys after the last write, in seconds.
 const STAYS: u64 = 3600;
@@ -41,7 +41,8 @@ impl Wanted {
             None if self.spec.kind() == NATIVE => return Err(missing()),
             None => Definition::new(&self.spec),
         };
-        let opened = self.opened(definition)?;
+        let spec = definition.spec.clone();
+        let opened = self.held_to(definition, &spec)?;
         if !Strings::look(link, &opened.filter).await?.are_there {
             return Err(missing());
         }
@@ -74,19 +75,13 @@ impl Wanted {
 }
 
 impl NewFilter {
-    /// Writes bytes to one of the filter's strings, under the string's temporary key.
+    /// Writes one of the filter's strings, under the string's temporary key.
     ///
     /// # Errors
     /// Redis fails.
-    pub async fn put(
-        &self,
-        link: &mut Link,
-        string: u32,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), LinkError> {
+    pub async fn put(&self, link: &mut Link, string: u32, bytes: &[u8]) -> Result<(), LinkError> {
         let key = self.aside.key(string);
-        for (offset, page) in (offset..).step_by(PAGE).zip(bytes.chunks(PAGE)) {
+        for (offset, page) in (0_u64..).step_by(PAGE).zip(bytes.chunks(PAGE)) {
             // Bytes that were never written read as 0, so zeros need not be written.
             if page.iter().any(|&byte| byte != 0) {
                 link.call(redis::cmd("SETRANGE").arg(&key).arg(offset).arg(page)).await?;
@@ -128,38 +123,23 @@ async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, Link
     Ok(link.query::<u64>(&exist).await? > 0)
 }
 
-/// Reads `length` bytes of one of the filter's strings, from `offset` on. Missing bytes are 0.
-///
-/// # Errors
-/// Redis fails.
-pub async fn page(
-    link: &mut Link,
-    filter: &RedisFilterKeys,
-    string: u32,
-    offset: u64,
-    length: usize,
-) -> Result<Vec<u8>, LinkError> {
-    let mut read = redis::cmd("GETRANGE");
-    read.arg(filter.key(string)).arg(offset).arg(offset + length as u64 - 1);
-    let mut bytes: Vec<u8> = link.query(&read).await?;
-    bytes.resize(length, 0);
-    Ok(bytes)
-}
-
-/// Reads the first `length` bytes of a shard; missing bytes are 0.
+/// Reads one of the filter's strings. Missing bytes are 0.
 ///
 /// # Errors
 /// Redis fails.
 pub async fn get(
     link: &mut Link,
     filter: &RedisFilterKeys,
-    shard: ShardId,
-    length: usize,
+    string: u32,
 ) -> Result<Vec<u8>, LinkError> {
-    let mut bytes = Vec::with_capacity(length);
+    let length = filter.kind().content(string).max_bytes().unwrap_or(0);
+    let (length, mut bytes) = (usize::try_from(length).expect("512 MiB at most"), Vec::new());
     while bytes.len() < length {
-        let part = PAGE.min(length - bytes.len());
-        bytes.extend(page(link, filter, shard.number(), bytes.len() as u64, part).await?);
+        let end = length.min(bytes.len() + PAGE);
+        let mut read = redis::cmd("GETRANGE");
+        read.arg(filter.key(string)).arg(bytes.len()).arg(end - 1);
+        bytes.extend(link.query::<Vec<u8>>(&read).await?);
+        bytes.resize(end, 0);
     }
     Ok(bytes)
 }
