@@ -1,9 +1,8 @@
 //! Upper limits: length of the sink and of the rejects list, fill of the filter, bytes of a batch.
 
 use redis::Commands;
-use rustix::process::Signal;
 
-use super::{Bytes, Crawl, REJECTED, SINK, SOURCE, Summary, stop, urls};
+use super::{Crawl, REJECTED, SINK, stop, urls};
 use crate::util::wait::{SOON, wait_until};
 
 #[test]
@@ -70,62 +69,6 @@ fn the_oldest_rejects_are_dropped_and_counted_if_configured() {
 }
 
 #[test]
-fn a_full_filter_stops_the_daemon_if_configured() {
-    let crawl = Crawl::new()
-        .set("filter.kind=native")
-        .set("filter.capacity=1000")
-        .set("filter.when_full=stop")
-        .set("source.batch=100");
-    let items = urls(0, 5000);
-    crawl.push(&items);
-    let summary = Summary::of(crawl.run(&["--json"]).output());
-    assert_eq!((summary.code, summary.ending()), (Some(3), "full"), "{summary:?}");
-    for words in ["filter.capacity", "filter.when_full", "1000 fingerprints"] {
-        assert!(summary.stderr.contains(words), "no {words:?} in {}", summary.stderr);
-    }
-    // Batches that were in flight when the filter became full are finished.
-    let done = summary.count("items");
-    assert!((1000..2000).contains(&done), "{done}");
-    assert_eq!(summary.count("unseen"), done);
-    let all: Vec<Bytes> = [crawl.list(SINK), crawl.list(SOURCE)].concat();
-    assert!(all.iter().map(|item| str::from_utf8(item).unwrap()).eq(&items));
-    assert_eq!(crawl.len(SINK), done);
-}
-
-#[test]
-fn a_full_filter_continues_if_configured() {
-    let crawl = Crawl::new()
-        .set("filter.kind=native")
-        .set("filter.capacity=1000")
-        .set("filter.when_full=warn");
-    crawl.push(&urls(0, 3000));
-    let summary = crawl.drain();
-    assert_eq!(summary.count("items"), 3000);
-    assert!(summary.count("unseen") > 2900, "{summary:?}");
-    assert!(summary.values["fill"].as_f64().unwrap() > 2.5, "{summary:?}");
-}
-
-#[test]
-fn large_items_pass_unchanged_in_batches_of_bounded_bytes() {
-    const MEGABYTE: usize = 1 << 20;
-    let crawl = Crawl::new().set("source.batch_bytes=2_097_152");
-    let mut items: Vec<Bytes> = Vec::new();
-    for number in 0..40 {
-        items.extend(urls(number * 100, 100).into_iter().map(String::into_bytes));
-        let mut large = format!("{number:040x}\t").into_bytes();
-        large.resize(MEGABYTE, b'x');
-        items.push(large);
-    }
-    for items in items.chunks(500) {
-        crawl.push(items);
-    }
-    let summary = crawl.drain();
-    assert!(crawl.list(SINK) == items);
-    // Two large items and the small items between them do not fit into one batch.
-    assert!(summary.count("batches") >= 40, "{summary:?}");
-}
-
-#[test]
 fn many_large_items_are_not_all_in_memory_at_once() {
     const MEGABYTE: usize = 1 << 20;
     let crawl = Crawl::new().set("source.batch_bytes=1_048_576");
@@ -144,18 +87,4 @@ fn many_large_items_are_not_all_in_memory_at_once() {
     assert!(kilobytes < 200 * 1024, "{peak}");
     // The daemon may read many items before it knows their sizes. It still commits them one by one.
     assert_eq!(stop(daemon).count("batches"), 150);
-}
-
-#[test]
-fn a_daemon_that_waits_keeps_its_lease_and_ends_when_asked() {
-    let crawl = Crawl::new().set("sink.max_len=1");
-    crawl.push(&urls(0, 1));
-    let mut daemon = crawl.start();
-    // If the second item were pushed earlier, both items could be in one batch.
-    crawl.wait_for_sink(1);
-    crawl.push(&urls(1, 1));
-    daemon.wait_for_line("waiting", SOON);
-    daemon.signal(Signal::TERM);
-    assert_eq!(daemon.output(SOON).code(), Some(0));
-    assert_eq!(crawl.len(SOURCE), 1);
 }

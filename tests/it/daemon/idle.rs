@@ -36,30 +36,6 @@ fn a_small_batch_needs_a_claim_a_read_and_one_commit_script() {
     stop(daemon);
 }
 
-/// If a permission is removed between the start and a commit, the script must not fail after its
-/// push.
-#[test]
-fn no_item_is_lost_or_repeated_if_a_permission_is_removed() {
-    let crawl = Crawl::new().with_user("crawler");
-    for (place, command) in ["rpush", "hset", "ltrim"].into_iter().enumerate() {
-        let first = 20 * place;
-        let daemon = crawl.start();
-        crawl.push(&urls(first, 10));
-        crawl.wait_for_sink(first + 10);
-        crawl.wait_until_idle();
-        crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);
-        crawl.push(&urls(first + 10, 10));
-        let output = daemon.output(SOON);
-        assert_eq!(output.code(), Some(3), "{output:?}");
-        assert!(output.stderr.contains(&command.to_uppercase()), "{}", output.stderr);
-        assert_eq!(crawl.len(SINK), first + 10, "{command}");
-        crawl.server.cli(&["acl", "setuser", "crawler", &format!("+{command}")]);
-        assert_eq!(crawl.drain().ending(), "drained");
-        let expected: Vec<_> = urls(0, first + 20).into_iter().map(String::into_bytes).collect();
-        assert_eq!(crawl.list(SINK), expected, "{command}");
-    }
-}
-
 /// A run with `--drain` must not linger, that is, wait for further items before a claim.
 #[test]
 fn a_drain_does_not_linger() {

@@ -1,13 +1,11 @@
 //! Items that are larger than `source.item_bytes`, and items as large as a server with the lowest
 //! limits permits.
 
-use std::collections::BTreeMap;
-
 use redis::Commands;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Bytes, Crawl, REJECTED, SINK, rejected_item, stop, stop_process, urls};
+use super::{Bytes, Crawl, REJECTED, stop, stop_process, urls};
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
@@ -116,96 +114,6 @@ fn a_daemon_ends_if_a_limit_was_lowered_too_far() {
         crawl.server.cli(&["config", "set", "proto-max-bulk-len", "536870912"]);
         assert_eq!(crawl.drain().counts(), (1, [1, 0, 0, 0]));
     }
-}
-
-/// Draws numbers, the same ones in each run.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        usize::try_from(self.0 >> 33).unwrap() % end
-    }
-
-    /// Draws a length: that of the largest item, a little more or less, or a small one.
-    fn length(&mut self) -> usize {
-        let longest = [ITEM_BYTES - 2 + self.below(5), 1 + self.below(ITEM_BYTES)];
-        [longest[0], longest[1], 1 + self.below(3000), 1 + self.below(60)][self.below(4)]
-    }
-}
-
-/// Returns the pickle of a request whose `meta` repeats a value as often as the length permits.
-fn pickle(number: usize, length: usize) -> Bytes {
-    let text = |text: &str| {
-        let length = u32::try_from(text.len()).unwrap();
-        [b"X", &length.to_le_bytes()[..], text.as_bytes()].concat()
-    };
-    let (url, value) = (format!("http://p/{number}"), "v".repeat(1 + length % 50));
-    let head = [&b"\x80\x02}("[..], &text("url"), &text(&url), &text("meta")].concat();
-    let repeated = [&b"}("[..], &text("a"), b"](", &text(&value), b"q\x00"].concat();
-    let rest = length.saturating_sub(head.len() + repeated.len() + 5);
-    let again = b"h\x00".repeat(rest / 2);
-    [&head[..], &repeated, &again, b"euu."].concat()
-}
-
-/// Returns an item of some form, and of about this length.
-fn item(draw: &mut Draw, number: usize) -> Bytes {
-    let length = draw.length();
-    let mut bytes = match draw.below(6) {
-        0 => format!("http://u/{number}/").into_bytes(),
-        1 => format!("{{\"url\": \"http://j/{number}\", \"meta\": {{\"a\": \"").into_bytes(),
-        2 => format!("{number:040x}\t").into_bytes(),
-        3 => return pickle(number, length),
-        4 => format!("no url {number} ").into_bytes(),
-        _ => format!("\u{1}{number} ").into_bytes(),
-    };
-    let is_json = bytes[0] == b'{';
-    let fill = [b'x', b'"', 1, 0xff][if is_json { 0 } else { draw.below(4) }];
-    bytes.resize(length.max(bytes.len()) - if is_json { 3 } else { 0 }, fill);
-    if is_json {
-        bytes.extend(b"\"}}");
-    }
-    bytes
-}
-
-/// No commit breaks a connection, and each item is in the sink or whole in its reject, unless it is
-/// too long.
-#[test]
-fn no_commit_exceeds_the_lowest_limits_of_a_server() {
-    let mut draw = Draw(1);
-    for (crawl, name) in crawls() {
-        for emit in ["item", "start-url", "url"] {
-            if emit != "item" && name.contains("zset") {
-                continue;
-            }
-            let crawl = Crawl::on(small_server()).settings_of(&crawl);
-            let crawl = crawl.set(&format!("sink.emit={emit}"));
-            let items: Vec<_> = (0..150).map(|number| item(&mut draw, number)).collect();
-            crawl.push(&items);
-            let summary = crawl.drain();
-            assert!(!summary.stderr.contains("connection"), "{name} {emit}: {summary:?}");
-            assert_eq!(summary.count("items"), items.len(), "{name} {emit}");
-            let [large, small] = [true, false]
-                .map(|is_large| items.iter().filter(move |it| (it.len() > ITEM_BYTES) == is_large));
-            let rejects = crawl.rejects();
-            let (cut, whole): (Vec<_>, Vec<_>) =
-                rejects.iter().partition(|reject| reject.get("bytes").is_some());
-            assert_eq!(cut.len(), large.count(), "{name} {emit}");
-            let whole: Vec<_> = whole.into_iter().map(rejected_item).collect();
-            assert_eq!(whole.len() + crawl.len(SINK), small.clone().count(), "{name} {emit}");
-            if emit == "item" && name.contains("list") {
-                let found = counted(whole.into_iter().chain(crawl.list(SINK)));
-                assert!(found == counted(small.cloned()), "{name}: each item byte for byte");
-            }
-        }
-    }
-}
-
-/// Counts how often each item comes.
-fn counted(items: impl Iterator<Item = Bytes>) -> BTreeMap<Bytes, usize> {
-    let mut counts = BTreeMap::new();
-    items.for_each(|item| *counts.entry(item).or_default() += 1);
-    counts
 }
 
 #[test]

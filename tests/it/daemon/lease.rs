@@ -4,7 +4,7 @@ use redis::Commands;
 use rustix::process::Signal;
 
 use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
-use crate::util::wait::{SOON, wait_until};
+use crate::util::wait::SOON;
 
 /// Options of a run with another storage folder, so that the lock of the first daemon's folder does
 /// not stop the run.
@@ -42,55 +42,6 @@ fn a_second_daemon_on_the_same_source_names_the_first() {
     // The lease is free now.
     crawl.push(&urls(10, 10));
     assert_eq!(crawl.drain().count("unseen"), 10);
-}
-
-#[test]
-fn without_its_folder_a_killed_daemon_keeps_its_lease_until_it_ends() {
-    let crawl = Crawl::new();
-    let mut daemon = crawl.start();
-    daemon.signal(Signal::KILL);
-    daemon.wait(SOON);
-    let output = crawl.run(ELSEWHERE).output();
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("if it is dead, its lease ends in 1"), "{output:?}");
-    // The lease ends at once, as if its time had passed.
-    let left: i64 = crawl.connection().pttl(LEASE).unwrap();
-    assert!((1..=15_000).contains(&left), "{left}");
-    let () = crawl.connection().pexpire(LEASE, 1).unwrap();
-    wait_until(SOON, "end of the lease", || !crawl.connection().exists::<_, bool>(LEASE).unwrap());
-    assert_eq!(crawl.drain().ending(), "drained");
-}
-
-#[test]
-fn an_idle_daemon_takes_a_deleted_lease_again() {
-    let crawl = Crawl::new();
-    let mut daemon = crawl.start();
-    let () = crawl.connection().del(LEASE).unwrap();
-    daemon.wait_for_line("the lease is lost: it ran out", SOON);
-    daemon.wait_for_line("connected again", SOON);
-    assert!(crawl.connection().exists::<_, bool>(LEASE).unwrap());
-    crawl.push(&urls(0, 10));
-    crawl.wait_for_sink(10);
-    stop(daemon);
-}
-
-#[test]
-fn a_daemon_that_lost_its_lease_to_another_stops() {
-    let crawl = Crawl::new();
-    let first = crawl.start();
-    // An idle daemon notices the loss of its lease only when it renews the lease.
-    crawl.wait_until_idle();
-    let () = crawl.connection().del(LEASE).unwrap();
-    let mut second = crawl.run(&["--json", "--set", "storage.dir=elsewhere"]).start();
-    second.wait_for_line(READY, SOON);
-    let output = first.output(SOON);
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    let process = format!("process {} on ", second.id());
-    assert!(output.stderr.contains(&process), "{output:?}");
-    crawl.push(&urls(0, 10));
-    crawl.wait_for_sink(10);
-    assert_eq!(stop(second).count("unseen"), 10);
-    assert_eq!(crawl.len(SINK), 10);
 }
 
 /// Point 3 of ARCHITECTURE.md: Redis refuses commands under an old token.
@@ -144,22 +95,6 @@ fn a_daemon_that_stands_by_takes_over_when_the_other_is_killed() {
     crawl.wait_for_sink(20);
     assert_eq!(stop(second).count("unseen"), 10);
     assert_eq!(crawl.len(SINK), 20);
-}
-
-#[test]
-fn a_daemon_that_stands_by_waits_for_the_lease_too() {
-    let crawl = Crawl::new();
-    let mut first = crawl.start();
-    let mut second = crawl.run(&["--standby", "--json", "--set", "storage.dir=elsewhere"]).start();
-    let line = second.wait_for_line("standing by: waiting for the lease, which crawl", SOON);
-    assert!(line.contains(&format!("process {} on ", first.id())), "{line}");
-    first.signal(Signal::KILL);
-    first.wait(SOON);
-    let () = crawl.connection().pexpire(LEASE, 1).unwrap();
-    second.wait_for_line(READY, SOON);
-    crawl.push(&urls(0, 10));
-    crawl.wait_for_sink(10);
-    stop(second);
 }
 
 #[test]

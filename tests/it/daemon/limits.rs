@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::process::Signal;
 use serde_json::json;
 
-use super::{Crawl, READY, SINK, Summary, stop};
+use super::{Crawl, READY, stop};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
@@ -44,58 +43,9 @@ fn start(crawl: &Crawl, file: &Path) -> Daemon {
     daemon
 }
 
-fn drain(crawl: &Crawl, rules: &str) -> Summary {
-    let run = crawl.run(&["--drain", "--json", "--config"]).arg(file(crawl, rules)).output();
-    Summary::of(run)
-}
-
 /// Returns the URLs of some months of a calendar.
 fn months(numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.map(|number| format!("http://a.x/cal/{}/{}", 2000 + number / 12, number % 12)).collect()
-}
-
-/// Returns URLs of one host.
-fn pages(numbers: std::ops::Range<usize>) -> Vec<String> {
-    numbers.map(|number| format!("http://c.x/p{number}")).collect()
-}
-
-#[test]
-fn counts_are_exact_after_kills() {
-    let crawl = Crawl::new().set("storage.snapshot_bytes=4096").set("source.batch=20");
-    let rules = RULES.replace("max = 10", "max = 500");
-    let path = file(&crawl, &rules);
-    for round in 0..5 {
-        crawl.push(&pages(100 * round..100 * (round + 1)));
-        let mut daemon = crawl.run(&["--config"]).arg(&path).start();
-        crawl.wait_for_sink(100 * round + 50);
-        daemon.signal(Signal::KILL);
-        daemon.wait(SOON);
-    }
-    crawl.push(&pages(500..600));
-    drain(&crawl, &rules);
-    assert_eq!(crawl.len(SINK), 500);
-}
-
-#[test]
-fn counts_follow_a_redis_that_went_back() {
-    for snapshots in ["storage.snapshot_bytes=4096", "storage.snapshot_bytes=1_000_000"] {
-        let mut crawl = Crawl::new().set("source.batch=20").set(snapshots);
-        let path = file(&crawl, &RULES.replace("max = 10", "max = 800"));
-        let mut daemon = crawl.run(&["--json", "--config"]).arg(&path).start();
-        crawl.push(&pages(0..500));
-        crawl.wait_until_idle();
-        crawl.server.cli(&["save"]);
-        crawl.push(&pages(500..1000));
-        crawl.wait_until_idle();
-        assert_eq!(crawl.len(SINK), 800);
-        crawl.server.restart();
-        daemon.wait_for_line("came back with older data", SOON);
-        crawl.push(&pages(1000..1400));
-        crawl.wait_for_sink(800);
-        crawl.wait_until_idle();
-        assert_eq!(crawl.len(SINK), 800);
-        stop(daemon);
-    }
 }
 
 #[test]

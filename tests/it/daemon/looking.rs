@@ -96,22 +96,6 @@ fn status_and_check_write_nothing_with_and_without_a_daemon() {
     assert_eq!(files(), before, "status and check change no file");
 }
 
-/// After a clean exit, the folder has the same batches as Redis: batches that were logged and not
-/// committed are removed.
-#[test]
-fn uncommitted_items_are_unseen_without_a_daemon() {
-    let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
-    crawl.push(&urls(0, 20));
-    let mut daemon = crawl.start();
-    daemon.wait_for_line("waiting: ", SOON);
-    stop(daemon);
-    let asked = ask(&crawl, "check", &["http://example.com/4", "http://example.com/5"]);
-    assert_eq!((asked.code(), verdicts(&asked)), (Some(1), vec!["seen", "unseen"]), "{asked:?}");
-    let shown = ask(&crawl, "status", &["--json"]);
-    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
-    assert_eq!(shown["last"]["seq"], 1, "{shown}");
-}
-
 /// While commits wait, the daemon claims nothing, so only its question at the start tells the
 /// length of the list.
 #[test]
@@ -130,22 +114,6 @@ fn the_length_of_the_source_is_known_at_the_start() {
         (&lists["processing"], &lists["source"]) == (&10.into(), &7.into())
     });
     stop(daemon);
-}
-
-/// A killed daemon leaves its socket in the folder.
-#[test]
-fn a_stale_socket_is_replaced() {
-    let crawl = Crawl::new();
-    let mut daemon = crawl.start();
-    daemon.signal(Signal::KILL);
-    daemon.wait(SOON);
-    assert!(crawl.storage_dir().join("admin.sock").exists());
-    let output = ask(&crawl, "status", &[]);
-    assert!(output.stderr.contains("no daemon is running"), "{output:?}");
-    let daemon = crawl.start();
-    assert_eq!(status(&crawl)["pid"], daemon.id());
-    stop(daemon);
-    assert!(!crawl.storage_dir().join("admin.sock").exists());
 }
 
 #[test]
@@ -176,25 +144,4 @@ fn the_status_has_the_limit_of_the_filter() {
         assert_eq!(status(&crawl)["filter"]["limit"].as_u64(), limit, "{kind}");
         stop(daemon);
     }
-}
-
-#[test]
-fn metrics_are_served_at_the_configured_address() {
-    let crawl = Crawl::new().set("admin.listen=127.0.0.1:0");
-    let mut daemon = crawl.start();
-    let line = daemon.wait_for_line("the admin endpoint is at http://", SOON);
-    let url = line.rsplit(' ').next().unwrap();
-    let get = |path: &str| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime
-            .block_on(async { reqwest::get(format!("{url}{path}")).await?.text().await })
-            .unwrap()
-    };
-    crawl.push(&urls(0, 30));
-    crawl.wait_until_idle();
-    wait_until(SOON, "count", || {
-        get("metrics").contains("urlseen_items_total{fate=\"unseen\",crawl=\"demo\"} 30")
-    });
-    assert_eq!(get("healthz").trim(), "ok");
-    stop(daemon);
 }

@@ -4,7 +4,6 @@ mod backup;
 mod bounds;
 mod descriptors;
 mod ends;
-mod exact;
 mod folder;
 mod held;
 mod idle;
@@ -13,13 +12,11 @@ mod large_items;
 mod lease;
 mod limits;
 mod looking;
-mod memory;
 mod moving;
 mod outages;
 mod peer_kinds;
 mod recovery;
 mod recrawl;
-mod redisbloom;
 mod refusals;
 mod replicas;
 mod same;
@@ -27,7 +24,6 @@ mod saves;
 mod service_manager;
 mod shared;
 mod signals;
-mod stream;
 mod tampering;
 mod tap;
 mod words;
@@ -36,8 +32,6 @@ mod zset;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use redis::{Commands, Connection, ToRedisArgs};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -86,12 +80,6 @@ impl Crawl {
         let password = format!(">{PASSWORD}");
         self.server.cli(&["acl", "setuser", user, "on", &password, "~*", "&*", "+@all"]);
         self.user = Some(user);
-        self
-    }
-
-    /// Adds the settings of another crawl.
-    fn settings_of(mut self, other: &Self) -> Self {
-        self.settings.clone_from(&other.settings);
         self
     }
 
@@ -290,13 +278,6 @@ fn stop_process(daemon: &Daemon) {
         let status = std::fs::read_to_string(format!("/proc/{}/stat", daemon.id())).unwrap();
         status.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
     });
-}
-
-/// Returns the item inside a reject.
-fn rejected_item(reject: &Value) -> Bytes {
-    let text = |name: &str| reject[name].as_str();
-    let decoded = text("item_base64").map(|text| BASE64_STANDARD.decode(text).expect("base64"));
-    decoded.unwrap_or_else(|| text("item").expect("an item").into())
 }
 
 /// Makes `count` different URLs, numbered from `from`.

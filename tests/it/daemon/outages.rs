@@ -1,15 +1,13 @@
 //! Outages of Redis: the server is down, or has a temporary error. The daemon names the error,
 //! waits, and continues when Redis is back.
 
-use std::fs;
 use std::net::TcpListener;
 
-use redis::Commands;
 use rustix::process::Signal;
 
 use super::{Bytes, Crawl, SINK, stop, stop_process, urls};
 use crate::util::binary::{Daemon, urlseen};
-use crate::util::redis::{RedisServer, free_port};
+use crate::util::redis::free_port;
 use crate::util::wait::{SOON, wait_until};
 
 /// Words near the end of a log line about a failed attempt to use Redis. The length of the pause
@@ -110,63 +108,6 @@ fn the_daemon_waits_for_the_end_of_a_temporary_error() {
     assert_eq!(summary.counts(), (120, [90, 30, 0, 0]));
 }
 
-#[test]
-fn the_daemon_waits_while_the_last_save_of_redis_failed() {
-    let saves = tempfile::tempdir().unwrap();
-    let folder = saves.path().join("gone");
-    fs::create_dir(&folder).unwrap();
-    let server = RedisServer::start_with(&[
-        "--save",
-        "3600 1000000000",
-        "--enable-protected-configs",
-        "yes",
-    ]);
-    let status = |running: &Running, status: &str| {
-        running.cli("bgsave");
-        wait_until(SOON, "end of the save", || {
-            let info = running.cli("info persistence");
-            info.contains("rdb_bgsave_in_progress:0")
-                && info.contains(&format!("rdb_last_bgsave_status:{status}"))
-        });
-    };
-    Running::start(Crawl::on(server)).outlast(
-        "its last save to disk failed",
-        |running| {
-            running.cli(&format!("config set dir {}", folder.display()));
-            fs::remove_dir(&folder).unwrap();
-            status(running, "err");
-        },
-        |running| {
-            running.cli(&format!("config set dir {}", saves.path().display()));
-            status(running, "ok");
-        },
-    );
-}
-
-#[test]
-fn the_daemon_waits_for_the_script_of_another_client() {
-    let mut runner = None;
-    Running::start(Crawl::new()).outlast(
-        "busy with a script",
-        |running| {
-            running.cli("config set busy-reply-threshold 1");
-            let mut connection = running.crawl.connection();
-            runner = Some(std::thread::spawn(move || {
-                let mut script = redis::cmd("EVAL");
-                script.arg("while true do end").arg(0);
-                script.exec(&mut connection).unwrap_err()
-            }));
-            let mut other = running.crawl.connection();
-            wait_until(SOON, "busy server", || {
-                let ping = redis::cmd("PING").exec(&mut other);
-                ping.is_err_and(|error| error.code() == Some("BUSY"))
-            });
-        },
-        |running| drop(running.cli("script kill")),
-    );
-    assert!(runner.unwrap().join().unwrap().to_string().contains("killed"));
-}
-
 /// If Redis has forgotten a script, a transaction notices this only after its push. So the script
 /// of a small batch pushes the items itself.
 #[test]
@@ -182,18 +123,6 @@ fn the_daemon_continues_after_redis_has_forgotten_its_scripts() {
     assert_eq!(stop(daemon).count("unseen"), 30);
     let expected: Vec<Bytes> = urls(0, 30).into_iter().map(String::into_bytes).collect();
     assert_eq!(crawl.list(SINK), expected);
-}
-
-#[test]
-fn the_daemon_waits_for_a_server_that_starts_late() {
-    let mut crawl = Crawl::new();
-    crawl.server.kill();
-    let daemon = crawl.run(&["--json", "--set", "log.level=debug"]).start();
-    wait_for_attempts(&daemon, 0, "cannot reach Redis at");
-    crawl.server.restart();
-    crawl.push(&urls(0, 10));
-    crawl.wait_for_sink(10);
-    assert_eq!(stop(daemon).count("unseen"), 10);
 }
 
 #[test]
@@ -215,57 +144,4 @@ fn a_warning_that_repeats_is_logged_once() {
         daemon.wait_for_line(AGAIN, SOON);
         assert_eq!(daemon.stderr().matches(AGAIN).count(), 1, "{}", daemon.stderr());
     }
-}
-
-/// Settings that keep every acknowledged write.
-const DURABLE: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
-
-#[test]
-fn a_server_that_crashes_and_keeps_all_loses_nothing() {
-    let crawl = Crawl::on(RedisServer::start_with(DURABLE)).set("source.batch=10");
-    let mut crawl = crawl.set("log.level=debug");
-    crawl.push(&[urls(0, 8000), urls(4000, 8000)].concat());
-    let mut daemon = crawl.start();
-    for crash in 1..=3 {
-        crawl.wait_for_sink(crash * 1000);
-        crawl.server.kill();
-        wait_until(SOON, "lost connection", || daemon.stderr().matches(AGAIN).count() >= crash);
-        crawl.server.restart();
-        wait_until(SOON, "next connection", || {
-            daemon.stderr().matches("connected again").count() >= crash
-        });
-    }
-    crawl.wait_until_idle();
-    assert!(daemon.is_running());
-    let summary = stop(daemon);
-    let expected: Vec<Bytes> = urls(0, 12_000).into_iter().map(String::into_bytes).collect();
-    assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
-    assert_eq!(summary.counts(), (16_000, [12_000, 4000, 0, 0]));
-}
-
-#[test]
-fn the_daemon_waits_while_redis_loads_its_data() {
-    let mut crawl = Crawl::on(RedisServer::start_with(DURABLE));
-    let mut daemon = crawl.start();
-    crawl.push(&urls(0, 10));
-    crawl.wait_for_sink(10);
-    // The load is slow: it has many keys, with a delay in microseconds for each.
-    let values: Vec<(String, &str)> = urls(0, 5000).into_iter().map(|key| (key, "")).collect();
-    let () = crawl.connection().mset(&values).unwrap();
-    crawl.server.cli(&["bgrewriteaof"]);
-    wait_until(SOON, "end of the rewrite", || {
-        let info = crawl.server.cli(&["info", "persistence"]);
-        info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
-    });
-    crawl.server.restart_with(&[
-        "--key-load-delay",
-        "100",
-        "--loading-process-events-interval-bytes",
-        "1024",
-    ]);
-    daemon.wait_for_line("Redis is still loading its data", SOON);
-    daemon.wait_for_line("connected again", SOON);
-    crawl.push(&urls(0, 20));
-    crawl.wait_for_sink(20);
-    assert_eq!(stop(daemon).count("unseen"), 20);
 }

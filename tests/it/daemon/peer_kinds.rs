@@ -63,16 +63,6 @@ fn a_daemon_and_another_program_share_a_filter_during_a_crawl() {
     }
 }
 
-#[test]
-fn another_program_can_use_a_filter_that_a_daemon_made() {
-    for kind in ["redisson", "redis-lua-scaling"] {
-        let crawl = peer(kind, 200);
-        assert_eq!(drain(&crawl, &keys(0..190)), [190, 0]);
-        assert_eq!(oracle(&crawl, kind, "200", "has", &keys(0..190)), 190, "{kind}");
-        assert_eq!(oracle(&crawl, kind, "200", "add", &keys(180..200)), 10, "{kind}");
-    }
-}
-
 /// The filter grows by several layers within a batch. Its layers, and the project's count of items,
 /// must be the same as after additions by the project.
 #[test]

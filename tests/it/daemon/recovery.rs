@@ -16,19 +16,6 @@ fn with_snapshots() -> Crawl {
         .set("source.batch=20")
 }
 
-#[test]
-fn a_restarted_daemon_knows_earlier_items() {
-    for crawl in [Crawl::new(), with_snapshots()] {
-        crawl.push(&urls(0, 1500));
-        assert_eq!(crawl.drain().count("unseen"), 1500);
-        crawl.push(&urls(0, 1510));
-        let summary = crawl.drain();
-        assert_eq!(summary.count("unseen"), 10, "{summary:?}");
-        assert!(summary.stderr.contains("The filter was recovered in "), "{summary:?}");
-        assert_eq!(crawl.len(SINK), 1510);
-    }
-}
-
 /// Points 5 and 7 of ARCHITECTURE.md: the filter follows a rollback of Redis. The second time,
 /// Redis goes back to before the start of the daemon.
 #[test]
@@ -106,28 +93,4 @@ fn a_crawl_can_be_dropped() {
     let crawl = crawl.set("sink.max_len=0").set("filter.capacity=5000");
     crawl.push(&urls(0, 20));
     assert_eq!(crawl.drain().count("unseen"), 20);
-}
-
-#[test]
-fn snapshots_are_taken_and_pruned_while_items_pass() {
-    let crawl = with_snapshots().set("filter.capacity=20000").set("storage.snapshot_bytes=50_000");
-    let mut daemon = crawl.start();
-    for part in 0..5 {
-        crawl.push(&urls(3000 * part, 3000));
-        wait_until(SOON, "snapshot", || daemon.stderr().matches("snapshot-").count() > part);
-    }
-    crawl.wait_for_sink(15_000);
-    crawl.wait_until_idle();
-    daemon.signal(Signal::KILL);
-    daemon.wait(SOON);
-    let output = crawl.command("storage show", &[]).output();
-    let shown = output.text();
-    // The kill may have come at the start of the next log file. Then no data is lost.
-    let is_begun = |line: &str| line.ends_with("the header was never written to its end");
-    let mut damages = shown.lines().filter(|line| line.starts_with("damaged"));
-    assert!(damages.all(is_begun), "{shown}");
-    let snapshots = shown.lines().filter(|line| line.starts_with("snapshot ")).count();
-    assert!((3..=5).contains(&snapshots), "{shown}");
-    crawl.push(&urls(0, 15_100));
-    assert_eq!(crawl.drain().count("unseen"), 100);
 }

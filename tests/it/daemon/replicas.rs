@@ -4,15 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{Bytes, Crawl, READY, SINK, SOURCE, stop, urls};
+use super::{Bytes, Crawl, SINK, stop, urls};
 use crate::util::redis::RedisServer;
-use crate::util::wait::SOON;
 
 /// Number of items that the daemon commits without an acknowledgement: three batches.
 const IN_FLIGHT: usize = 30;
-
-/// Part of the log line of a daemon that waits for replicas at its start.
-const FEW: &str = "0 of 1 replicas (redis.wait_replicas) have acknowledged the lease";
 
 /// Crawl that waits for one replica, and its primary's port.
 fn crawl() -> (Crawl, String) {
@@ -56,23 +52,6 @@ fn commits_count_only_after_a_paused_replica_has_them() {
         assert_eq!(summary.count("batches_aborted"), 0);
         check_once(&crawl.list(SINK), &items);
     }
-}
-
-#[test]
-fn a_daemon_commits_nothing_before_a_replica_has_the_lease() {
-    let (crawl, port) = crawl();
-    let items = urls(0, 100);
-    crawl.push(&items);
-    let mut daemon = crawl.run(&["--json"]).start();
-    let line = daemon.wait_for_line(FEW, SOON);
-    assert!(line.contains("or lower redis.wait_replicas"), "{line}");
-    assert!(!daemon.stderr().contains(READY), "{}", daemon.stderr());
-    assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (100, 0));
-    let _replica = crawl.server.start_replica(&port);
-    crawl.wait_for_sink(100);
-    crawl.wait_until_idle();
-    assert_eq!(stop(daemon).count("unseen"), 100);
-    check_once(&crawl.list(SINK), &items);
 }
 
 #[test]

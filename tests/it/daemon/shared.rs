@@ -1,10 +1,9 @@
 //! Filters in Redis of every kind, with one daemon or several.
 
 use redis::Commands;
-use rustix::process::Signal;
 
 use super::items::{Random, seeds};
-use super::{Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, stop, stop_process, urls};
+use super::{Crawl, REJECTED, SINK, stop, urls};
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
@@ -97,78 +96,6 @@ fn every_kind_passes_unseen_items_once_and_in_order() {
 }
 
 #[test]
-fn two_crawls_share_one_filter_and_pass_each_link_once() {
-    let kinds = [0, 1, 5, 7].map(|kind| LAYOUTS[kind]);
-    with_each(&kinds, "filter.key=common", |one, kind| {
-        let settings = ["crawl.name=other", "source.key=other:discovered", "sink.key=other:out"];
-        let other = settings.iter().fold(one.run(&["--json"]), |run, it| run.arg("--set").arg(it));
-        let first = one.start();
-        let mut second = other.start();
-        second.wait_for_line(READY, SOON);
-        let mut connection = one.connection();
-        for from in (0..1500).step_by(300) {
-            let links = urls(from, 600);
-            let () = connection.rpush(SOURCE, &links).unwrap();
-            let () = connection.rpush("other:discovered", &links).unwrap();
-        }
-        wait_until(SOON, "all items are done", || {
-            let keys = [SOURCE, "other:discovered"];
-            let processing = keys.map(|key| format!("urlseen:{{{key}}}:processing"));
-            connection.exists::<_, usize>((&keys[..], &processing[..])).unwrap() == 0
-        });
-        stop(first);
-        stop(second);
-        let mut passed = [one.list(SINK), one.list("other:out")].concat();
-        passed.sort();
-        let mut expected: Vec<_> = urls(0, 1800).into_iter().map(String::into_bytes).collect();
-        expected.sort();
-        assert_eq!(passed, expected, "{kind:?}");
-    });
-}
-
-#[test]
-fn another_process_takes_over_from_one_that_was_stopped() {
-    let crawl = crawl(LAYOUTS[0]).set("source.batch=50");
-    crawl.push(&urls(0, 10_000));
-    let first = crawl.start();
-    crawl.wait_for_sink(100);
-    stop_process(&first);
-    let mut second = crawl.run(&["--standby", "--json"]).start();
-    second.wait_for_line("standing by", SOON);
-    // The lease ends at once, as if its time had passed.
-    let () = crawl.connection().pexpire(LEASE, 1).unwrap();
-    second.wait_for_line(READY, SOON);
-    first.signal(Signal::CONT);
-    let output = first.output(SOON);
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("already run by"), "{output:?}");
-    crawl.push(&urls(0, 10_100));
-    crawl.wait_until_idle();
-    stop(second);
-    let expected: Vec<_> = urls(0, 10_100).into_iter().map(String::into_bytes).collect();
-    assert_eq!(crawl.list(SINK), expected);
-}
-
-#[test]
-fn a_crawl_continues_after_a_kill_without_a_folder() {
-    let crawl = crawl(LAYOUTS[0]).set("source.batch=50");
-    crawl.push(&urls(0, 5000));
-    crawl.push(&urls(0, 5000));
-    for passed in [100, 3000] {
-        let mut daemon = crawl.start();
-        crawl.wait_for_sink(passed);
-        daemon.signal(Signal::KILL);
-        daemon.wait(SOON);
-        let () = crawl.connection().del(LEASE).unwrap();
-    }
-    crawl.drain();
-    let expected: Vec<_> = urls(0, 5000).into_iter().map(String::into_bytes).collect();
-    assert_eq!(crawl.list(SINK), expected);
-    let unseen: usize = crawl.connection().hget(STATE, "unseen").unwrap();
-    assert_eq!(unseen, 5000);
-}
-
-#[test]
 fn the_work_of_a_commit_is_bounded() {
     // This filter has 64 hashes for each item, so the daemon divides the items into many commits.
     let crawl = crawl(&["filter.kind=imooc", "source.batch=5000"]);
@@ -207,20 +134,6 @@ fn a_daemon_notices_a_filter_that_another_program_emptied() {
         crawl.wait_for_sink(600);
         stop(daemon);
     });
-}
-
-#[test]
-fn the_cache_drops_fingerprints_that_redis_lost() {
-    let mut crawl = crawl(LAYOUTS[0]);
-    let mut daemon = crawl.start();
-    crawl.push(&urls(0, 100));
-    crawl.wait_for_sink(100);
-    // This server keeps no data after a kill.
-    crawl.server.restart();
-    daemon.wait_for_line("knows nothing of the crawl any more", SOON);
-    crawl.push(&urls(0, 100));
-    crawl.wait_for_sink(100);
-    stop(daemon);
 }
 
 /// Returns the number of changes that Redis has made.

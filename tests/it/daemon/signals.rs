@@ -70,27 +70,6 @@ fn unread_items_return_to_an_empty_source_in_order() {
 }
 
 #[test]
-fn unread_items_return_to_the_end_from_which_they_were_taken() {
-    // The source is once shorter and once longer than the processing list.
-    for (take_from, later) in [("left", 10), ("right", 10), ("left", 20_000), ("right", 20_000)] {
-        let (crawl, daemon) = backpressure(take_from);
-        crawl.push(&urls(100, later));
-        stop(daemon);
-        let (_, mut waiting) = expected(take_from);
-        let more = bytes(urls(100, later));
-        if take_from == "left" {
-            waiting.extend(more);
-        } else {
-            waiting = more.into_iter().chain(waiting).collect();
-        }
-        // A daemon that takes from the right claims the rightmost items first. So the items that
-        // were pushed later are to the left of the items that were claimed.
-        assert!(crawl.list(SOURCE) == waiting, "{take_from} {later}");
-        assert_eq!(crawl.server.cli(&["exists", LEASE, PROCESSING]), "0");
-    }
-}
-
-#[test]
 fn many_unread_items_return_in_several_calls() {
     // Both lists have more items than Lua passes in one call. The items of the shorter list move.
     for (take_from, claimed, later) in
@@ -130,20 +109,6 @@ fn with_two_long_lists_claimed_items_stay_claimed_and_are_read_first() {
     let mut daemon = crawl.start();
     daemon.wait_for_line("waiting: demo:unseen holds 1 items", SOON);
     assert_eq!(crawl.list(SINK), bytes(urls(1, 1)));
-}
-
-#[test]
-fn a_busy_daemon_finishes_what_it_committed_and_counts_it() {
-    let crawl = Crawl::new().set("source.batch=10");
-    let items = urls(0, 20_000);
-    crawl.push(&items);
-    let daemon = crawl.start();
-    crawl.wait_for_sink(1);
-    let summary = stop(daemon);
-    let done = crawl.len(SINK);
-    assert_eq!((summary.count("items"), summary.count("unseen")), (done, done));
-    assert_eq!(summary.count("batches"), done / 10);
-    assert_eq!([crawl.list(SINK), crawl.list(SOURCE)].concat(), bytes(items));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Messages of the daemon: errors of the configuration, the log, and the summary. None of them
 //! shows a password.
 
-use super::{Crawl, PASSWORD, SINK, Summary, stop, urls};
+use super::{Crawl, PASSWORD, stop, urls};
 use crate::util::binary::Output;
 use crate::util::wait::SOON;
 
@@ -50,14 +50,4 @@ fn no_progress_is_logged_if_configured() {
     crate::util::wait::wait_until(SOON, "a second wait", || calls() >= 2);
     assert!(daemon.is_running());
     assert!(!stop(daemon).stderr.contains("% full"));
-}
-
-#[test]
-fn a_drain_ends_after_the_last_commit() {
-    let crawl = Crawl::new().set("source.batch=10");
-    crawl.push(&urls(0, 1005));
-    let summary: Summary = crawl.drain();
-    assert_eq!((summary.code, summary.ending()), (Some(0), "drained"));
-    assert_eq!((summary.count("batches"), crawl.len(SINK)), (101, 1005));
-    assert_eq!(summary.count("keys"), 1005);
 }

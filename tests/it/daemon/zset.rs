@@ -6,13 +6,10 @@ use std::process::Command;
 use redis::Commands;
 use rustix::process::Signal;
 
-use super::items::seeds;
 use super::refusals::{Next, assert_refused, deny_on_key, harm};
-use super::{
-    Bytes, Crawl, LEASE, PROCESSING, READY, REJECTED, SINK, SOURCE, len, stop, stop_process, urls,
-};
+use super::{Bytes, Crawl, PROCESSING, REJECTED, SINK, SOURCE, stop, stop_process, urls};
 use crate::util::sources::root;
-use crate::util::wait::{SOON, wait_until};
+use crate::util::wait::SOON;
 
 /// Makes crawls with a sorted set as sink, one for each place of the filter.
 fn crawls() -> [Crawl; 2] {
@@ -46,25 +43,6 @@ fn a_batch_may_have_more_items_than_lua_has_arguments() {
     }
 }
 
-#[test]
-fn a_full_sorted_set_makes_the_daemon_wait() {
-    for crawl in crawls() {
-        let crawl = crawl.set("source.batch=7").set("sink.max_len=20");
-        crawl.push(&urls(0, 500));
-        let mut daemon = crawl.start();
-        daemon.wait_for_line("waiting: demo:unseen holds 21 items, and sink.max_len is 20", SOON);
-        let mut connection = crawl.connection();
-        let mut processing = 0;
-        wait_until(SOON, "all items", || {
-            assert!(len(&mut connection, SINK) < 20 + 2 * 7);
-            let some: Vec<(Bytes, f64)> = connection.zpopmin(SINK, 30).unwrap();
-            processing += some.len();
-            processing == 500
-        });
-        stop(daemon);
-    }
-}
-
 /// Point 2 of ARCHITECTURE.md: a commit is executed completely or not at all. Earlier members keep
 /// their scores.
 #[test]
@@ -84,51 +62,6 @@ fn a_commit_that_fails_does_not_change_the_sorted_set() {
             let output = harm(crawl.with_user("crawler"), Next::Commit, deny, |_| ());
             assert_refused(&output, &["crawler", &command.to_uppercase(), "ACL SETUSER"]);
         }
-    }
-}
-
-/// Popped items are not added again after kills and cut connections.
-#[test]
-fn each_item_is_added_once_in_spite_of_kills_and_cut_connections() {
-    let seed = seeds(&[5])[0];
-    for crawl in crawls() {
-        let crawl = crawl.set("source.batch=11");
-        let mut random = super::items::Random::new(seed);
-        let items = urls(0, 1500);
-        let (mut popped, mut fed) = (HashMap::<Bytes, usize>::new(), 0);
-        let mut connection = crawl.connection();
-        while fed < items.len() {
-            let mut daemon = crawl.run(&["--json"]).start();
-            daemon.wait_for_line(READY, SOON);
-            let until = (fed + 100 + random.below(400)).min(items.len());
-            crawl.push(&items[fed..until]);
-            crawl.push(&items[fed.saturating_sub(50)..fed]);
-            fed = until;
-            let wanted = popped.len() + random.below(until - popped.len());
-            let mut strikes = random.below(3);
-            wait_until(SOON, "items", || {
-                let some: Vec<(Bytes, f64)> = connection.zpopmin(SINK, 20).unwrap();
-                for (item, _) in some {
-                    *popped.entry(item).or_default() += 1;
-                }
-                if strikes > 0 {
-                    strikes -= 1;
-                    crawl.server.cli(&["client", "kill", "type", "normal", "skipme", "yes"]);
-                    connection = crawl.connection();
-                }
-                popped.len() >= wanted
-            });
-            daemon.signal(Signal::KILL);
-            daemon.wait(SOON);
-            // Without a folder, the daemon cannot know that the holder of the lease is dead.
-            let () = connection.del(LEASE).unwrap();
-        }
-        crawl.drain();
-        for item in crawl.list(SINK) {
-            *popped.entry(item).or_default() += 1;
-        }
-        assert_eq!(popped.len(), items.len(), "seed {seed}");
-        assert!(popped.values().all(|times| *times == 1), "seed {seed}: repeated");
     }
 }
 

@@ -3,7 +3,6 @@
 pub(crate) mod binary;
 pub(crate) mod descriptors;
 pub(crate) mod links;
-pub(crate) mod memory;
 pub(crate) mod redis;
 pub(crate) mod sources;
 pub(crate) mod wait;

@@ -87,12 +87,6 @@ impl RedisServer {
         self.spawn();
     }
 
-    /// Restarts the server with these arguments in addition. Later restarts use them, too.
-    pub(crate) fn restart_with(&mut self, arguments: &[&str]) {
-        self.arguments.extend(arguments.iter().map(ToString::to_string));
-        self.restart();
-    }
-
     /// Stops the process (SIGSTOP). Its connections stay open, and get no answers.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
@@ -135,14 +129,6 @@ impl RedisServer {
         let mut command = redis::cmd(arguments[0]);
         let answer = command.arg(&arguments[1..]).query(&mut self.connection());
         text(&answer.unwrap_or_else(|error| panic!("{arguments:?}: {error}")))
-    }
-
-    /// Returns true if the server has this role, as `ROLE` names it. Sentinels and a server that
-    /// changes its role close connections, so no answer counts as another role.
-    pub(crate) fn is(&self, role: &str) -> bool {
-        let ask = |mut connection| redis::cmd("ROLE").query(&mut connection);
-        let answer: redis::RedisResult<Vec<Value>> = connect(&self.url()).and_then(ask);
-        answer.is_ok_and(|answer| answer.first() == Some(&Value::BulkString(role.into())))
     }
 
     fn spawn(&mut self) {
