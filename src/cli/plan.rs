@@ -1,9 +1,5 @@
 //! `urlseen plan`: computes the memory and the error rates of a filter.
 
-#[cfg(test)]
-#[path = "plan_tests.rs"]
-mod tests;
-
 use std::io::{self, Write};
 
 use urlseen_analysis::{

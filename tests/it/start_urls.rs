@@ -108,21 +108,6 @@ fn the_spider_makes_the_same_request_from_a_start_url() {
     assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), count.to_string());
 }
 
-#[test]
-fn a_start_url_has_only_the_given_fields() {
-    let mut reader = reader();
-    let mut emitted = |item: &[u8]| {
-        let emitted = reader.read(item).unwrap().emitted.unwrap();
-        String::from_utf8(emitted.into()).unwrap()
-    };
-    assert_eq!(emitted(b"http://a/"), r#"{"url": "http://a/"}"#);
-    let item = br#"{"url": "http://u/", "method": "get", "meta": {}, "body": "b", "priority": 3}"#;
-    assert_eq!(emitted(item), r#"{"url": "http://u/"}"#);
-    let item =
-        br#"{"meta":{"a" : [1]}, "method": "post", "url": "http://u/\n", "fingerprint": "0b"}"#;
-    assert_eq!(emitted(item), r#"{"url": "http://u/\n", "method": "POST", "meta": {"a" : [1]}}"#);
-}
-
 /// Tests values that contain the same value many times, values that contain themselves, and deep
 /// nesting.
 #[test]

@@ -1,6 +1,5 @@
 //! Tests of the explanations of items.
 
-use super::pair::Difference;
 use super::*;
 use urlseen_engine::config::ItemForm;
 
@@ -54,41 +53,4 @@ fn listed_spellings_have_equal_or_other_fingerprints_as_stated() {
             "the method"
         ]
     );
-}
-
-fn two(one: &str, other: &str) -> Pair {
-    pair(&of(one), &of(other), options())
-}
-
-#[test]
-fn the_first_difference_between_two_items_is_reported() {
-    for (one, other, what, first, second) in [
-        ("http://h/", "https://h/", "scheme", Some("http"), Some("https")),
-        ("http://h/", "http://h:80/", "port", None, Some("80")),
-        ("http://h/a/", "http://h/a", "path", Some("/a/"), Some("/a")),
-        ("http://h/?b=1&a", "http://h/?a&c=1", "field of the query", Some("b=1"), Some("c=1")),
-        ("http://h/?a", "http://h/", "query", Some("a="), None),
-        (
-            "http://h/",
-            r#"{"url":"http://h/","method":"head"}"#,
-            "method",
-            Some("GET"),
-            Some("HEAD"),
-        ),
-        (
-            r#"{"url":"http://h/","body":"a=1"}"#,
-            r#"{"url":"http://h/","body":"a=2"}"#,
-            "body, from byte 2 on",
-            Some("1"),
-            Some("2"),
-        ),
-    ] {
-        for verdict in two(one, other).verdicts {
-            let algorithm = verdict.algorithm;
-            assert_eq!(verdict.same, Some(false), "{one} {other} {algorithm}");
-            let (first, second) = (first.map(str::to_owned), second.map(str::to_owned));
-            let expected = Difference { what: what.to_owned(), one: first, other: second };
-            assert_eq!(verdict.difference, Some(expected), "{one} {other} {algorithm}");
-        }
-    }
 }

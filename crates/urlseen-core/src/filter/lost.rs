@@ -31,7 +31,7 @@ pub(super) fn integral<E>(keys: u64, rate: impl Fn(u64) -> Result<f64, E>) -> Re
 
 #[cfg(test)]
 mod tests {
-    use super::super::kinds::NATIVE;
+
     use super::super::{Geometry, Kind, Parameters, Sizing};
     use super::*;
 
@@ -85,35 +85,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    /// Compares with shares of the URLs that a crawl would lose if the filter always had its final
-    /// error rate. A separate program computed the shares, with Poisson distributions and 2,000
-    /// steps.
-    #[test]
-    fn a_native_filter_loses_a_small_part_of_its_error_rate_at_capacity() {
-        for (capacity, error_rate, want) in [
-            (10_000_000, 1e-8, 0.0636),
-            (1_000_000_000, 1e-8, 0.0636),
-            (1_000_000_000, 1e-12, 0.0405),
-        ] {
-            let lost = parameters(NATIVE, capacity, error_rate).lost_urls(capacity).unwrap();
-            let share = lost / (error_rate * capacity as f64);
-            assert!((share / want - 1.0).abs() < 0.01, "{capacity} at {error_rate:e}: {share}");
-        }
-    }
-
-    /// The kind `two-choice` reports an unseen key as seen if its shard has the same bits.
-    #[test]
-    fn a_two_choice_filter_loses_half_of_its_error_rate_at_capacity() {
-        let parameters = parameters(Kind::TWO_CHOICE, 1_000_000_000, 1e-8);
-        let bits = parameters.record().into_iter().find(|(name, _)| *name == "filter.key_bits");
-        let bits: i32 = bits.unwrap().1.parse().unwrap();
-        let n = 1e9;
-        let want = n * n / 2.0 / 2.0_f64.powi(bits + 8);
-        let lost = parameters.lost_urls(1_000_000_000).unwrap();
-        assert!((lost / want - 1.0).abs() < 1e-12, "{lost}, not {want}");
-        assert!((2.5..=5.0).contains(&want), "{want}");
     }
 
     #[test]

@@ -114,18 +114,6 @@ fn a_forgotten_key_of_any_kind_is_unseen_until_it_is_added_again() {
 }
 
 #[test]
-fn a_key_that_several_threads_forget_at_once_is_seen_by_exactly_one() {
-    let filter = LocalFilter::new(&growing(1e-9)).unwrap();
-    filter.extend(numbers(0..10_000)).unwrap();
-    let forget = || numbers(0..10_000).filter(|key| filter.forget(key.as_str()).unwrap()).count();
-    let seen: usize = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(forget)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-    });
-    assert_eq!((seen, filter.len()), (10_000, 0));
-}
-
-#[test]
 fn the_key_hashes_are_those_of_the_stored_keys() {
     for spec in specs() {
         let filter = LocalFilter::new(&spec).unwrap();

@@ -355,28 +355,6 @@ fn scrapy_redis_bloomfilter_has_the_computed_error_rate() {
     assert!(layout.error_rate(10_000_000) > 5.0 * textbook);
 }
 
-/// Tests small filters for low rates. Unlike RedisBloom's progressions, no layout makes errors that
-/// its bits do not explain.
-#[test]
-fn small_filters_make_no_errors_that_their_bits_do_not_explain() {
-    let layouts: [(&dyn BitStrings, u64); 7] = [
-        (&PyreBloom::new(30, 1e-10).unwrap(), 30),
-        (&PyreBloom::unrounded(30, 1e-10).unwrap(), 30),
-        (&PyreBloom::new(300, 1e-8).unwrap(), 300),
-        (&BlockCluster::new(10, 15, 1).unwrap(), 20),
-        (&BlockCluster::new(10, 30, 2).unwrap(), 40),
-        (&Imooc::new(30, 1e-10).unwrap(), 3000),
-        (&ScrapyRedisBloomFilter::new(14, 6).unwrap(), 100),
-    ];
-    for (layout, keys) in layouts {
-        let unseen = 300_000;
-        let expected = layout.error_rate(keys) * unseen as f64;
-        let wrong = wrong_verdicts(layout, keys, unseen);
-        println!("{layout:?}: {wrong} wrong of {unseen}, {expected:.1e} were expected");
-        assert!(wrong <= expected + 4.0 * expected.sqrt() + 2.0, "{layout:?}: {wrong}");
-    }
-}
-
 #[test]
 fn error_rates_begin_at_0_and_end_at_1() {
     let layouts: [Box<dyn BitStrings>; 6] = [

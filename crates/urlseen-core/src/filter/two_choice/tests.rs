@@ -1,6 +1,6 @@
 //! Compares shards with a map from keys to generations, by every kernel.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
@@ -171,21 +171,6 @@ proptest! {
             }
         }
     }
-}
-
-#[test]
-fn a_shard_grows_through_all_formats_and_loses_no_key() {
-    let mut pair = Pair::new(1, 50);
-    let mut formats = BTreeSet::new();
-    for from in (0..200_000).step_by(500) {
-        Kernels::fastest().run(Do(&mut pair, &Step::Insert(from, 500, 0)));
-        formats.insert(pair.shard.layouts.first().format.slots());
-        if from % 20_000 == 0 {
-            pair.check();
-        }
-    }
-    pair.check();
-    assert!(formats.len() >= 4, "{formats:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::{Finished, Journal, Moment, RecoveryError, Retention, Target};
 use super::basic::{DIR, append, begun, keep_all, open, recover, started};
 use super::filter::{Exact, Key, head, shard_of, write_all};
-use super::sim::{Fault, SimDisk};
+use super::sim::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
@@ -69,36 +69,6 @@ fn names(disk: &SimDisk) -> String {
         None => name,
     };
     files.map(short).collect::<Vec<_>>().join(" ")
-}
-
-/// Step 7 of the proof in ARCHITECTURE.md: the folder can recover to every state to which Redis
-/// may fall back.
-#[test]
-fn three_snapshots_and_one_from_before_the_horizon_are_kept() {
-    let disk = SimDisk::default();
-    // All snapshots were finished before the horizon, so the newest three reach back far enough.
-    let far = Some(at("boot", 1_000_000));
-    let retention = Retention { horizon: far, horizon_bytes: u64::MAX };
-    let (finished, heads) = crawl(&disk, 6, &retention);
-    assert_eq!(can_go_back_to(&disk, &heads), [false, false, false, false, true, true, true]);
-    assert_eq!(names(&disk), "ages header lock log-5 log-6 log-7 snapshot-4 snapshot-5 snapshot-6");
-    let pruned: Vec<_> = finished.iter().map(|each| each.pruned.len()).collect();
-    assert_eq!(pruned, [0, 0, 2, 2, 2, 2]);
-    assert!(finished.iter().all(|each| !each.cut_by_bytes));
-}
-
-#[test]
-fn the_oldest_snapshot_is_kept_if_none_is_older_than_the_horizon() {
-    let disk = SimDisk::default();
-    let (finished, heads) = crawl(&disk, 6, &keep_all());
-    assert_eq!(can_go_back_to(&disk, &heads), [true; 7]);
-    // The snapshots in between are not needed, because the log is there.
-    assert_eq!(
-        names(&disk),
-        "ages header lock log-1 log-2 log-3 log-4 log-5 log-6 log-7 snapshot- snapshot-4 \
-         snapshot-5 snapshot-6"
-    );
-    assert_eq!(finished[5].pruned, [format!("snapshot-{:020}", 3)]);
 }
 
 #[test]
@@ -169,58 +139,6 @@ fn a_rebase_removes_all_older_files() {
         assert_eq!(recover(&mut folder, Target::Last), (last, both));
         assert_eq!(recover(&mut folder, Target::At(at)), (position, keys));
     }
-}
-
-#[test]
-fn files_that_a_killed_rebase_left_do_not_count() {
-    let disk = SimDisk::default();
-    let (_, heads) = crawl(&disk, 3, &keep_all());
-    // After a kill at the first removal, the folder still has the older files.
-    let old = disk.files();
-    let mut folder = open(&disk);
-    let at = head(9, 9);
-    let mut rebase = folder.rebase(at).unwrap();
-    for shard in ShardId::all() {
-        rebase.write(shard, &crate::filter::Saved::default()).unwrap();
-    }
-    // Steps of the rebase: write, sync, rename, and sync of the folder.
-    disk.fault_at(4, Fault::Killed);
-    assert!(rebase.finish().is_err());
-    drop(folder);
-    let disk = disk.after_kill();
-    assert!(old.keys().all(|name| disk.files().contains_key(name)), "{:?}", names(&disk));
-
-    let mut folder = open(&disk);
-    assert!(folder.recover(Target::At(heads[3]), &mut Exact::default()).is_err());
-    let (position, keys) = recover(&mut folder, Target::At(at));
-    assert_eq!((position.head, keys), (at, BTreeSet::new()));
-    let mut journal = folder.journal(position, Fsync::Never).unwrap();
-    let mut keys = BTreeSet::new();
-    for bit in 0..5 {
-        append(&mut journal, &[(1, bit)]);
-        keys.insert((1, bit));
-        snapshot(&mut journal, &keys, &keep_all());
-    }
-    drop((journal, folder));
-    let mut folder = open(&disk);
-    assert_eq!(
-        recover(&mut folder, Target::At(at)),
-        (position, BTreeSet::new()),
-        "it reaches back"
-    );
-}
-
-#[test]
-fn an_unfinished_rebase_changes_nothing() {
-    let disk = SimDisk::default();
-    let (_, heads) = crawl(&disk, 3, &keep_all());
-    let before = disk.files();
-    let mut folder = open(&disk);
-    drop(folder.rebase(head(9, 9)).unwrap());
-    let mut after = disk.files();
-    after.insert("lock".to_owned(), before["lock"].clone());
-    assert_eq!(after, before);
-    assert_eq!(recover(&mut folder, Target::Last).0.head, heads[3]);
 }
 
 #[test]

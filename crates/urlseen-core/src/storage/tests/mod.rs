@@ -14,7 +14,6 @@ mod poison;
 mod random;
 mod real;
 mod record;
-mod recrawl;
 mod whole;
 mod world;
 

@@ -124,54 +124,6 @@ fn priorities_are_numbers() {
     }
 }
 
-/// Opcodes that make an object, in every possible way.
-const OBJECTS: [&[u8]; 8] = [
-    b"cdatetime\ndate\nC\x04\x07\xe9\x01\x01\x85R",
-    b"cos\nsystem\nX\x04\0\0\0true\x85R",
-    b"X\x02\0\0\0osX\x06\0\0\0system\x93X\x04\0\0\0true\x85R",
-    b"cm\nC\n)\x81}b",
-    b"cm\nC\n)}\x92(NNuNb",
-    b"(im\nC\n",
-    b"(cm\nC\nNo",
-    b"ccollections\ndeque\n)R(NNeNa",
-];
-
-#[test]
-fn objects_in_unused_fields_are_skipped() {
-    for object in OBJECTS {
-        let in_meta = [b"}X\x01\0\0\0k", object, b"s"].concat();
-        for field in ["meta", "cb_kwargs", "flags", "unknown"] {
-            let value = if field == "meta" { &in_meta } else { object };
-            assert!(read(&with(field, value)).is_ok(), "{object:?} in {field}");
-        }
-        for field in ["url", "method", "body", "fingerprint", "dont_filter", "meta"] {
-            let found = refused(&with(field, object));
-            assert!(found.starts_with(&format!("`{field}` of the pickled request is")), "{found}");
-            assert!(found.contains("an object; it must be"), "{found}");
-        }
-        let verbatim = [b"}X\x0c\0\0\0verbatim_url", object, b"s"].concat();
-        assert!(refused(&with("meta", &verbatim)).contains("`meta.verbatim_url`"));
-        assert_eq!(read(&with("priority", object)).unwrap().priority, Priority::Wrong("an object"));
-    }
-}
-
-#[test]
-fn values_in_the_memo_are_found_again() {
-    for (put, get) in [
-        (&b"q\x05"[..], &b"h\x05"[..]),
-        (b"r\x05\0\0\0", b"j\x05\0\0\0"),
-        (b"p5\n", b"g5\n"),
-        (b"\x94", b"h\0"),
-    ] {
-        let url = [&text("http://h/")[..], put, b"X\x06\0\0\0method", get].concat();
-        let pickle = dict(&[("url", &url)]);
-        assert_eq!(read(&pickle).unwrap().method, "http://h/");
-    }
-    // The memo refers to one container, so a value added later is in both places.
-    let meta = b"}q\x07X\x01\0\0\0ah\x07sX\x0c\0\0\0verbatim_url\x88s";
-    assert!(read(&with("meta", meta)).unwrap().verbatim_url);
-}
-
 #[test]
 fn the_last_of_equal_keys_counts() {
     let pickle = dict(&[("url", b"N"), ("url", &text("a")), ("url", &text("b"))]);
