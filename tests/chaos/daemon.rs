@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use fastrand::Rng;
 use rustix::process::Signal;
 
@@ -64,7 +64,6 @@ pub(crate) struct Settings {
     pub(crate) capacity: u64,
     pub(crate) fsync: &'static str,
     pub(crate) snapshot_bytes: u64,
-    pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
     pub(crate) place: FilterPlace,
     /// Kind of the filter, with its error rate or its size.
@@ -86,7 +85,6 @@ impl Settings {
             capacity: 0,
             fsync: ["always", "interval", "never"][random.usize(0..3)],
             snapshot_bytes: 1 << random.u32(12..18),
-            horizon_bytes: 16 << 30,
             on_rollback: "stop",
         }
         .with_kind(random)
@@ -134,7 +132,6 @@ impl Settings {
             format!("storage.dir={}", state.display()),
             format!("storage.fsync={}", self.fsync),
             format!("storage.snapshot_bytes={}", self.snapshot_bytes),
-            format!("storage.horizon_bytes={}", self.horizon_bytes),
             format!("storage.on_rollback={}", self.on_rollback),
         ];
         lines.extend(self.kind.iter().map(ToString::to_string));
@@ -209,16 +206,6 @@ impl Runner {
     /// Returns the path of the log with the outputs of all daemons.
     pub(crate) fn log(&self) -> PathBuf {
         log_in(&self.folder)
-    }
-
-    /// Runs `urlseen storage` with this command, and waits until it has ended.
-    pub(crate) fn storage_command(&self, command: &str) -> Result<()> {
-        let mut arguments = vec!["storage".to_owned(), command.to_owned()];
-        arguments.extend(self.set());
-        let mut process = Process::start(&self.program, arguments, &self.folder)?;
-        let status = process.wait(SOON)?;
-        ensure!(status.success(), "urlseen storage {command}: {status}: {}", process.said());
-        Ok(())
     }
 
     fn set(&self) -> impl Iterator<Item = String> {

@@ -68,11 +68,6 @@ impl Verdict {
         self.counts.is_empty()
     }
 
-    /// Removes the repeats from the errors, because the daemon announced them.
-    pub(crate) fn allow_repeats(&mut self) {
-        self.counts.remove(&Wrong::Repeated);
-    }
-
     /// Returns the counts of all kinds in one line.
     pub(crate) fn counts(&self) -> String {
         let counts = Wrong::ALL.map(|wrong| format!("{} {}", self.count(wrong), wrong.name()));

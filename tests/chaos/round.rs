@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use fastrand::Rng;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
@@ -334,13 +334,6 @@ impl Round {
         let mut connection = self.server.connection()?;
         let sink = list(&mut connection, SINK)?;
         Ok(oracle.judge(sink, list(&mut connection, REJECTED)?))
-    }
-
-    /// Checks the lists in the middle of a round, when all items are committed.
-    pub(crate) fn check(&self) -> Result<()> {
-        let verdict = self.verdict()?;
-        ensure!(verdict.is_clean(), "{verdict}");
-        Ok(())
     }
 
     /// Stops the daemon with SIGTERM.

@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use fastrand::Rng;
 
 /// Contents of the files of a folder, by name.
@@ -35,25 +35,6 @@ impl Contents {
             fs::write(folder.join(name), bytes)?;
         }
         Ok(())
-    }
-
-    /// Returns a copy of the content in which the log's last file is cut to `length` bytes.
-    pub(crate) fn with_log_cut(&self, length: usize) -> Result<Self> {
-        let mut cut = self.clone();
-        let (_, bytes) = cut.last_log().context("there is a log")?;
-        bytes.truncate(length);
-        Ok(cut)
-    }
-
-    /// Returns the name and the length of the log's last file.
-    pub(crate) fn log_length(&self) -> Option<(&str, usize)> {
-        let logs = self.0.iter().filter(|(name, _)| is_log(name));
-        logs.max_by_key(|(name, _)| name).map(|(name, bytes)| (name.as_str(), bytes.len()))
-    }
-
-    fn last_log(&mut self) -> Option<&mut (String, Vec<u8>)> {
-        let logs = self.0.iter_mut().filter(|(name, _)| is_log(name));
-        logs.max_by(|one, other| one.0.cmp(&other.0))
     }
 }
 

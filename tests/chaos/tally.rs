@@ -124,25 +124,3 @@ impl fmt::Display for Tally {
         )
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_faults_during_work_are_counted() {
-        let mut tally = Tally::default();
-        let kill = &[Effect::DaemonKilled, Effect::RedisKilled];
-        tally.strike(Kind::CrashBoth, Phase::Idle, kill);
-        assert_eq!((tally.counted(), tally.daemon_kills, tally.redis_kills), (0, 0, 0));
-        for phase in [Phase::Recovery, Phase::Snapshot, Phase::Batch] {
-            tally.strike(Kind::CrashBoth, phase, kill);
-        }
-        assert_eq!((tally.counted(), tally.daemon_kills, tally.redis_kills), (3, 3, 3));
-        let mut sum = tally.clone();
-        sum += &tally;
-        assert_eq!(sum.counted(), 6);
-        let table = sum.to_string();
-        assert!(table.contains("crash-both                8        6"), "{table}");
-    }
-}

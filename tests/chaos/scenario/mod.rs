@@ -1,10 +1,7 @@
-//! Rounds with a fixed sequence of events instead of random faults. Each leads to a state that
-//! random faults would seldom reach.
+//! Round with a fixed sequence of events instead of random faults. It leads to a state that random
+//! faults would seldom reach.
 
 mod histories;
-mod horizon;
-mod lacking;
-mod torn;
 
 use anyhow::Result;
 
@@ -18,9 +15,6 @@ impl Round {
         match plan.scenario {
             Scenario::Faults => self.faults(&plan.steps)?,
             Scenario::Histories => self.histories()?,
-            Scenario::Torn => self.torn()?,
-            Scenario::Lacking => return self.lacking(),
-            Scenario::Horizon => return self.horizon(),
         }
         self.end()
     }
