@@ -117,31 +117,6 @@ def test_a_folder_keeps_the_keys(tmp_path: Path) -> None:
         Filter.open(folder)
 
 
-KILLED = """
-import sys
-from urlseen import Filter
-seen = Filter.open(sys.argv[1])
-for number in range(10**9):
-    assert seen.add(f"key {number}")
-    print(number, flush=True)
-"""
-
-
-def test_a_killed_process_forgets_nothing(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path / "seen")], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    for _ in range(500):
-        last = int(process.stdout.readline())
-    process.kill()
-    last = max([last, *(int(line) for line in process.stdout.read().split())])
-    process.wait()
-    with Filter.open(tmp_path / "seen") as seen:
-        assert all(seen.contains_many([f"key {number}" for number in range(last + 1)]))
-        assert len(seen) <= last + 2
-
-
 def test_a_filter_cannot_be_copied_or_pickled(tmp_path: Path) -> None:
     with Filter.open(tmp_path / "seen") as seen:
         for attempt in (copy.copy, copy.deepcopy, pickle.dumps):

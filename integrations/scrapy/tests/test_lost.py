@@ -150,16 +150,3 @@ def test_h1_an_acknowledgement_that_a_failover_lost_is_repeated(redis_server, pr
     engine.finish(again)
     assert pushed(replica) == ["1", "u"]
     queue.deliveries.close()
-
-
-def test_a_spider_waits_for_the_promotion_of_a_replica(redis_server, proxy, replica):
-    put(redis_server, "a")
-    queue = make_queue(FifoQueue, redis_server, through=proxy)
-    page = next_of(queue)
-    redis_server.client.wait(1, 10000)
-    proxy.lead_to(replica.port)
-    queue.spider.crawler.engine.finish(page)
-    assert queue.pop() is None
-    replica.client.replicaof("NO", "ONE")
-    until(lambda: queue.deliveries.flush() and not held(replica), "the acknowledgement")
-    queue.deliveries.close()

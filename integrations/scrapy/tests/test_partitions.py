@@ -54,13 +54,6 @@ def fill(server, queue, count):
     until(lambda: sum(map(len, sinks(server))) == count, "all requests in the sinks")
 
 
-def test_each_request_is_pushed_to_the_partition_of_its_fingerprint(redis_server, make):
-    fill(redis_server, make(), 100)
-    for number, items in enumerate(sinks(redis_server)):
-        assert {int(item["fingerprint"][:2], 16) * COUNT // 256 for item in items} == {number}
-    assert not list(redis_server.client.scan_iter("demo:rejected*"))
-
-
 def test_a_spider_pops_from_all_partitions_in_turn(redis_server, make):
     queue = make()
     fill(redis_server, queue, 100)

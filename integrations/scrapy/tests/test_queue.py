@@ -72,15 +72,6 @@ def test_the_request_with_the_highest_priority_is_popped_first(redis_server):
     assert [queue.pop().priority for _ in range(4)] == [5, 2, 0, -5]
 
 
-def test_the_request_that_was_found_first_is_popped_first(redis_server):
-    queue = make_queue(FifoQueue, redis_server)
-    urls = [f"https://example.com/{n}" for n in range(4)]
-    for url in urls:
-        queue.push(Request(url))
-    move_through(redis_server, queue)
-    assert [queue.pop().url for _ in urls] == urls
-
-
 @pytest.mark.parametrize("cls", [PriorityQueue, FifoQueue])
 def test_h4_waiting_moving_and_held_requests_count(redis_server, cls):
     queue = make_queue(cls, redis_server)
