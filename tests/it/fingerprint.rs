@@ -4,7 +4,6 @@ use std::env;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -16,7 +15,6 @@ use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, Trace, 
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const URLSEEN: &str = env!("CARGO_BIN_EXE_urlseen");
 
 #[derive(Deserialize)]
 struct Header {
@@ -102,23 +100,4 @@ fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line
     if let Ok(canonical) = canonical {
         assert_eq!(at, canonical, "{line}");
     }
-}
-
-/// Uses the same requests each time, unless `FUZZ_SEED` is set. For longer runs, use
-/// `scripts/fuzz fingerprints`.
-#[test]
-fn random_requests_have_the_same_fingerprints_as_in_python() {
-    let python = Path::new(ROOT).join(".venv/bin/python");
-    assert!(
-        python.exists(),
-        "the Python packages to compare with are missing: run scripts/setup first"
-    );
-    let seed = env::var("FUZZ_SEED").unwrap_or_else(|_| "1".to_owned());
-    let output = Command::new(python)
-        .arg(Path::new(ROOT).join("scripts/data/compare-fingerprints"))
-        .args(["--seed", &seed, "--count", "50000", "--program", URLSEEN])
-        .output()
-        .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "seed {seed}:\n{}", String::from_utf8_lossy(&said));
 }

@@ -1,7 +1,5 @@
 //! `urlseen status` and `urlseen check` with a test endpoint.
 
-use std::fs;
-
 use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -37,24 +35,6 @@ fn status_as_json_is_the_daemons_answer() {
     let output = run("status", &endpoint).arg("--json").output();
     assert!(output.text().chars().all(|c| c == '\n' || !c.is_control()), "{output:?}");
     assert_eq!(serde_json::from_str::<Status>(output.text()).unwrap(), status(trouble));
-}
-
-#[test]
-fn status_uses_the_storage_folder_of_the_configuration() {
-    let endpoint = Endpoint::new();
-    let config = TempDir::new().unwrap();
-    let dir = endpoint.folder.path().display();
-    fs::write(config.path().join("config.toml"), format!("[storage]\ndir = '{dir}'")).unwrap();
-    let by_default = urlseen(["status"]).dir(config.path());
-    let by_name = urlseen(["status", "--config"]).arg(config.path().join("config.toml"));
-    let set = urlseen(["status", "--set"]).arg(format!("storage.dir={dir}"));
-    let by_environment = urlseen(["status"]).env("URLSEEN_STORAGE__DIR", dir.to_string());
-    for run in [by_default, by_name, set, by_environment] {
-        let output = run.output();
-        assert_eq!(output.code(), Some(0), "{output:?}");
-    }
-    let output = run("status", &endpoint).arg("--config").arg("config.toml").output();
-    assert_eq!(output.code(), Some(2), "{output:?}");
 }
 
 #[test]

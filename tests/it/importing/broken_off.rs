@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{Crawl, Imported, SET, frames, hex, import_to, raw};
+use super::{Crawl, Imported, SET, hex, import_to, raw};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
@@ -14,43 +14,6 @@ fn kill_midway(mut import: Daemon, state: &Path) {
     wait_until(SOON, "checkpoint", || state.join("imports").exists());
     import.signal(Signal::KILL);
     assert_eq!(import.wait(SOON).code(), None, "it ended before it was killed");
-}
-
-#[test]
-fn a_killed_import_continues() {
-    const ALL: u64 = 2_000_000;
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("requests.seen");
-    let bytes = frames(raw(0..ALL));
-    std::fs::write(&file, &bytes).unwrap();
-    let state = folder.path().join("storage");
-    let name = file.to_str().unwrap();
-    let arguments = ["--capacity", "3M", "--error-rate", "1e-12", name];
-    kill_midway(import_to(&state, &arguments).start(), &state);
-    let rest = Imported::of(import_to(&state, &arguments).output());
-    let [read, new, seen, bad] = rest.counts();
-    assert!(0 < read && read < ALL, "{rest:?}");
-    assert_eq!((new + seen, bad, rest.code), (read, 0, Some(0)));
-    let at = 22 * (ALL - read);
-    let said = format!(
-        "urlseen: an earlier import has read {name} up to byte {at} ({} entries); this import \
-         continues there\n",
-        ALL - read
-    );
-    // The kill may have come in the middle of a write. Then the import skips the incomplete record,
-    // with a message.
-    let torn = |line: &&str| line.ends_with("a record was never written to its end");
-    let lines: Vec<&str> = rest.stderr.lines().filter(|line| !torn(line)).collect();
-    assert_eq!(lines, [said.trim_end()]);
-    // The filter still has all keys of the first import.
-    assert_eq!(rest.summary["keys"], ALL);
-    // All keys are imported now. A file that has changed is read from its start.
-    assert_eq!(Imported::of(import_to(&state, &[name]).output()).counts(), [0, 0, 0, 0]);
-    std::fs::write(&file, &bytes[..22_000]).unwrap();
-    Imported::of(import_to(&state, &[name]).output()).check([1000, 0, 1000, 0]);
-    // An import into another filter also reads the file from its start.
-    std::fs::remove_dir_all(&state).unwrap();
-    Imported::of(import_to(&state, &[name]).output()).check([1000, 1000, 0, 0]);
 }
 
 #[test]
@@ -70,25 +33,6 @@ fn a_continued_import_continues_the_line_numbers() {
     assert_eq!(rest.summary["bad_first"][0]["line"], 500_001);
     assert_eq!(rest.summary["bad_first"][0]["offset"], 500_000 * 41);
     assert_eq!(rest.summary["keys"], 500_000);
-}
-
-#[test]
-fn a_killed_import_of_a_set_continues() {
-    const ALL: u64 = 400_000;
-    let crawl = Crawl::new();
-    let members: Vec<String> = raw(0..ALL).map(|digest| hex(&digest)).collect();
-    crawl.add(&members);
-    let state = crawl.state();
-    let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
-    kill_midway(import, Path::new(&state));
-    let rest = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
-    let [read, ..] = rest.counts();
-    assert!(0 < read && read < ALL, "{rest:?}");
-    let said = format!("an earlier import has read {} members of the set {SET}", ALL - read);
-    assert!(rest.stderr.contains(&said), "{rest:?}");
-    assert_eq!(rest.summary["keys"], ALL);
-    // A set that was read to its end is read again, because it may have grown.
-    crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([ALL, 0, ALL, 0]);
 }
 
 #[test]

@@ -64,31 +64,3 @@ fn a_command_and_a_program_take_turns_with_a_folder() {
     assert_eq!(seen.iter().filter(|seen| **seen).count(), 150);
     assert_eq!(filter.len(), 150);
 }
-
-#[test]
-fn urls_that_the_daemon_forgot_are_new_to_a_program_once() {
-    let (server, folder) = (RedisServer::start(), TempDir::new().unwrap());
-    let dir = folder.path().join("storage");
-    let settings =
-        [format!("redis.url={}", server.url()), format!("storage.dir={}", dir.display())];
-    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    let settings =
-        [&settings[..], &["filter.kind=native", "filter.capacity=10000", "filter.error_rate=1e-9"]]
-            .concat();
-    let drain = || assert!(set(urlseen(["run", "--drain"]), &settings).output().status.success());
-    server.cli(&["rpush", "demo:discovered", "https://a.example/", "https://b.example/"]);
-    drain();
-    server.cli(&["rpush", "demo:forget", "https://a.example/"]);
-    drain();
-
-    let mut scrapy = Fingerprinter::default();
-    let both = ["https://a.example/", "https://b.example/"]
-        .map(|url| scrapy.fingerprint(&Request::get(url)).unwrap());
-    let filter = LocalFilter::open(&dir, &native()).unwrap();
-    assert_eq!(filter.contains_all(&both).unwrap(), [false, true]);
-    assert_eq!(filter.extend(&both).unwrap(), [true, false]);
-    assert_eq!(filter.extend(&both).unwrap(), [false, false]);
-    drop(filter);
-    let filter = LocalFilter::open(&dir, &native()).unwrap();
-    assert_eq!(filter.contains_all(&both).unwrap(), [true, true]);
-}

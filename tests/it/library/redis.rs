@@ -103,23 +103,6 @@ fn a_call_finally_fails_and_succeeds_when_redis_is_back() {
 }
 
 #[test]
-fn a_key_that_several_threads_add_at_once_is_new_to_one_of_them() {
-    let server = RedisServer::start();
-    let add = || {
-        let filter = RedisFilter::open(&server.url(), "f", &native()).unwrap();
-        let keys = digests(0..2000);
-        let parts = keys.chunks(7).map(|part| part.iter().map(String::as_str));
-        let is_new = parts.flat_map(|part| filter.extend(part).unwrap());
-        is_new.filter(|is_new| *is_new).count()
-    };
-    let new: usize = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(add)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-    });
-    assert_eq!(new, 2000);
-}
-
-#[test]
 fn another_filter_is_refused() {
     let server = RedisServer::start();
     let filter = RedisFilter::open(&server.url(), "f", &native()).unwrap();

@@ -240,28 +240,3 @@ fn a_dead_partition_is_named_and_the_others_go_on_until_the_bound() {
     let summary: Value = serde_json::from_str(ended.text()).unwrap();
     assert_eq!(summary["routed"], 1000);
 }
-
-#[test]
-fn a_crawl_with_one_partition_has_nothing_to_route() {
-    let crawl = Crawl::new();
-    let ran = crawl.urlseen(&["route", "--set", "partitions.count=1"]).output();
-    assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("there is nothing to route"), "{}", ran.stderr);
-}
-
-#[test]
-fn a_list_of_the_crawl_itself_is_not_routed() {
-    for (list, name) in [
-        ("demo:unseen:{0.1}", "sink.key"),
-        ("demo:unseen", "sink.key"),
-        ("demo:rejected:{0.1}", "rejects.key"),
-        ("demo:discovered:{0.1}", "source.key"),
-        ("urlseen:{demo:discovered}:processing", "a name of urlseen's own keys"),
-    ] {
-        let route = ["route", "--set", "partitions.count=4", "--list", list];
-        let output = urlseen(route).output();
-        assert_eq!(output.code(), Some(2), "{output:?}");
-        let words = format!("--list is {list}, which is {name} of the crawl");
-        assert!(output.stderr.contains(&words), "{output:?}");
-    }
-}

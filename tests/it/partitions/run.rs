@@ -59,34 +59,6 @@ fn a_process_runs_all_partitions_and_passes_each_item_once() {
 }
 
 #[test]
-fn processes_share_the_partitions_and_one_takes_over_from_another() {
-    let crawl = Crawl::new();
-    let place = "filter.place=redis";
-    let first = crawl.start(&["partitions.run=0-1", place], &[0, 1]);
-    let second = crawl.start(&["partitions.run=2,3", place], &[2, 3]);
-    let items = fingerprints(3000);
-    crawl.push(&items[..1000]);
-    crawl.wait_for_sinks(1000);
-    let mut standby = crawl.urlseen(&["run", "--standby", "--set", place]).start();
-    standby.wait_for_line("partition{number=2}", SOON);
-    second.signal(Signal::KILL);
-    crawl.push(&items[1000..2000]);
-    for number in [2, 3] {
-        let line = format!("partition{{number={number}}}: this daemon has taken the lease");
-        standby.wait_for_line(&line, SOON);
-    }
-    crawl.push(&items[2000..]);
-    crawl.push(&items);
-    crawl.wait_for_sinks(items.len());
-    for daemon in [first, standby] {
-        daemon.signal(Signal::TERM);
-        let ended = daemon.output(SOON);
-        assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
-    }
-    check_sinks(&crawl, &items);
-}
-
-#[test]
 fn a_partition_that_fails_does_not_stop_the_others() {
     let crawl = Crawl::new();
     crawl.connection().sadd::<_, _, ()>(key("demo:unseen", 1), "no list").unwrap();

@@ -85,25 +85,6 @@ fn lists_are_read_in_pages_and_in_the_order_of_taking() {
     assert_eq!(some.report["keys"][0]["read"], 20_000);
 }
 
-#[test]
-fn entries_of_a_stream_have_their_items_in_a_field() {
-    let crawl = Crawl::new();
-    let mut connection = crawl.connection();
-    let mut add = |fields: &[&str]| {
-        let () =
-            redis::cmd("XADD").arg("links").arg("*").arg(fields).query(&mut connection).unwrap();
-    };
-    for url in urls(2500) {
-        add(&["other", "x", "url", &url]);
-    }
-    add(&["other", "x"]);
-    let output = crawl.command("replay", &["--json", "--key", "links", "--field", "url"]).output();
-    let replayed = Replayed::of(&output);
-    assert_eq!((replayed.count("items"), replayed.count("new")), (2500, 2500));
-    assert_eq!((replayed.count("without_field"), replayed.code), (1, Some(1)));
-    assert_eq!(replayed.report["keys"][0]["after"], 2501);
-}
-
 /// Producers push and crawlers pop during the replay.
 #[test]
 fn a_list_that_changes_during_the_replay_is_reported() {

@@ -3,15 +3,11 @@
 mod inputs;
 mod suggestions;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use redis::Commands;
 use serde_json::Value;
 use tempfile::TempDir;
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Capacity, ErrorRate, Seed, Sizing};
-use urlseen_core::fingerprint::Fingerprint;
 
 use crate::daemon::items::{Random, item, seeds};
 use crate::daemon::{Crawl, Summary};
@@ -76,12 +72,6 @@ fn urls(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// Returns the fingerprints of the URLs.
-fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
-    let output = urlseen(["fingerprint"]).stdin(urls.join("\n") + "\n").output();
-    output.text().lines().map(|line| Fingerprint::from_hex(line.as_bytes()).unwrap()).collect()
-}
-
 /// The daemon commits exactly the predicted items, and the replay changes nothing.
 #[test]
 fn the_daemon_judges_as_the_replay_predicted_with_every_kind() {
@@ -143,87 +133,6 @@ fn wrong_drops_are_those_of_the_real_daemon() {
         assert!((wrong as f64 - computed).abs() < deviation, "{kind}: {wrong}, not {computed}");
         assert_eq!((replayed.count("new"), replayed.count("again")), (DISTINCT, DISTINCT));
     }
-}
-
-/// The model is an exact set of bit positions. A URL counts as seen if the set has all its
-/// positions. The replay must count as many wrong drops as this model.
-#[test]
-fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
-    const BATCH: usize = 50;
-    let urls = urls(20_000);
-    let sizing = Sizing::new(Capacity::new(3000).unwrap(), ErrorRate::new(0.01).unwrap());
-    let native = Native::new(Seed::new(11), sizing.geometry);
-    let (mut set, mut wrong) = (HashSet::new(), 0);
-    for batch in fingerprints(&urls).chunks(BATCH) {
-        let places = batch.iter().map(|fingerprint| {
-            let key_hash = native.key_hash(fingerprint);
-            native.positions(key_hash).map(|it| (key_hash.shard(), it)).collect::<Vec<_>>()
-        });
-        let places: Vec<_> = places.collect();
-        let (seen, unseen): (Vec<_>, Vec<_>) =
-            places.into_iter().partition(|key| key.iter().all(|place| set.contains(place)));
-        wrong += seen.len();
-        set.extend(unseen.into_iter().flatten());
-    }
-    let settings = ["capacity=3000", "error_rate=0.01", "seed=11"];
-    let mut run = urlseen(["replay", "--json", "-", "--kinds", "native"]).stdin(urls.join("\n"));
-    for setting in settings {
-        run = run.arg("--set").arg(format!("filter.{setting}"));
-    }
-    let replayed = Replayed::of(&run.arg("--set").arg(format!("source.batch={BATCH}")).output());
-    assert_eq!(replayed.code, Some(0), "{replayed:?}");
-    let lane = replayed.kind("native");
-    assert_eq!(number(&lane["wrong"]), wrong);
-    assert!(wrong > 100, "{wrong}");
-    assert_eq!(number(&lane["unseen"]), urls.len() - wrong);
-    let computed = lane["wrong_computed"].as_f64().unwrap();
-    assert!((wrong as f64 - computed).abs() < 3.0 * computed.sqrt(), "{wrong}, not {computed}");
-    let full_after = number(&lane["full_after"]);
-    assert!((3000..3200).contains(&full_after), "{full_after}");
-}
-
-#[test]
-fn redisbloom_grows_and_errs_like_the_module() {
-    let urls = urls(8000);
-    let mut model = Filter::reserve(0.05, 200, 2, 1 << 24).unwrap();
-    let fingerprints = fingerprints(&urls);
-    let added = |it: &Fingerprint| model.add(it.to_string().as_bytes()).unwrap();
-    let new = fingerprints.iter().map(added).filter(|&new| new).count();
-    let replay = |more: &str| {
-        let run = urlseen(["replay", "--json", "-", "--kinds", "redisbloom"]);
-        let run = run.stdin(urls.join("\n")).arg("--set").arg("filter.capacity=200");
-        let run = run.arg("--set").arg("filter.error_rate=0.05").arg("--set").arg(more);
-        Replayed::of(&run.arg("--set").arg("source.batch=1").output())
-    };
-    let replayed = replay("filter.expansion=2");
-    let lane = replayed.kind("redisbloom");
-    assert_eq!((number(&lane["unseen"]), number(&lane["wrong"])), (new, urls.len() - new));
-    assert_eq!((number(&lane["filter_bytes"]) as u64), model.bytes());
-    // A full filter that cannot grow ends the replay, as it ends the daemon.
-    let replayed = replay("filter.expansion=0");
-    let lane = replayed.kind("redisbloom");
-    assert!(lane["stopped"].as_str().unwrap().contains("200"), "{lane}");
-    assert_eq!(number(&lane["unseen"]), 200, "{lane}");
-    assert_eq!((replayed.count("items"), replayed.code), (8000, Some(0)));
-}
-
-#[test]
-fn the_plot_of_a_healthy_crawl_shows_its_items_and_computed_rates() {
-    let folder = TempDir::new().unwrap();
-    let plot = |kinds: &str| {
-        let path = folder.path().join("plot.svg");
-        let run = urlseen(["replay", "-", "--kinds", kinds, "--plot"]).arg(&path);
-        let run = run.arg("--set").arg("source.batch=100");
-        let output = run.stdin([urls(3000), urls(3000)].concat().join("\n")).output();
-        assert_eq!(output.code(), Some(0), "{output:?}");
-        std::fs::read_to_string(&path).unwrap()
-    };
-    let svg = plot("native,exact");
-    assert_eq!(svg.matches(">\n6k\n").count(), 2, "both plots have an axis of 6000 items: {svg}");
-    let thin = svg.matches("<polyline fill=\"none\" opacity=\"0.6\"").count();
-    assert_eq!(thin, 1, "the computed rate of native: {svg}");
-    let svg = plot("exact");
-    assert!(svg.contains("seen before") && !svg.contains("error rate"), "{svg}");
 }
 
 #[test]

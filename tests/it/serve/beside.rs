@@ -19,31 +19,6 @@ fn start(crawl: &Crawl) -> Running {
     running
 }
 
-#[test]
-fn the_queue_and_clients_know_each_others_urls_even_after_a_kill() {
-    let crawl = crawl();
-    let (mut running, all) = (start(&crawl), urls(0..3000));
-    let mut redis = crawl.connection();
-    for (round, part) in all.chunks(1000).enumerate() {
-        let (asked, queued) = part.split_at(500);
-        let mut clients = running.connection();
-        let added: u64 = clients.sadd("demo", asked).unwrap();
-        assert_eq!(added, 500);
-        crawl.push(part);
-        let expected = 500 * (round + 1);
-        wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == expected);
-        let tail: Vec<String> = redis.lrange(SINK, -500, -1).unwrap();
-        assert_eq!(tail, queued);
-        let seen: Vec<bool> = clients.smismember("demo:dupefilter", part).unwrap();
-        assert!(seen.iter().all(|&seen| seen));
-        running.daemon.signal(Signal::KILL);
-        running.daemon.wait(SOON);
-        running = start(&crawl);
-    }
-    let seen: Vec<bool> = running.connection().smismember("demo", &all).unwrap();
-    assert!(seen.iter().all(|&seen| seen));
-}
-
 /// The queue and clients send the same URLs at full speed. Each URL must be new exactly once.
 #[test]
 fn each_url_is_new_only_once_although_the_daemon_is_killed() {

@@ -231,24 +231,7 @@ fn a_full_filter_is_reported_and_still_answers() {
 }
 
 #[test]
-fn impossible_serve_settings_are_refused_before_anything_starts() {
-    for (settings, said) in [
-        (&["source.kind=none"][..], "nothing to do unless clients may ask"),
-        (&["serve.listen=127.0.0.1:0", "filter.place=redis"], "ask Redis directly"),
-        (
-            &["serve.listen=127.0.0.1:0", "serve.allow_delete=true"],
-            "cannot be emptied; set source.kind",
-        ),
-        (&["serve.listen=6390"], "host:port"),
-        (&["serve.keys="], "an array of 1 to 1000 Redis keys"),
-    ] {
-        let run = settings.iter().fold(crate::util::binary::urlseen(["run"]), |run, setting| {
-            run.arg("--set").arg(setting)
-        });
-        let output = run.output();
-        assert_eq!(output.code(), Some(2), "{settings:?}: {}", output.stderr);
-        assert!(output.stderr.contains(said), "{settings:?}: {}", output.stderr);
-    }
+fn a_port_in_use_and_a_drain_with_clients_are_refused() {
     let served = Served::new("demo");
     let running = served.start();
     let processing = Served::new("demo").set(&format!("serve.listen=127.0.0.1:{}", running.port));

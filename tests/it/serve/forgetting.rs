@@ -5,7 +5,7 @@ use rustix::process::Signal;
 
 use super::{Served, urls};
 use crate::util::binary::Output;
-use crate::util::wait::{SOON, wait_until};
+use crate::util::wait::SOON;
 
 #[test]
 fn forgotten_urls_pass_once_more_also_after_a_kill() {
@@ -52,42 +52,4 @@ fn forgotten_urls_pass_once_more_also_after_a_kill() {
         assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 50);
         assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 0);
     }
-}
-
-#[test]
-fn a_snapshot_has_the_forgotten_fingerprints() {
-    let served = Served::new("demo")
-        .set("storage.snapshot_bytes=4096")
-        .set("filter.capacity=5000")
-        .set("filter.threads=1");
-    let all = urls(0..3000);
-    let mut running = served.start();
-    let mut client = running.connection();
-    let _: u64 = client.sadd("demo", &all[..100]).unwrap();
-    let _: u64 = client.srem("demo", &all[..100]).unwrap();
-    let _: u64 = client.sadd("demo", &all[..50]).unwrap();
-    // The additions below make the daemon take a snapshot, which covers all earlier changes.
-    let has_snapshot = || {
-        let files = std::fs::read_dir(served.storage_dir()).unwrap();
-        files
-            .filter(|file| {
-                let name = file.as_ref().unwrap().file_name();
-                name.to_string_lossy().starts_with("snapshot-")
-                    && file.as_ref().unwrap().metadata().unwrap().len() > 20_000
-            })
-            .count()
-            > 0
-    };
-    for part in all[100..].chunks(100) {
-        let _: u64 = client.sadd("demo", part).unwrap();
-    }
-    wait_until(SOON, "snapshot", has_snapshot);
-    running.daemon.signal(Signal::TERM);
-    let status = running.daemon.wait(SOON);
-    assert!(status.success(), "{}", running.daemon.stderr());
-    drop(running);
-    let running = served.start();
-    let seen: Vec<bool> = running.connection().smismember("demo", &all).unwrap();
-    let unseen: Vec<usize> = (0..3000).filter(|&number| !seen[number]).collect();
-    assert_eq!(unseen, (50..100).collect::<Vec<_>>());
 }

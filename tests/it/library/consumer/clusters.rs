@@ -220,64 +220,6 @@ async fn a_crawl_with_one_partition_and_a_filter_are_on_the_node_of_their_slot()
     assert!(refused.to_string().contains("such as {demo:filter}"), "{refused}");
 }
 
-/// The consumer and the filter find the new primary after a failover.
-#[tokio::test]
-async fn sentinels_lead_to_the_primary() {
-    let (first, port) = RedisServer::start_at_port(&[]);
-    let (second, other_port) = RedisServer::start_at_port(&["--replicaof", "127.0.0.1", &port]);
-    let sentinel = Sentinel::start(&port, 1, "sentinel failover-timeout mymaster 3000");
-    let url = sentinels::url(&[&free_port(), &sentinel.port]);
-    let folder = TempDir::new().unwrap();
-    let daemon = start(&url, &folder, "held.timeout=1s");
-    let consumer = Consumer::open(&url, SOURCE).unwrap();
-    let filter = RedisFilter::open(&url, "f", &native()).unwrap();
-    assert!(filter.add("a").unwrap());
-    let tasks = AsyncRedisFilter::open(&url, "f", &native()).await.unwrap();
-    assert!(!tasks.add("a").await.unwrap());
-    consumer.push([page(0)]).unwrap();
-    let delivery = pop(&consumer);
-
-    wait_until(SOON, "a known replica", || {
-        let facts: Vec<String> = sentinel.server.run("SENTINEL MASTER mymaster");
-        facts.chunks(2).any(|fact| fact == ["num-slaves", "1"])
-            && first.cli(&["info", "replication"]).contains("state=online")
-    });
-    // The new primary has everything so far.
-    let mut connection = first.connection();
-    let () = connection.set("last write", "").unwrap();
-    let reached: u64 = redis::cmd("WAIT").arg(1).arg(0).query(&mut connection).unwrap();
-    assert_eq!(reached, 1);
-    sentinel.server.run::<()>("SENTINEL FAILOVER mymaster");
-    wait_until(SOON, "another primary", || {
-        let question = "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster";
-        let (_, now): (String, String) = sentinel.server.run(question);
-        now == other_port && second.is("master")
-    });
-    until_answered(|| consumer.finish(&delivery, [page(1)]));
-    // If the old primary acknowledged the page after the switch, the page is delivered again.
-    loop {
-        let next = until_answered(|| consumer.pop_wait(SOON)).expect("a request");
-        if text(&next) == page(1) {
-            break;
-        }
-        assert_eq!(text(&next), page(0));
-        until_answered(|| consumer.finish(&next, [page(1)]));
-    }
-    assert!(!until_answered(|| filter.add("a")));
-    wait_until(SOON, "an old primary that follows the new one", || first.is("slave"));
-    assert!(tasks.add("b").await.unwrap());
-    assert!(until_answered(|| filter.contains("b")));
-    end(daemon);
-    let unknown = url.replace("mymaster", "other");
-    let refused = RedisFilter::open_with(&unknown, "f", &native(), impatient()).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Redis);
-    assert!(refused.to_string().contains("know no primary other"), "{refused}");
-    let nowhere = sentinels::url(&[&free_port()]);
-    let options = RedisOptions { retries: 0, ..RedisOptions::default() };
-    let away = RedisFilter::open_with(&nowhere, "f", &native(), options).unwrap_err();
-    assert!(away.to_string().contains("no Sentinel names mymaster"), "{away}");
-}
-
 /// An old primary that the Sentinels have replaced may go on answering, but its writes are lost.
 #[tokio::test]
 async fn a_filter_leaves_an_old_primary() {
@@ -293,4 +235,12 @@ async fn a_filter_leaves_an_old_primary() {
     wait_until(SOON, "the other primary", || !filter.contains("a").unwrap());
     let left = async { while tasks.contains("a").await.unwrap() {} };
     tokio::time::timeout(SOON, left).await.expect("the other primary");
+    let unknown = url.replace("mymaster", "other");
+    let refused = RedisFilter::open_with(&unknown, "f", &native(), impatient()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Redis);
+    assert!(refused.to_string().contains("know no primary other"), "{refused}");
+    let nowhere = sentinels::url(&[&free_port()]);
+    let options = RedisOptions { retries: 0, ..RedisOptions::default() };
+    let away = RedisFilter::open_with(&nowhere, "f", &native(), options).unwrap_err();
+    assert!(away.to_string().contains("no Sentinel names mymaster"), "{away}");
 }

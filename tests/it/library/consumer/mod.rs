@@ -10,7 +10,6 @@ mod refusals;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
 
 use redis::{Commands, Connection};
 use serde_json::Value;
@@ -24,8 +23,6 @@ const SINK: &str = "demo:unseen";
 const REJECTED: &str = "demo:rejected";
 const RECORD: &str = "urlseen:{demo:discovered}:crawl";
 const CONSUMERS: &str = "urlseen:{demo:discovered}:consumers";
-const REQUEUES: &str = "urlseen:{demo:discovered}:requeues";
-
 /// Number of pages of the crawl in these tests.
 const PAGES: usize = 100;
 
@@ -115,23 +112,6 @@ fn threads_fetch_each_page_once_until_nothing_is_pending() {
     }
 }
 
-/// A consumer that is dropped requeues its requests. Such a request does not count as delivered.
-#[test]
-fn a_dropped_consumer_requeues_its_requests() {
-    let crawl = prepared(Crawl::new(), 3);
-    let consumer = open(&crawl);
-    let first = pop(&consumer);
-    drop(pop(&consumer));
-    drop(consumer);
-    assert!(!first.is_held());
-    let mut connection = crawl.connection();
-    let mut items = sink(&mut connection);
-    items.sort();
-    assert_eq!(items, [page(0), page(1), page(2)]);
-    let left: u64 = connection.exists(&[CONSUMERS, REQUEUES]).unwrap();
-    assert_eq!(left, 0);
-}
-
 #[test]
 fn a_requeued_delivery_goes_to_the_front() {
     let crawl = prepared(Crawl::new(), 2);
@@ -215,20 +195,6 @@ fn only_the_page_that_kills_its_consumers_is_finally_rejected() {
     stop(daemon);
 }
 
-/// A consumer that drops a delivery continues to run. It must not get the same page for ever.
-#[test]
-fn a_delivery_that_is_dropped_counts_as_not_finished() {
-    let crawl = prepared(hasty(), 1);
-    let consumer = open(&crawl);
-    for count in 0..3 {
-        assert_eq!(pop(&consumer).deliveries_before(), count);
-    }
-    let mut connection = crawl.connection();
-    wait_until(SOON, "reject", || connection.llen::<_, usize>(REJECTED).unwrap() > 0);
-    assert!(rejects(&mut connection)[0]["reason"].as_str().unwrap().contains(consumer.name()));
-    assert_eq!(consumer.pending().unwrap(), 0);
-}
-
 /// Two consumers with the same configured name hold equal items separately.
 #[test]
 fn two_consumers_with_the_same_name_are_independent() {
@@ -244,16 +210,4 @@ fn two_consumers_with_the_same_name_are_independent() {
     assert_eq!(one.pending().unwrap(), 1);
     assert!(second.is_held());
     assert!(other.finish(&second, [""; 0]).unwrap());
-}
-
-/// While one consumer holds the last page, the crawl is not over for another consumer.
-#[test]
-fn a_crawl_is_over_when_no_consumer_holds_a_page() {
-    let crawl = prepared(Crawl::new(), 1);
-    let (one, other) = (open(&crawl), open(&crawl));
-    let delivery = pop(&one);
-    assert!(other.pop_wait(Duration::from_millis(50)).unwrap().is_none());
-    assert_eq!(other.pending().unwrap(), 1);
-    assert!(one.finish(&delivery, [""; 0]).unwrap());
-    assert_eq!(other.pending().unwrap(), 0);
 }

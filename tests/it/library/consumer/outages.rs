@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, ErrorKind};
 
-use super::{CONSUMERS, SINK, SOURCE, hasty, held, open, open_at, page, pop, prepared, sink, text};
+use super::{SOURCE, hasty, held, open, open_at, page, pop, prepared, sink, text};
 use crate::daemon::{Crawl, stop};
 use crate::library::cutting::Cutting;
 use crate::util::wait::{SOON, wait_until};
@@ -76,20 +76,6 @@ fn a_consumer_notices_that_another_consumer_got_its_page() {
     }
 }
 
-/// No daemon runs, so an idle consumer requeues the requests of the other consumer.
-#[test]
-fn an_idle_consumer_requeues_requests_of_a_stopped_one() {
-    let crawl = prepared(hasty(), 1);
-    let proxy = Cutting::before(&crawl.server);
-    let (stopped, idle) = (open_at(&proxy.url()), open(&crawl));
-    let delivery = pop(&stopped);
-    proxy.cut();
-    let again = pop(&idle);
-    assert_eq!((text(&again), again.deliveries_before()), (text(&delivery), 1));
-    let names: Vec<String> = crawl.connection().hkeys(CONSUMERS).unwrap();
-    assert_eq!(names, [idle.name()]);
-}
-
 /// Redis can have a delivery that its consumer does not know, for one of two reasons: Redis
 /// executed the pop late, or a failover lost the acknowledgement.
 #[test]
@@ -100,19 +86,6 @@ fn a_heartbeat_requeues_deliveries_that_are_unknown() {
     let () = connection.hset(held(consumer.name()), "99", "0 0 late").unwrap();
     wait_until(SOON, "requeued request", || sink(&mut connection) == ["late"]);
     assert_eq!(pop(&consumer).deliveries_before(), 0);
-}
-
-#[test]
-fn a_consumer_continues_when_redis_is_back() {
-    let mut crawl = Crawl::new();
-    crawl.server.restart_with(&["--appendonly", "yes", "--appendfsync", "always"]);
-    stop(crawl.start());
-    let consumer = open(&crawl);
-    let () = crawl.connection().rpush(SINK, &[page(0), page(1)]).unwrap();
-    let first = pop(&consumer);
-    crawl.server.restart();
-    assert!(consumer.finish(&first, [page(2)]).unwrap());
-    assert_eq!(text(&pop(&consumer)), page(1));
 }
 
 /// Without Redis, the drop of a consumer still ends after some time.

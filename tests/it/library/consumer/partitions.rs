@@ -1,14 +1,13 @@
 //! Consumers of crawls with several partitions.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, Delivery, ErrorKind, Fingerprinter, Item, Request};
 
-use super::{PAGES, RECORD, SOURCE, links, page, pop, text};
+use super::{RECORD, SOURCE, page, pop, text};
 use crate::daemon::stop;
 use crate::library::cutting::Cutting;
 use crate::partitions::{Crawl, check_sinks, fingerprints, key, partition_of};
@@ -247,23 +246,6 @@ fn a_consumer_that_is_killed_between_pushes_and_acknowledgement_loses_and_repeat
 }
 
 #[test]
-fn a_page_is_not_acknowledged_if_a_partition_refuses_its_links() {
-    let crawl = prepared(&of_partition(1, 1));
-    let consumer = open(&crawl, options());
-    let delivery = pop(&consumer);
-    let mut connection = crawl.connection();
-    let () = connection.set(key(SOURCE, 3), "no list").unwrap();
-    let links = || (0..40).map(page);
-    assert_eq!(consumer.finish(&delivery, links()).unwrap_err().kind(), ErrorKind::Redis);
-    assert!(delivery.is_held());
-    assert_eq!(connection.llen::<_, usize>(key(SOURCE, 1)).unwrap(), 0);
-    let () = connection.del(key(SOURCE, 3)).unwrap();
-    assert!(consumer.finish(&delivery, links()).unwrap());
-    drain(&crawl);
-    assert_eq!(in_sinks(&crawl).len(), 40);
-}
-
-#[test]
 fn unfiltered_links_of_a_page_that_another_consumer_has_are_not_pushed() {
     let crawl = prepared(&of_partition(1, 1));
     let proxy = Cutting::before(&crawl.server);
@@ -277,37 +259,6 @@ fn unfiltered_links_of_a_page_that_another_consumer_has_are_not_pushed() {
     assert_eq!(other.pending().unwrap(), 1);
     assert!(other.finish(&again, links()).unwrap());
     assert_eq!(sources(&crawl)[1].len(), 40);
-}
-
-#[test]
-fn consumers_fetch_each_page_once_until_nothing_is_pending() {
-    for kind in ["list", "zset"] {
-        let crawl = Crawl::new();
-        let daemon = crawl.start(&[HASTY, &format!("sink.kind={kind}")], &[0, 1, 2, 3]);
-        let consumers = [open(&crawl, options()), open(&crawl, options())];
-        consumers[0].push([page(0), page(0)]).unwrap();
-        let fetched = Mutex::new(HashMap::<String, usize>::new());
-        thread::scope(|scope| {
-            for consumer in consumers.iter().chain(&consumers) {
-                scope.spawn(|| {
-                    while consumer.pending().unwrap() > 0 {
-                        let Some(delivery) = consumer.pop().unwrap() else { continue };
-                        let item = text(&delivery).to_owned();
-                        assert!(consumer.finish(&delivery, links(&item)).unwrap());
-                        *fetched.lock().unwrap().entry(item).or_default() += 1;
-                    }
-                });
-            }
-        });
-        let fetched = fetched.into_inner().unwrap();
-        assert_eq!(fetched.len(), PAGES, "{kind}");
-        assert!(fetched.values().all(|&times| times == 1), "{kind}: {fetched:?}");
-        drop(consumers);
-        let mut connection = crawl.connection();
-        let left: Vec<String> = connection.keys("urlseen:*:consumers").unwrap();
-        assert_eq!(left, [""; 0]);
-        stop(daemon);
-    }
 }
 
 /// A consumer requeues and rejects in the partition of the request.

@@ -3,7 +3,7 @@
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, ErrorKind};
 
-use super::{RECORD, SOURCE, hasty, open, page, pop, prepared};
+use super::{RECORD, SOURCE, hasty, open, pop, prepared};
 use crate::daemon::Crawl;
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
@@ -51,19 +51,6 @@ fn a_damaged_record_is_refused_with_the_name_of_the_field() {
     let () = connection.hdel(RECORD, "sink_kind").unwrap();
     let error = Consumer::open(&crawl.server.url(), SOURCE).unwrap_err();
     assert!(error.to_string().contains("lacks the field sink_kind"), "{error}");
-}
-
-#[test]
-fn the_number_of_held_requests_is_bounded() {
-    let crawl = prepared(Crawl::new(), 2);
-    let options = ConsumerOptions { max_held: 1, ..ConsumerOptions::default() };
-    let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
-    let first = pop(&consumer);
-    let error = consumer.pop().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Limit);
-    assert!(error.to_string().contains("max_held"), "{error}");
-    assert!(consumer.finish(&first, [""; 0]).unwrap());
-    assert_eq!(pop(&consumer).item(), page(1).as_bytes());
 }
 
 #[test]
