@@ -75,9 +75,9 @@ impl CompareArgs {
             .collect();
         if !lines.is_empty() {
             return Err(usage(format!(
-                "the filters have different settings, so their bits have different \
-                 meanings:\n{}\nBy default, each filter has its own random seed. To compare filters, \
-                 make them with the same filter.seed or --seed",
+                "the filters have different settings, so their bits have different meanings:\n{}\n\
+                 By default, each filter has its own random seed. To compare filters, make them \
+                 with the same filter.seed or --seed",
                 lines.join("\n")
             )));
         }

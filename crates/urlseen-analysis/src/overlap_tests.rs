@@ -76,7 +76,6 @@ fn numbers_are_within_the_error() {
                 }
             }
             let case = format!("{name} {rate} {sets:?}: {within:?} {bias:?}");
-            println!("{case}");
             assert!(within.iter().all(|&it| it * 100 >= TRIALS * 95), "{case}");
             assert!(bias.iter().all(|it| it.abs() < 0.4), "{case}");
         }
