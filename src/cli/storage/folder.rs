@@ -69,15 +69,15 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
         let text = format!("{name}: {size}, fingerprints: {keys}, records: {records}, {last}");
         rows.row("log", text)?;
     }
-    let Standing { is_on, parts, bytes, fingerprints, lacks_before } = archive;
+    let Standing { is_on, parts, bytes, lacks_before } = archive;
     if *is_on || *parts > 0 {
-        let (size, keys) = (BinaryBytes(*bytes), HumanCount(*fingerprints));
+        let size = BinaryBytes(*bytes);
         let extent = match lacks_before {
             None => "with the log it is complete".to_owned(),
             Some(from) => format!("it lacks fingerprints from before {from}"),
         };
         let ended = if *is_on { "" } else { "; storage.archive is false now" };
-        let text = format!("{parts} files: {size}, fingerprints: {keys}; {extent}{ended}");
+        let text = format!("{parts} files: {size}; {extent}{ended}");
         rows.row("archive", text)?;
     }
     match last {

@@ -32,8 +32,8 @@ pub(super) struct Pruned {
     pub(super) files: Vec<String>,
     /// True if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
     pub(super) cut_by_bytes: bool,
-    /// Files of the log that are still to be removed.
-    pub(super) logs: Vec<String>,
+    /// Files of the log that are still to be removed: the numbers of the records before them.
+    pub(super) logs: Vec<u64>,
     /// True if the folder has an archive.
     pub(super) is_archived: bool,
     /// Position at which the filter was last known to be empty.
@@ -63,7 +63,9 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
         snapshots.extend(all.iter().map(|each| each.name.clone()).filter(|name| !is_kept(name)));
         let first = kept.iter().map(|&index| all[index].first.number).min().unwrap_or(0);
         logs = covered(&segments, first);
-        let gone = |name: &String| snapshots.contains(name) || logs.contains(name);
+        let is_gone = |follows| logs.contains(&follows);
+        let gone =
+            |name: &String| snapshots.contains(name) || segment::follows(name).is_some_and(is_gone);
         let pruned = files.iter().filter(|file| gone(&file.name)).map(|file| file.len).sum();
         if kept.len() < 2 || total.saturating_sub(pruned) <= retention.horizon_bytes {
             break;
@@ -77,7 +79,7 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     if !snapshots.is_empty() {
         dir.sync()?;
     }
-    let files = snapshots.into_iter().chain(logs.iter().cloned()).collect();
+    let files = snapshots.into_iter().chain(logs.iter().map(|&log| segment::name(log))).collect();
     Ok(Pruned { files, cut_by_bytes, logs, is_archived, start })
 }
 
@@ -96,10 +98,10 @@ fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
 
 /// Returns the files of the log that only have records up to `number`. The last file is never among
 /// them, because the log appends to it.
-fn covered(segments: &Segments<'_>, number: u64) -> Vec<String> {
+fn covered(segments: &Segments<'_>, number: u64) -> Vec<u64> {
     let files = segments.files.keys();
     let covered = files.clone().zip(files.skip(1)).take_while(|&(_, &next)| next <= number);
-    covered.map(|(&follows, _)| segment::name(follows)).collect()
+    covered.map(|(&follows, _)| follows).collect()
 }
 
 #[cfg(test)]

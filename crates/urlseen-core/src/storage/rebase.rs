@@ -14,7 +14,6 @@ use super::cut::Stand;
 use super::history::Segments;
 use super::lock::Tenure;
 use super::record::HEAD;
-use super::segment;
 use super::snapshot::{self, Role, Sections, Snapshots};
 use crate::filter::{Blob, ShardId};
 use crate::storage::head::{Head, Position};
@@ -73,8 +72,7 @@ impl<'a> Rebase<'a> {
             }
         }
         dir.sync()?;
-        let segments = Segments::list(self.begun)?;
-        let logs: Vec<_> = segments.files.keys().map(|&follows| segment::name(follows)).collect();
+        let logs: Vec<_> = Segments::list(self.begun)?.files.into_keys().collect();
         archive::retire(self.begun, &logs, is_archived, None, self.tenure)?;
         *self.stand = Some((self.position, None));
         Ok(self.position)

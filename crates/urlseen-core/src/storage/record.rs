@@ -200,7 +200,12 @@ pub(super) fn encode(
             Fingerprint::Raw16(raw) => bytes.extend(raw),
             Fingerprint::Raw20(raw) => bytes.extend(raw),
             Fingerprint::Raw32(raw) => bytes.extend(raw),
-            Fingerprint::Text(_) => push_body(bytes, fingerprint),
+            Fingerprint::Text(text) => {
+                // A longer text makes the record too long, which is refused below.
+                let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+                bytes.extend(length.to_le_bytes());
+                bytes.extend(text.iter());
+            }
         }
     }
     let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
@@ -236,18 +241,8 @@ pub(super) fn encoded_len(fingerprint: &Fingerprint) -> usize {
     1 + length + fingerprint.as_bytes().len()
 }
 
-/// Appends the bytes of a fingerprint. The length of a text comes before its bytes.
-pub(super) fn push_body(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
-    if let Fingerprint::Text(text) = fingerprint {
-        // A longer text makes the record too long, and `encode` refuses it.
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        bytes.extend(length.to_le_bytes());
-    }
-    bytes.extend(fingerprint.as_bytes());
-}
-
 /// Number of bytes of a fingerprint, or [`TEXT`].
-pub(super) fn width(fingerprint: &Fingerprint) -> u8 {
+fn width(fingerprint: &Fingerprint) -> u8 {
     match fingerprint {
         Fingerprint::Raw16(_) => 16,
         Fingerprint::Raw20(_) => 20,
@@ -284,7 +279,7 @@ pub(super) fn decode(
 }
 
 /// Removes a fingerprint of this width from the front of a body, and returns it.
-pub(super) fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
+fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
     if width != TEXT {
         return Fingerprint::from_raw(body.split_off(..width.into())?);
     }

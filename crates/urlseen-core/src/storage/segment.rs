@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use super::archive::Part;
 use super::begun::Begun;
 use super::damage::{Damage, ReadError};
 use super::disk::{ReadFile, read_exact_at};
@@ -128,7 +129,8 @@ impl Segment {
         let other = "the file is not part of a log";
         let filter = begun.header.filter();
         let position = followed(&header, MAGIC, FORMAT, filter, other).map_err(damage)?;
-        if follows(name) != Some(position.number) {
+        let number = follows(name).or_else(|| Some(Part::named(name)?.follows));
+        if number != Some(position.number) {
             return Err(damage("the file was renamed").into());
         }
         Ok(Self {

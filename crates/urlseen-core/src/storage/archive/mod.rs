@@ -1,27 +1,24 @@
-//! Archive: files that have every fingerprint that the filter let through. They are next to the
-//! log.
+//! Archive: the files of the log that snapshots cover, under other names.
 //!
-//! A file of the log holds the fingerprints of its records. The daemon removes the file when
-//! snapshots cover its records. With an archive, the daemon first writes the fingerprints of the
-//! file to a [part](part::Part). So the archive costs no write before a commit, and records that a
-//! recovery cuts off never get into the archive. A part has the number of the log file that it
-//! replaces. If the process is killed before it removes the file of the log, the folder has the
-//! file and the part. Then only the file of the log counts. The newest fingerprints are only in the
-//! log.
+//! The log has every fingerprint that the filter let through. The daemon removes a file of the log
+//! when snapshots cover its records. With an archive, it renames the file instead. So the archive
+//! costs no write before a commit, has the format of the log, and gets no records that a recovery
+//! cuts off. After a kill, a file is either in the log or in the archive.
 //!
 //! The empty file `archive` marks a folder with an archive. A folder without that file loses the
-//! fingerprints of pruned files. The loss later shows as a gap: a part or a file of the log does
-//! not follow the one before.
+//! fingerprints of pruned files. The loss later shows as a gap: a file does not follow the one
+//! before.
 
-mod part;
 mod reader;
 mod retire;
 mod standing;
 
 use std::io;
 
+use super::begun::Begun;
 use super::dir::Dir;
 use super::disk::Entry;
+use super::segment;
 
 pub use reader::Archive;
 pub(super) use retire::retire;
@@ -33,17 +30,53 @@ pub(super) const NAME: &str = "archive";
 
 const PREFIX: &str = "archive-";
 
-/// Returns the name of the part that begins after record `follows`.
-fn name(follows: u64) -> String {
-    format!("{PREFIX}{:020}", follows + 1)
+/// End of the name of a part before which the filter was empty.
+const FIRST: &str = "-first";
+
+/// A part of the archive: a file that was in the log.
+///
+/// Its name is `archive-`, the numbers of its first and its last record, both in 20 digits, and
+/// `-first` if the filter was empty before it.
+#[derive(Debug)]
+pub(super) struct Part {
+    name: String,
+    /// Number of the last record before the part.
+    pub(super) follows: u64,
+    last: u64,
+    is_first: bool,
 }
 
-/// Returns the number of the last record before the part called `name`. Returns `None` if no part
-/// can have this name.
-pub(super) fn follows(name: &str) -> Option<u64> {
-    let first: u64 = name.strip_prefix(PREFIX)?.parse().ok()?;
-    let follows = first.checked_sub(1)?;
-    (self::name(follows) == name).then_some(follows)
+impl Part {
+    fn new(follows: u64, last: u64, is_first: bool) -> Self {
+        let end = if is_first { FIRST } else { "" };
+        let name = format!("{PREFIX}{:020}-{last:020}{end}", follows + 1);
+        Self { name, follows, last, is_first }
+    }
+
+    /// Returns the part with this name. Returns `None` if no part can have the name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let numbers = name.strip_prefix(PREFIX)?;
+        let is_first = numbers.ends_with(FIRST);
+        let (first, last) = numbers.trim_end_matches(FIRST).split_once('-')?;
+        let follows = first.parse::<u64>().ok()?.checked_sub(1)?;
+        let part = Self::new(follows, last.parse().ok()?, is_first);
+        (part.name == name).then_some(part)
+    }
+
+    /// Returns the file of the log with this name.
+    fn in_log(name: &str) -> Option<Self> {
+        let (name, follows) = (name.to_owned(), segment::follows(name)?);
+        Some(Self { name, follows, last: u64::MAX, is_first: follows == 0 })
+    }
+}
+
+/// Lists the parts and the files of the log, in the order of their records.
+fn files(begun: &Begun) -> io::Result<Vec<Part>> {
+    let files = begun.dir.list()?.into_iter().map(|file| file.name);
+    let file = |name: String| Part::named(&name).or_else(|| Part::in_log(&name));
+    let mut files: Vec<_> = files.filter_map(file).collect();
+    files.sort_by_key(|file| file.follows);
+    Ok(files)
 }
 
 /// Returns true if the folder has an archive.
@@ -77,5 +110,5 @@ pub(super) fn clear(dir: &Dir) -> io::Result<()> {
 
 /// Returns true if a file is a part.
 pub(super) fn is_part(file: &Entry) -> bool {
-    follows(&file.name).is_some()
+    Part::named(&file.name).is_some()
 }

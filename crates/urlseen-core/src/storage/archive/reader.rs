@@ -1,18 +1,18 @@
 //! Reader of an archive, and of the log after it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::super::begun::Begun;
 use super::super::damage::{Damage, ReadError};
 use super::super::error::RecoveryError;
-use super::super::history::Segments;
 use super::super::reader::AtRest;
 use super::super::record::Change;
 use super::super::recovery;
 use super::super::scan::Target;
-use super::part::Part;
+use super::super::segment::Segment;
 use super::standing::{Chain, start};
+use super::{Part, files};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -94,18 +94,12 @@ fn read(
     let way = recovery::find(begun, target, |_| Ok(()))?;
     let (from, start) = (way.snapshot.first, start(begun)?);
     let (mut damaged, mut chain) = (Vec::new(), Chain::default());
-    let segments = Segments::list(begun)?;
-    let files = begun.dir.list()?;
-    let parts = files.iter().filter_map(|file| super::follows(&file.name));
-    let numbers: BTreeSet<u64> = segments.files.keys().copied().chain(parts).collect();
-    let counts = |&&number: &&u64| start.is_none_or(|start| number >= start.number);
-    for &number in numbers.range(..from.number).filter(counts) {
-        let read = if segments.files.contains_key(&number) {
-            read_log(&segments, (number, start), from, &mut chain, visit)
-        } else {
-            read_part(begun, number, &mut chain, visit)
-        };
-        if let Err(error) = read {
+    for part in files(begun)? {
+        let is_old = start.is_some_and(|start| part.follows < start.number);
+        if is_old || part.follows >= from.number {
+            continue;
+        }
+        if let Err(error) = read_part(begun, &part, start, from, &mut chain, visit) {
             damaged.push(error.damage()?);
         }
     }
@@ -116,34 +110,22 @@ fn read(
     Ok((chain.lacks_before, damaged))
 }
 
+/// Reads a part or a file of the log up to `until`; the file may continue after that.
 fn read_part(
     begun: &Begun,
-    number: u64,
-    chain: &mut Chain,
-    visit: &mut impl FnMut(Change, Fingerprint),
-) -> Result<(), ReadError> {
-    let part = Part::open(begun, number)?;
-    chain.begin(part.follows, part.is_first);
-    part.read(visit)?;
-    chain.end = Some(part.last);
-    Ok(())
-}
-
-/// Reads a file of the log up to `until`; the file may continue after that.
-fn read_log(
-    segments: &Segments<'_>,
-    (number, start): (u64, Option<Position>),
+    part: &Part,
+    start: Option<Position>,
     until: Position,
     chain: &mut Chain,
     visit: &mut impl FnMut(Change, Fingerprint),
 ) -> Result<(), ReadError> {
-    let mut log = segments.open(number)?;
-    chain.begin(log.follows, number == 0 || start == Some(log.follows));
+    let mut log = Segment::open(begun, &part.name)?;
+    chain.begin(log.follows, part.is_first || start == Some(log.follows));
     while log.position.number < until.number
         && let Some(entry) = log.next()?
     {
         entry.changes().for_each(|(change, fingerprint)| visit(change, fingerprint));
     }
-    chain.end = Some(log.position);
+    chain.end = Some(log.position.number);
     Ok(())
 }

@@ -1,15 +1,14 @@
-//! Size and completeness of an archive, read from the headers and trailers of its files.
+//! Size and completeness of an archive, read from the names and headers of its files.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use serde::Serialize;
 
 use super::super::begun::Begun;
 use super::super::damage::sound_if_there;
-use super::super::history::Segments;
+use super::super::segment::{self, Segment};
 use super::super::snapshot::Snapshots;
-use super::part::Part;
+use super::{Part, files, is_part};
 use crate::storage::head::Position;
 
 /// Size of a folder's archive, and completeness of archive and log together.
@@ -21,8 +20,6 @@ pub struct Standing {
     pub parts: u64,
     /// Bytes of all these parts.
     pub bytes: u64,
-    /// Number of fingerprints in the parts: those that the filter let through.
-    pub fingerprints: u64,
     /// Position after which the archive and the log together are complete. `None` if they have all
     /// fingerprints of the filter.
     pub lacks_before: Option<Position>,
@@ -31,8 +28,8 @@ pub struct Standing {
 /// Checks that the parts of the archive and the files of the log form a chain without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    /// End of the previous part or file.
-    pub(super) end: Option<Position>,
+    /// Number of the last record of the previous part or file.
+    pub(super) end: Option<u64>,
     /// Position after which the chain has no gap; `None` if the whole chain has no gap.
     pub(super) lacks_before: Option<Position>,
 }
@@ -42,7 +39,7 @@ impl Chain {
     pub(super) fn begin(&mut self, follows: Position, is_first: bool) {
         if is_first {
             self.lacks_before = None;
-        } else if self.end != Some(follows) {
+        } else if self.end != Some(follows.number) {
             self.lacks_before = Some(follows);
         }
     }
@@ -60,43 +57,28 @@ pub(in crate::storage) fn start(begun: &Begun) -> io::Result<Option<Position>> {
     }
 }
 
-/// Reads the headers and trailers of an archive's files, but no fingerprints.
+/// Reads the names and headers of an archive's files, but no fingerprints.
 pub(in crate::storage) fn standing(begun: &Begun) -> io::Result<Standing> {
-    let files = begun.dir.list()?;
-    let parts = files.iter().filter_map(|file| Some((super::follows(&file.name)?, file.len)));
-    let parts: BTreeMap<u64, u64> = parts.collect();
-    let segments = Segments::list(begun)?;
     let (start, mut chain) = (self::start(begun)?, Chain::default());
-    let (mut fingerprints, mut is_after_log) = (0_u64, false);
-    let numbers: BTreeSet<u64> = parts.keys().chain(segments.files.keys()).copied().collect();
-    for number in numbers {
-        let part = || sound_if_there(Part::open(begun, number));
-        let part = if parts.contains_key(&number) { part()? } else { None };
-        let of_part = part.as_ref().map_or(0, |part| part.fingerprints);
-        fingerprints = of_part.saturating_add(fingerprints);
-        if start.is_some_and(|start| number < start.number) {
+    let mut is_after_log = false;
+    for Part { name, follows, last, is_first } in files(begun)? {
+        if start.is_some_and(|start| follows < start.number) {
             continue;
         }
-        if segments.files.contains_key(&number) {
-            let Some(log) = sound_if_there(segments.open(number))? else { continue };
-            // The records are not read, so each file of the log is assumed to lead to the next
-            // file.
-            if is_after_log {
-                chain.end = Some(log.follows);
-            }
-            chain.begin(log.follows, number == 0 || start == Some(log.follows));
-            is_after_log = true;
-        } else if let Some(part) = part {
-            chain.begin(part.follows, part.is_first);
-            chain.end = Some(part.last);
-            is_after_log = false;
+        let Some(file) = sound_if_there(Segment::open(begun, &name))? else { continue };
+        // The records are not read, so each file of the log is assumed to lead to the next file.
+        if is_after_log {
+            chain.end = Some(follows);
         }
+        chain.begin(file.follows, is_first || start == Some(file.follows));
+        (chain.end, is_after_log) = (Some(last), segment::follows(&name).is_some());
     }
+    let files = begun.dir.list()?;
+    let parts: Vec<_> = files.iter().filter(|file| is_part(file)).collect();
     Ok(Standing {
         is_on: super::is_on(&begun.dir)?,
         parts: parts.len() as u64,
-        bytes: parts.values().sum(),
-        fingerprints,
+        bytes: parts.iter().map(|part| part.len).sum(),
         lacks_before: chain.lacks_before,
     })
 }
