@@ -22,10 +22,11 @@ fn limited(served: &Served, limits: &str) -> Run {
     served.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 
-/// Returns the inode of the latest snapshot. Each new snapshot has another inode.
-fn snapshot(served: &Served) -> Option<u64> {
+/// Returns the inode of the latest snapshot, and the time of its last change. Each new snapshot has
+/// another inode than the one before, and perhaps that of an earlier one.
+fn snapshot(served: &Served) -> Option<(u64, i64, i64)> {
     let file = served.storage_dir().join("snapshot-00000000000000000000");
-    fs::metadata(file).ok().map(|file| file.ino())
+    fs::metadata(file).ok().map(|file| (file.ino(), file.ctime(), file.ctime_nsec()))
 }
 
 /// Adds further URLs, all of them new, up to 50,000 in all. The filter has room for these.
