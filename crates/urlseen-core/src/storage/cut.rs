@@ -8,7 +8,9 @@
 //!    those that stay. Later files no longer follow the new file.
 //! 2. The later files of the log are removed, newest first. Then the snapshots to drop are removed,
 //!    and the folder is synced.
-//! 3. If no new file was written, the file of the first dropped batch is cut and synced.
+//! 3. If no new file was written, one with the records before the first dropped batch replaces the
+//!    file of this batch. To cut that file in place would be wrong: if the power fails before the
+//!    sync, some disks return blocks of zeros beyond the cut, in records that were synced.
 //!
 //! After that, new records can use the numbers of the dropped records.
 
@@ -20,7 +22,7 @@ use super::error::RecoveryError;
 use super::history::{Place, Segments};
 use super::record::{self, Content};
 use super::requests::LOG_SYNC;
-use super::segment;
+use super::segment::{self, Entry};
 use crate::storage::head::{Head, Position};
 
 /// Number of bytes to copy at a time.
@@ -82,10 +84,11 @@ pub(super) fn apply(
         if next.is_some_and(|(&next, _)| next <= plan.from.number) {
             continue;
         }
-        let open = dir.append(&segment::name(file))?;
         if file == place.file && !plan.keep_adds && place.offset < len {
-            open.set_len(place.offset)?;
+            rewrite(segments, plan, place)?;
+            continue;
         }
+        let open = dir.append(&segment::name(file))?;
         let _answer = dir.requests().begin(LOG_SYNC);
         open.sync()?;
     }
@@ -136,7 +139,7 @@ fn rewrite(
     copy_part(&*old, place.offset, &*new)?;
     let (mut offset, mut buffer) = (place.offset, Vec::new());
     let (mut end, mut result) = (plan.end, Ok(()));
-    segments.walk(plan.from, |_, entry| {
+    let mut keep = |_, entry: &Entry<'_>| {
         if !entry.head.kind.is_batch()
             && entry.head.position.number > plan.end.number
             && result.is_ok()
@@ -154,7 +157,10 @@ fn rewrite(
             });
             buffer.clear();
         }
-    })?;
+    };
+    if plan.keep_adds {
+        segments.walk(plan.from, &mut keep)?;
+    }
     result.map_err(|error: io::Error| RecoveryError::Io(error))?;
     let answer = dir.requests().begin(LOG_SYNC);
     new.sync()?;
