@@ -71,7 +71,7 @@ pub(super) async fn run(
     }
     let interval = if console.is_terminal() { Some(REDRAW) } else { crawl.log.progress };
     let progress = RefCell::new(Progress::new(console, crawl.source.kind, partitions.len()));
-    let threads = Threads::start(crawl.filter.threads)?.for_one_of(partitions.len());
+    let threads = Threads::start(crawl.filter.threads)?;
     let process = Process {
         args,
         stop,

@@ -72,15 +72,6 @@ impl Places {
         std::array::from_fn(|part| first + self.native.block(key_hash, part))
     }
 
-    /// Begins to fetch all blocks of a key from memory.
-    #[inline]
-    pub(super) fn fetch(&self, blocks: &[Block], key_hash: KeyHash) {
-        let first = self.slot(key_hash.shard()) * self.shard_blocks;
-        for part in 0..self.native.geometry.blocks().get() as usize {
-            prefetch(&blocks[first + self.native.block(key_hash, part)]);
-        }
-    }
-
     /// Calls `visit` for each key, with the indices of its blocks in `blocks`. Before each call,
     /// this function has begun to fetch the blocks of the key and of the next keys from memory.
     #[inline(always)]

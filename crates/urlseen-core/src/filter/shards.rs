@@ -79,15 +79,6 @@ impl Shards {
         self.places.has(shard)
     }
 
-    /// Begins to fetch the blocks of a key from memory, if the owner has the key's shard. If a test
-    /// of the key follows soon, the test is then faster.
-    #[inline]
-    pub fn fetch(&self, key_hash: KeyHash) {
-        if self.has(key_hash.shard()) {
-            self.places.fetch(self.region.blocks(), key_hash);
-        }
-    }
-
     /// Appends a verdict on each key, in the order of the keys.
     ///
     /// # Panics

@@ -16,7 +16,7 @@ pub enum StartError {
 /// Reason why an engine cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// A job of an owner panicked. The owner's part of the filter may be wrong.
+    /// A reader or the judge panicked. The filter may be wrong.
     #[error(
         "a filter thread panicked (see its message above). Items that were not committed stay \
          where they are. Start again, and please report the message"

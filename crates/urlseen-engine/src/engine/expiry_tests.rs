@@ -4,7 +4,7 @@ use super::tests::{batch, engine_for, onward, urls};
 use super::*;
 use urlseen_core::filter::Kind;
 
-fn expiring() -> Engine {
+pub(super) fn expiring() -> Engine {
     let value = |name| match name {
         "filter.capacity" | "filter.grow_to" => Some("1000".to_owned()),
         "filter.error_rate" => Some("1e-9".to_owned()),

@@ -6,12 +6,11 @@ use std::time::Duration;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use super::Engine;
-use super::owner::Job;
 use super::store::Storage;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::storage::{Clocks, GenerationClock, Moment};
 
-/// Time between two looks at the clock. After each one, the owners free some slots.
+/// Time between two looks at the clock. After each one, the judge frees some slots.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Generations of a filter at work.
@@ -85,13 +84,17 @@ impl Engine {
     /// Begins a generation. The log already has its begin.
     pub fn begin_generation(&mut self, generation: Generation) {
         self.generation = generation;
-        self.handle.tell_all(|| Job::BeginGeneration(generation));
+        self.handle.queue.add(move |judge| judge.filter.begin_generation(generation));
     }
 
-    /// Makes the owners free some slots of expired keys, unless they are still doing so.
+    /// Makes the judge free some slots of expired keys, unless it still has to do so.
     pub(crate) fn sweep(&mut self) {
         if Arc::strong_count(&self.sweeping) == 1 {
-            self.handle.tell_all(|| Job::Sweep { _token: Arc::clone(&self.sweeping) });
+            let token = Arc::clone(&self.sweeping);
+            self.handle.queue.add(move |judge| {
+                judge.filter.sweep();
+                drop(token);
+            });
         }
     }
 }

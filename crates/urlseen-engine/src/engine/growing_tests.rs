@@ -9,7 +9,7 @@ use crate::item::{Items, Options};
 use urlseen_core::filter::redisbloom::{Filter, dump};
 use urlseen_core::filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint};
-use urlseen_core::storage::{Copied, LiveFilter as _};
+use urlseen_core::storage::{Copied, LiveFilter as _, Position};
 
 const LIMIT: u64 = 1 << 20;
 
@@ -24,8 +24,8 @@ fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation 
 fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
     let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
     let parts = Parts {
-        build: Arc::new(move |owner, _| {
-            Ok(Box::new(RedisBloomFilter::reserve(reservation, limit, owner)?) as _)
+        build: Arc::new(move || {
+            Ok(Box::new(RedisBloomFilter::reserve(reservation, limit, 0)?) as _)
         }),
         ..Parts::local(Parameters::reserved(reservation), items, Threads::start(threads).unwrap())
     };

@@ -1,4 +1,4 @@
-//! Keys that an owner found unseen and has not set yet.
+//! Keys that the judge found unseen and has not set yet.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -35,7 +35,7 @@ impl ByLifetime {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Lifetime, &[KeyHash])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Lifetime, &[KeyHash])> + Clone {
         self.0.iter().map(|(lifetime, key_hashes)| (*lifetime, &key_hashes[..]))
     }
 }

@@ -1,7 +1,6 @@
 //! Limiter: lets the unseen items of a batch through as far as the limits allow.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::batches::Uncommitted;
 use super::in_flight::Keys;
@@ -114,15 +113,16 @@ impl Limiter {
 }
 
 impl Engine {
-    /// Hands back the oldest batch, if it is judged. Applies the limits to it.
-    pub(super) fn hand_back(&mut self) -> Option<Batch<Box<Findings>>> {
-        let Self { batches, limiter, handle, .. } = self;
-        batches.hand_back(|batch| limited(limiter.as_mut(), handle, batch))
+    /// Hands back the oldest batch, which is judged. Applies the limits to it.
+    pub(super) fn hand_back(&mut self, mut batch: Batch<Box<Findings>>) -> Batch<Box<Findings>> {
+        let limits = limited(self.limiter.as_mut(), &self.handle, &mut batch);
+        self.batches.hand_back(limits);
+        batch
     }
 
     /// Records the commit of the oldest batch that was handed back in the counts, which have all
     /// changes up to `at` then. Returns the keys over a limit, which the filter does not get.
-    pub(super) fn commit_counts(&mut self, at: Position) -> Option<Arc<Keys>> {
+    pub(super) fn commit_counts(&mut self, at: Position) -> Option<Keys> {
         let Uncommitted { over_limit, counted } = self.batches.commit();
         self.handle.counts().change(&counted, at);
         if let Some(limiter) = &mut self.limiter {
@@ -151,6 +151,6 @@ fn limited(
     limiter.admit(items, found, &handle.counts());
     let over = batch.over_limit();
     let ids = over.iter().map(|over| handle.hasher.key_hash(&over.fingerprint).id());
-    let over_limit = (!over.is_empty()).then(|| Arc::new(ids.collect()));
+    let over_limit = (!over.is_empty()).then(|| ids.collect());
     Uncommitted { over_limit, counted: batch.counted().to_vec() }
 }

@@ -8,7 +8,7 @@ use crate::config::ItemForm;
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::fingerprint::pages::Pages;
 use urlseen_core::limit::{By, Counted, LimitRule, Limits};
-use urlseen_core::storage::{Head, LiveFilter as _, Restore as _};
+use urlseen_core::storage::{Head, LiveFilter as _, Position, Restore as _};
 
 const MAX: u64 = 7;
 

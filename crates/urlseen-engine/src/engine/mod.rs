@@ -1,79 +1,75 @@
-//! Engine: reads items and judges them. To judge items means to find the unseen ones. Each shard of
-//! the filter has an owner, and only the owner uses the shard.
+//! Engine: reads items and judges them. To judge items means to find the unseen ones.
 //!
-//! The owners read the items of a batch in equal parts, and compute the fingerprints, which is most
-//! of the work. They pass each key hash to the owner of its shard. Then each owner judges the key
-//! hashes of its own shards. Batches are judged and returned in the order in which they were
-//! submitted. Unseen keys are set in the filter after the batch is committed.
+//! ```text
+//! submit -> read (any thread, in parts) -> judge (one at a time) -> heard ... log ... committed
+//! ```
 //!
-//! An owner has no thread of its own. It lines up for a thread while it has jobs, and one thread at
-//! a time does them. Engines may share their threads ([`Threads`]).
+//! Threads read the items of a batch in equal parts, and compute the fingerprints and key hashes,
+//! which is most of the work. Then the judge, which has the whole filter, judges the key hashes.
+//! Batches are judged and returned in the order in which they were submitted. Unseen keys are set
+//! in the filter after the batch is committed.
+//!
+//! The judge has no thread of its own. A thread that has read looks whether the judge is free. A
+//! short batch is read and judged by the task that submits it. Engines may share their threads
+//! ([`Threads`]).
 
 mod asking;
-mod awaited;
 mod batches;
 mod error;
 mod gauges;
 mod generating;
 mod handle;
 mod in_flight;
+mod judge;
 mod limiter;
-mod mailbox;
-mod owner;
 mod parts;
-mod progress;
 pub mod query;
+mod queue;
+mod reading;
 mod restoring;
 #[cfg(feature = "simulation")]
 mod steps;
 pub mod store;
 mod threads;
-mod worker;
 mod works;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
+use crate::item::Options;
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
-use crate::item::{Options, Reader};
 pub(crate) use asking::Answers;
 use asking::Asking;
 pub use asking::{Answer, Question, Wanted};
-use awaited::Awaited;
 use batches::Batches;
 pub use error::{EngineError, StartError};
 pub use gauges::Gauges;
 pub use handle::Handle;
-use in_flight::InFlight;
+use judge::Judge;
 use limiter::Limiter;
-use mailbox::{Inbox, Mailbox};
-use owner::{Done, Job, Owner};
 pub use parts::Parts;
-use progress::Progress;
+use queue::{Done, Queue, SHORT};
+use reading::{Readers, Reading};
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
 pub use threads::Threads;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{ForgettingFilter, Full};
-use urlseen_core::storage::{Clocks, Histogram, Logged, Position};
-use worker::Worker;
+use urlseen_core::storage::{Clocks, Histogram, Logged};
 pub use works::{Event, Works, WorksError};
 
 /// Maximum number of batches that are submitted and neither committed nor aborted.
 pub(crate) const BATCHES_MAX: usize = 32;
 
-/// Limit on the parts of question groups that are in progress. At this number, the engine accepts
-/// no further group. The engine divides a group into one part for each owner of keys of the group.
-/// A part is in progress until its additions are set in the filter.
+/// Maximum number of question groups in progress. At this number, the engine accepts no further
+/// group. A group is in progress until its additions are set in the filter.
 pub(crate) const GROUPS_MAX: usize = 8;
 
-/// Number of items that justify one more owner for reading a batch.
-const PART: usize = 256;
+/// Maximum length of the items of a batch that the task itself reads.
+const SHORT_BYTES: usize = 1 << 16;
 
 /// Result that the engine returns to the task that submits batches.
 #[derive(Debug)]
@@ -86,19 +82,16 @@ pub enum Heard {
     Answers(Answers),
 }
 
-/// Engine with its owners. The task that submits batches holds this value.
+/// Engine. The task that submits batches holds this value.
 #[derive(Debug)]
 pub struct Engine {
     handle: Handle,
-    /// True if the filter is in the memory of the owners, false if the filter is in Redis.
+    /// True if the filter is in memory, false if the filter is in Redis.
     is_here: bool,
     /// True if each batch keeps the fingerprints of its seen items.
     keeps_seen: bool,
     done: mpsc::UnboundedReceiver<Done>,
-    /// Channel that is closed after the end of all owners.
-    ended: Receiver<Infallible>,
-    /// Number of the owner that reads next. The owners read in turn.
-    reader: usize,
+    readers: Arc<Readers>,
     batches: Batches,
     /// Limits on unseen items, if there are any.
     limiter: Option<Limiter>,
@@ -110,76 +103,35 @@ pub struct Engine {
     pub(crate) expire_after: Option<ExpireAfter>,
     /// Generation that began last.
     generation: Generation,
-    /// Token of the [`Job::Sweep`] jobs that are not done yet.
+    /// Token of the sweep that is not done yet.
     sweeping: Arc<()>,
     /// Reads the clocks of this machine.
     clocks: fn() -> Clocks,
-    /// Number of [`Job::Mark`] jobs that the owners have not reported as done yet.
-    marks: usize,
+    /// Work of an engine without threads, before its start.
+    #[cfg(feature = "simulation")]
+    stepped: Option<crossbeam_channel::Receiver<Arc<Queue>>>,
 }
 
 impl Engine {
-    /// Makes an engine whose owners work on the threads of `parts`.
+    /// Makes an engine that works on the threads of `parts`.
     ///
     /// # Errors
     /// The filter cannot be built.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
-        // A batch needs one job for each part and one for its commit. A group of questions needs
-        // one for the answers and one for the additions. At most one generation begins at a time,
-        // and one sweep is under way.
-        let most = BATCHES_MAX * (parts.threads.owners + 1) + 2 * GROUPS_MAX + 2;
-        Self::with_inboxes(parts, || bounded(most))
-    }
-
-    /// Makes an engine. `queue` makes a queue for the jobs of an owner.
-    fn with_inboxes(
-        parts: &Parts,
-        queue: impl Fn() -> (Sender<Job>, Receiver<Job>),
-    ) -> Result<Self, StartError> {
         let Parts { hasher, build, expire_after, shared, items, threads } = parts;
-        let filters = (0..threads.owners).map(|number| build(number, threads.owners));
-        let filters: Vec<_> = filters.collect::<Result<_, _>>()?;
-        let gauges = filters.iter().map(|filter| filter.gauge()).collect();
+        let filter = build()?;
         let tombstones = Arc::new(AtomicUsize::new(0));
+        let gauges = Arc::new(Gauges::new(filter.gauge(), Arc::clone(&tombstones)));
         let (tell, done) = mpsc::unbounded_channel();
-        let (alive, ended) = bounded(0);
-        let mailbox = |_| {
-            let ((jobs, todo), (reads, to_read)) = (queue(), queue());
-            let worker = Arc::new(Worker::new(threads.due.clone()));
-            (Mailbox { jobs, reads, worker }, Inbox::new(todo, to_read))
-        };
-        let (owners, inboxes): (Vec<_>, Vec<_>) = (0..threads.owners).map(mailbox).unzip();
-        for (number, (filter, inbox)) in filters.into_iter().zip(inboxes).enumerate() {
-            let owner = Owner {
-                number,
-                hasher: *hasher,
-                filter: ForgettingFilter::new(filter, Arc::clone(&tombstones)),
-                shared: shared.clone(),
-                reader: Reader::new(*items).expiring(*expire_after),
-                owners: owners.clone(),
-                tell: tell.clone(),
-                _alive: alive.clone(),
-                awaited: Awaited::default(),
-                in_flight: InFlight::default(),
-                next_batch: 0,
-                at: Position::START,
-            };
-            owners[number].worker.begin(owner, inbox);
-        }
+        let judge = Judge::new(ForgettingFilter::new(filter, tombstones));
+        let queue = Arc::new(Queue::new(judge, threads.line.clone(), threads.count, tell));
+        let readers = Readers::new(*items, *hasher, *expire_after, shared.clone());
         Ok(Self {
-            handle: Handle {
-                hasher: *hasher,
-                owners,
-                gauges: Arc::new(Gauges::new(gauges, tombstones)),
-                counts: Arc::default(),
-                #[cfg(feature = "simulation")]
-                stepped: None,
-            },
+            handle: Handle { hasher: *hasher, queue, gauges, counts: Arc::default() },
             is_here: shared.is_none(),
             keeps_seen: false,
             done,
-            ended,
-            reader: 0,
+            readers: Arc::new(readers),
             batches: Batches::default(),
             limiter: Limiter::new(*items),
             asking: Asking::default(),
@@ -188,7 +140,8 @@ impl Engine {
             generation: Generation::FOREVER,
             sweeping: Arc::default(),
             clocks: Clocks::now,
-            marks: 0,
+            #[cfg(feature = "simulation")]
+            stepped: None,
         })
     }
 
@@ -219,22 +172,23 @@ impl Engine {
     pub fn read_as(&mut self, items: Options) {
         assert_eq!(self.in_progress(), 0, "a batch is read by the options of its submission");
         self.limiter = Limiter::new(items);
-        self.handle.tell_all(|| Job::ReadAs(items));
+        self.readers = Arc::new(self.readers.with_options(items));
     }
 
-    /// Gives the engine a batch to judge.
+    /// Gives the engine a batch to judge. Judges it at once if the batch is short and no other one
+    /// waits.
     ///
     /// # Panics
     /// If there is no room ([`Engine::has_room`]).
     pub fn submit(&mut self, batch: Batch<Claimed>) {
         assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
-        let owners = self.handle.owners.len();
-        let parts = batch.items().len().div_ceil(PART).clamp(1, owners);
-        let number = self.batches.submit();
-        let progress = Arc::new(Progress::new(number, batch, parts, owners, self.keeps_seen));
-        for part in 0..parts {
-            self.handle.tell(self.reader, Job::Read { progress: Arc::clone(&progress), part });
-            self.reader = (self.reader + 1) % owners;
+        self.batches.submit();
+        let queue = &self.handle.queue;
+        let items = batch.items();
+        let is_short = items.len() <= SHORT && items.bytes_len() <= SHORT_BYTES;
+        let reading = Reading::new(batch, queue.threads.max(1), self.keeps_seen, &self.readers);
+        if !(is_short && queue.judge_now(&reading)) {
+            queue.add_batch(Arc::new(reading));
         }
     }
 
@@ -251,59 +205,62 @@ impl Engine {
         }
     }
 
-    /// Returns the next answers, or the oldest batch once it is judged, in the order in which each
-    /// owner answered and judged. Waits forever if there are no answers and
-    /// no batch. Nothing is lost when the future is dropped.
+    /// Returns the next answers or the next batch, in the order in which they were judged. Waits
+    /// forever if there are no answers and no batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
     /// The engine cannot continue.
     pub async fn heard(&mut self) -> Result<Heard, EngineError> {
         loop {
-            if let Some(answers) = self.asking.hand_back(&self.batches) {
-                return Ok(Heard::Answers(answers));
-            }
-            if let Some(found) = self.hand_back() {
-                return Ok(if self.is_here {
-                    Heard::Judged(found.judged())
-                } else {
-                    Heard::Sifted(found.sifted())
-                });
-            }
             if let Some(full) = &self.full
                 && self.in_progress() + self.asking() == 0
             {
                 return Err(EngineError::Full(full.clone()));
             }
-            self.hear().await?;
+            match self.done.recv().await {
+                None | Some(Done::Panicked) => return Err(EngineError::Panicked),
+                Some(Done::Full(full)) => {
+                    self.full.get_or_insert(full);
+                    self.batches.judging.clear();
+                }
+                Some(Done::Answered(answers)) => {
+                    self.asking.hand_back();
+                    return Ok(Heard::Answers(answers));
+                }
+                Some(Done::Judged(batch)) => {
+                    let batch = self.hand_back(batch);
+                    return Ok(if self.is_here {
+                        Heard::Judged(batch.judged())
+                    } else {
+                        Heard::Sifted(batch.sifted())
+                    });
+                }
+            }
         }
     }
 
-    /// Waits until the owners have done all their earlier jobs. After that, the gauges count every
+    /// Waits until the judge has done all earlier steps. After that, the gauges count every
     /// committed batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
     /// The engine cannot continue.
     pub async fn settled(&mut self) -> Result<(), EngineError> {
-        self.mark();
-        while self.marks > 0 {
-            self.hear().await?;
-        }
-        Ok(())
+        let (tell, told) = oneshot::channel();
+        self.handle.queue.add(move |_| {
+            let _ = tell.send(());
+        });
+        told.await.map_err(|_| EngineError::Panicked)
     }
 
-    fn mark(&mut self) {
-        self.marks += self.handle.owners.len();
-        self.handle.tell_all(|| Job::Mark);
-    }
-
-    /// Records the commit of the oldest batch that was handed back. The owners set the unseen keys
+    /// Records the commit of the oldest batch that was handed back. The judge sets the unseen keys
     /// of that batch in their generation, and the filter is then at the end of the batch's record.
     ///
     /// # Panics
     /// If no batch was handed back.
     pub fn committed(&mut self, logged: Logged) {
         let over_limit = self.commit_counts(logged.at);
-        self.handle.tell_all(|| Job::Commit { logged, over_limit: over_limit.clone() });
+        let commit = move |judge: &mut Judge| judge.commit(logged, over_limit.as_ref());
+        self.handle.queue.add_or_do(Judge::is_commit_short, commit);
     }
 
     /// Counts the batches that were handed back and not committed.
@@ -318,12 +275,12 @@ impl Engine {
     /// If a batch is in progress: its judgement depends on the aborted batches.
     pub fn abort(&mut self) {
         self.drop_uncommitted();
-        self.handle.tell_all(|| Job::Abort);
+        self.handle.queue.add(Judge::abort);
     }
 
     /// Empties the cache of seen keys, for a filter in Redis.
     pub fn evict_seen(&mut self) {
-        self.handle.tell_all(|| Job::EvictSeen);
+        self.handle.queue.add(|judge| judge.filter.clear());
     }
 
     /// Returns a handle with which other threads can read the filter while the engine works.
@@ -331,40 +288,17 @@ impl Engine {
         self.handle.clone()
     }
 
-    /// Returns the gauges of the filter, which the owners keep up to date.
+    /// Returns the gauges of the filter, which the judge keeps up to date.
     pub fn gauges(&self) -> &Arc<Gauges> {
         &self.handle.gauges
-    }
-
-    /// Waits for the next result of an owner, and processes it.
-    async fn hear(&mut self) -> Result<(), EngineError> {
-        let done = self.done.recv().await.ok_or(EngineError::Panicked)?;
-        self.note(done)
-    }
-
-    fn note(&mut self, done: Done) -> Result<(), EngineError> {
-        match done {
-            Done::Engine => return Err(EngineError::Panicked),
-            Done::Full { batch, why } => {
-                self.full.get_or_insert(why);
-                if let Some(number) = batch {
-                    self.batches.drop_from(number);
-                }
-            }
-            Done::Judged { number, batch } => self.batches.judged(number, batch),
-            Done::Answered(answers) => self.asking.answers.push_back(answers),
-            Done::Marked => self.marks -= 1,
-        }
-        Ok(())
     }
 }
 
 impl Drop for Engine {
-    /// Ends the owners, even while others still hold a [`Handle`], and waits until they have
-    /// returned the memory of the filter.
+    /// Ends the judge, even while others still hold a [`Handle`], and returns the memory of the
+    /// filter.
     fn drop(&mut self) {
-        self.handle.tell_all(|| Job::End);
-        self.handle.wait(&self.ended);
+        self.handle.queue.end();
     }
 }
 
@@ -376,6 +310,8 @@ mod expiry_tests;
 mod growing_tests;
 #[cfg(test)]
 mod limiter_tests;
+#[cfg(test)]
+mod queue_tests;
 #[cfg(test)]
 mod replay_tests;
 #[cfg(test)]

@@ -9,10 +9,8 @@ use urlseen_core::filter::{
     BuildError, FilterKind, KeyHasher, Parameters, Recent, RedisFilterKeys,
 };
 
-/// Builds an owner's part of a filter. The arguments are the owner's number and the number of
-/// owners.
-pub(super) type Build =
-    dyn Fn(usize, usize) -> Result<Box<dyn FilterKind>, BuildError> + Send + Sync;
+/// Builds an empty filter.
+pub(super) type Build = dyn Fn() -> Result<Box<dyn FilterKind>, BuildError> + Send + Sync;
 
 /// Everything that is needed to start an engine.
 #[derive(Clone)]
@@ -31,11 +29,11 @@ impl Parts {
     /// Describes a filter in memory. The parameters must have a seed, if their kind has one.
     pub fn local(parameters: Parameters, items: Options, threads: Threads) -> Self {
         let (hasher, expire_after) = (parameters.hasher(), parameters.expire_after());
-        let build = Arc::new(move |owner, owners| parameters.build(owner, owners));
+        let build = Arc::new(move || parameters.build(0, 1));
         Self { hasher, build, expire_after, shared: None, items, threads }
     }
 
-    /// Describes a filter in Redis. Redis judges the keys. The owners only cache at most `recent`
+    /// Describes a filter in Redis. Redis judges the keys. The judge only caches at most `recent`
     /// seen fingerprints.
     pub fn in_redis(
         shared: Arc<RedisFilterKeys>,
@@ -44,7 +42,7 @@ impl Parts {
         items: Options,
         threads: Threads,
     ) -> Self {
-        let build = Arc::new(move |_, owners| Ok(Box::new(Recent::new(recent / owners)) as _));
+        let build = Arc::new(move || Ok(Box::new(Recent::new(recent)) as _));
         Self { hasher, build, expire_after: None, shared: Some(shared), items, threads }
     }
 }

@@ -1,13 +1,14 @@
-//! Recovery of the filter in the engine's owners.
+//! Recovery of the filter in the engine.
 
 use std::io::{self, Read};
 
-use crossbeam_channel::bounded;
+use tokio::sync::oneshot;
 
-use super::owner::Job;
+use super::judge::Judge;
 use super::{Engine, EngineError, Handle};
+use urlseen_core::filter::ShardId;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{ForgettingFilter, ShardId};
+use urlseen_core::filter::native::KeyHash;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
@@ -23,83 +24,53 @@ impl Engine {
         self.handle()
     }
 
-    /// Waits until the owners have recovered the filter.
+    /// Waits until the filter is recovered.
     ///
     /// # Errors
-    /// An owner has ended, or found that the filter is full.
+    /// The judge has ended, or the filter is full.
     pub async fn restored(&mut self) -> Result<(), EngineError> {
-        self.settled().await?;
-        self.check_room()
+        let (tell, told) = oneshot::channel();
+        self.handle.queue.add(move |judge| drop(tell.send(judge.has_room())));
+        told.await.map_err(|_| EngineError::Panicked)?.map_err(EngineError::Full)
     }
 
     /// Waits like [`Engine::restored`], for callers outside of a runtime.
     pub(crate) fn restored_blocking(&mut self) -> Result<(), EngineError> {
-        self.mark();
-        while self.marks > 0 {
-            let done = self.done.blocking_recv().ok_or(EngineError::Panicked)?;
-            self.note(done)?;
-        }
-        self.check_room()
-    }
-
-    fn check_room(&self) -> Result<(), EngineError> {
-        self.full.clone().map_or(Ok(()), |full| Err(EngineError::Full(full)))
+        let room = self.handle.queue.ask(|judge| judge.has_room());
+        room.ok_or(EngineError::Panicked)?.map_err(EngineError::Full)
     }
 }
 
 impl Handle {
-    /// Sets fingerprints of a generation that belong in the filter. Waits while the mailboxes are
-    /// full. No batch may be in progress: an owner that passes parts of a batch to another one must
-    /// not wait.
-    pub(crate) fn set<'a>(
-        &self,
-        fingerprints: impl IntoIterator<Item = &'a Fingerprint>,
-        generation: Generation,
-    ) {
-        let owners = self.owners.len();
-        let mut parts = vec![Vec::new(); owners];
-        for fingerprint in fingerprints {
-            let key_hash = self.hasher.key_hash(fingerprint);
-            parts[key_hash.shard().owner(owners)].push(key_hash);
-        }
-        for (owner, key_hashes) in
-            parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty())
-        {
-            self.tell(owner, Job::Set { key_hashes, generation });
-        }
-    }
-
-    /// Waits for the owner of a shard, and uses its filter. Returns `None` if the owner has ended;
-    /// [`Engine::restored`] reports that.
-    fn with_filter_of<T>(
-        &self,
-        shard: ShardId,
-        work: impl FnOnce(&mut ForgettingFilter) -> T,
-    ) -> Option<T> {
-        let (to, lent) = bounded(1);
-        self.tell(shard.owner(self.owners.len()), Job::Lend { to });
-        let mut lent = self.wait(&lent)?;
-        Some(work(&mut lent.owner().filter))
+    /// Sets fingerprints of a generation that belong in the filter. Waits while many others wait to
+    /// be set.
+    pub(crate) fn set(&self, fingerprints: Vec<Fingerprint>, generation: Generation) {
+        let hasher = self.hasher;
+        self.queue.add_later(move |judge| {
+            let key_hashes: Vec<_> = fingerprints.iter().map(|it| hasher.key_hash(it)).collect();
+            judge.set(&key_hashes, generation);
+        });
     }
 
     /// Lets a fingerprint of a shard pass again. `id` is the 128-bit key hash of the fingerprint.
-    /// Waits while the mailbox is full.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
-        self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
+        let key_hash = KeyHash::named(shard, id);
+        self.queue.add_later(move |judge| judge.filter.forget(key_hash));
     }
 }
 
 impl Restore for Handle {
     fn clear(&mut self) {
         *self.counts() = Counts::default();
-        self.tell_all(|| Job::Clear);
+        self.queue.add_later(Judge::clear);
     }
 
     /// Loads the shard on the thread of the caller, so that a slow disk delays no other thread.
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
         let Section { shard, keys, len, .. } = section;
-        let load = |filter: &mut ForgettingFilter| filter.load(shard, keys, len, body);
-        self.with_filter_of(shard, load).unwrap_or(Ok(()))
+        // If the judge has ended, `Engine::restored` reports that.
+        let loaded = self.queue.with(|judge| judge.filter.load(shard, keys, len, body));
+        loaded.unwrap_or(Ok(()))
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
@@ -107,7 +78,7 @@ impl Restore for Handle {
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
-        self.set(&fingerprints, generation);
+        self.set(fingerprints, generation);
     }
 
     fn load_counts(&mut self, counts: &[Counted], at: Position) {
@@ -119,7 +90,7 @@ impl Restore for Handle {
     }
 
     fn begin_generation(&mut self, generation: Generation) {
-        self.tell_all(|| Job::BeginGeneration(generation));
+        self.queue.add_later(move |judge| judge.filter.begin_generation(generation));
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
@@ -131,12 +102,8 @@ impl Restore for Handle {
 }
 
 impl LiveFilter for Handle {
-    /// Waits for the shard's owner.
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
-        let (reply, copied) = bounded(1);
-        let owner = &self.owners[shard.owner(self.owners.len())];
-        owner.tell(Job::Copy { shard, buffer, reply })?;
-        self.wait(&copied)
+        self.queue.ask(move |judge| judge.copy(shard, buffer))
     }
 
     fn copy_counts(&self) -> (Vec<Counted>, Position) {
@@ -145,7 +112,7 @@ impl LiveFilter for Handle {
 
     fn stand(&self, at: Position) {
         self.counts().stand(at);
-        self.tell_all(|| Job::Stand { at });
+        self.queue.add_later(move |judge| judge.stand(at));
     }
 
     fn saved_bytes(&self) -> u64 {
@@ -154,6 +121,6 @@ impl LiveFilter for Handle {
 
     #[cfg(feature = "simulation")]
     fn is_stepped(&self) -> bool {
-        self.stepped.is_some()
+        self.queue.threads == 0
     }
 }

@@ -1,58 +1,54 @@
-//! Engine and folder without threads, for a simulation: the caller does their jobs, one by one.
+//! Engine and folder without threads, for a simulation: the caller does their work, step by step.
 
 use std::sync::Arc;
 
+use crossbeam_channel::{Receiver, unbounded};
+
 use super::query::QueryDispatcher;
+use super::queue::Queue;
 use super::store::{Keeper, Local, Storage};
-use super::worker::{Step, Worker};
-use super::{Engine, Parts, StartError, Works};
+use super::{Engine, Parts, StartError, Threads, Works};
 use urlseen_core::storage::Clocks;
 
-/// Jobs of an engine and of its folder. A simulation decides when each job is done.
+/// Work of an engine and of its folder. A simulation decides when each step is done.
 #[derive(Debug)]
 pub struct Steps {
-    worker: Arc<Worker>,
+    line: Receiver<Arc<Queue>>,
     keeper: Option<Keeper>,
 }
 
-impl Worker {
-    /// Does all waiting jobs.
-    pub(super) fn step_all(self: &Arc<Self>) {
-        while self.step() == Step::Done {}
-    }
-}
-
 impl Engine {
-    /// Makes an engine without threads, with simulated clocks. [`Local::step`] returns its jobs.
+    /// Makes an engine without threads, with simulated clocks. [`Local::step`] returns its work.
     ///
     /// # Errors
     /// The filter cannot be built.
     pub fn stepped(parts: &Parts, clocks: fn() -> Clocks) -> Result<Self, StartError> {
-        // The caller does the jobs, so it cannot wait for room in the queue.
-        let mut engine = Self::with_inboxes(parts, crossbeam_channel::unbounded)?;
-        engine.clocks = clocks;
-        engine.handle.stepped = engine.handle.owners.first().map(|only| Arc::clone(&only.worker));
+        let (line, stepped) = unbounded();
+        let threads = Threads { line, count: 0 };
+        let mut engine = Self::start(&Parts { threads, ..parts.clone() })?;
+        (engine.clocks, engine.stepped) = (clocks, Some(stepped));
         Ok(engine)
     }
 }
 
 impl Local {
-    /// Starts the work of an [`Engine::stepped`], like [`Local::work`]. Returns the jobs of the
+    /// Starts the work of an [`Engine::stepped`], like [`Local::work`]. Returns the work of the
     /// engine and of the folder, which get no thread.
     ///
     /// # Panics
     /// If the engine has threads.
-    pub fn step(self, dispatcher: QueryDispatcher) -> (Works, Steps) {
+    pub fn step(mut self, dispatcher: QueryDispatcher) -> (Works, Steps) {
         let (storage, keeper) = self.store.map(Storage::new).unzip();
-        let worker = self.engine.handle.stepped.clone().expect("the engine has no threads");
-        (Works::new(self.engine, storage, dispatcher), Steps { worker, keeper })
+        let line = self.engine.stepped.take().expect("the engine has no threads");
+        (Works::new(self.engine, storage, dispatcher), Steps { line, keeper })
     }
 }
 
 impl Steps {
-    /// Does the oldest job of the engine. Returns false if the engine has no job.
+    /// Reads a part of a batch, or does a step of the judge. Returns false if there is nothing to
+    /// do.
     pub fn judge(&self) -> bool {
-        self.worker.step() == Step::Done
+        self.line.try_iter().any(|queue| queue.turn())
     }
 
     /// Does the jobs that wait for the folder. The writes of these jobs share a sync. Returns false

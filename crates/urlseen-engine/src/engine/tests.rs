@@ -2,13 +2,14 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use super::reading::PART;
 use super::*;
 use crate::config::ItemForm;
 use crate::item::{Items, Options};
 use urlseen_core::filter::{Kind, Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::storage::{Copied, Head, LiveFilter as _, Restore as _, Section};
+use urlseen_core::storage::{Copied, Head, LiveFilter as _, Position, Restore as _, Section};
 
 pub(super) fn parameters() -> Parameters {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
@@ -112,7 +113,7 @@ async fn settled_gauges_count_all_committed_batches() {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
         assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
         // A batch that is judged while `settled` waits is not lost. The future of the first call
-        // may be dropped early. The second call then also waits for the marks of the first call.
+        // may be dropped early.
         engine.submit(batch(&urls(0..1)));
         engine.committed(Logged::START);
         tokio::select! {
@@ -193,7 +194,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     from.committed(Logged { at, ..Logged::START });
     let mut to = engine(2);
     let mut filter = to.restoring();
-    filter.set(&fingerprints(&urls(5000..5100)), Generation::FOREVER);
+    filter.set(fingerprints(&urls(5000..5100)), Generation::FOREVER);
     filter.clear();
     for shard in ShardId::all() {
         let Copied { blob, at: copied_at, .. } = from.handle().copy(shard, Vec::new()).unwrap();
@@ -201,7 +202,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
         let section = Section { shard, at, keys: blob.keys(), len: blob.len() };
         filter.load(section, &mut blob.into_buffer().as_slice()).unwrap();
     }
-    filter.set(&fingerprints(&urls(1000..1010)), Generation::FOREVER);
+    filter.set(fingerprints(&urls(1000..1010)), Generation::FOREVER);
     filter.stand(at);
     to.settled().await.unwrap();
     assert_eq!(to.gauges().fill().counted, 1010);

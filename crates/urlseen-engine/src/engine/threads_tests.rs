@@ -10,7 +10,7 @@ use crate::config::ItemForm;
 use crate::item::Options;
 use urlseen_core::filter::ShardId;
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_core::storage::{LiveFilter as _, Restore as _, Section};
+use urlseen_core::storage::{LiveFilter as _, Position, Restore as _, Section};
 
 fn engine(threads: &Threads) -> Engine {
     let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
@@ -19,7 +19,7 @@ fn engine(threads: &Threads) -> Engine {
 
 #[tokio::test]
 async fn many_engines_work_on_few_threads_and_each_has_its_own_filter() {
-    let threads = Threads::start(2).unwrap().for_one_of(20);
+    let threads = Threads::start(2).unwrap();
     let mut engines: Vec<_> = (0..20).map(|_| engine(&threads)).collect();
     for round in 0..10 {
         let items = urls(round * 50..round * 50 + 100);
@@ -40,7 +40,7 @@ async fn a_panic_ends_one_engine_and_not_the_threads() {
     let threads = Threads::start(1).unwrap();
     let (mut broken, mut other) = (engine(&threads), engine(&threads));
     // No batch was judged.
-    broken.handle.tell_all(|| Job::Commit { logged: Logged::START, over_limit: None });
+    broken.handle.queue.add(|judge| judge.commit(Logged::START, None));
     assert_eq!(broken.settled().await, Err(EngineError::Panicked));
     other.submit(batch(&urls(0..10)));
     assert_eq!(other.judged().await.unwrap().onward_len(), 10);

@@ -261,11 +261,6 @@ impl Reader {
         }
     }
 
-    /// Reads later items with these options.
-    pub(crate) fn read_as(&mut self, options: Options) {
-        *self = Self { expire_after: self.expire_after, ..Self::new(options) };
-    }
-
     /// Reads the lifetimes of items for a filter whose fingerprints expire after this time.
     pub(crate) fn expiring(self, expire_after: Option<ExpireAfter>) -> Self {
         Self { expire_after, ..self }

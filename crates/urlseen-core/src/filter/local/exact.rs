@@ -153,13 +153,18 @@ impl FilterKind for ExactShards {
         }));
     }
 
+    fn has_room(&self, shard: ShardId, keys: u64) -> bool {
+        let table = &self.shards[self.place(shard)];
+        (table.capacity() - table.len()) as u64 >= keys
+    }
+
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        if self.has_room(shard, keys) {
+            return Ok(());
+        }
         let place = self.place(shard);
         let table = &self.shards[place];
         let keys = usize::try_from(keys).map_err(full)?;
-        if table.capacity() - table.len() >= keys {
-            return Ok(());
-        }
         let bytes = table_bytes(table.len().saturating_add(keys) as u64);
         // Reading the available memory takes longer than the growth of a small table.
         if bytes > SMALL {

@@ -44,12 +44,14 @@ pub(super) use two_choice::TwoChoiceFilter;
 /// # Panics
 /// A method panics if a given shard, or the shard of a given key, belongs to another owner.
 pub trait FilterKind: Any + Debug + Send {
-    /// Prefetches the memory that a test of these keys will read. This makes the test faster if it
-    /// follows soon.
-    fn prefetch(&self, _key_hashes: &[KeyHash]) {}
-
     /// Appends a verdict on each key, in the order of the keys.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
+
+    /// Returns true if this number of further keys can be inserted in a shard without long work,
+    /// such as growth.
+    fn has_room(&self, _shard: ShardId, _keys: u64) -> bool {
+        true
+    }
 
     /// Makes room for this number of further keys in a shard.
     ///

@@ -51,12 +51,6 @@ impl NativeFilter {
 }
 
 impl FilterKind for NativeFilter {
-    fn prefetch(&self, key_hashes: &[KeyHash]) {
-        for &key_hash in key_hashes {
-            self.shards.fetch(key_hash);
-        }
-    }
-
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         self.shards.test_all(key_hashes, verdicts);
     }

@@ -45,11 +45,6 @@ impl OverFrozen {
 }
 
 impl FilterKind for OverFrozen {
-    fn prefetch(&self, key_hashes: &[KeyHash]) {
-        self.upper.prefetch(key_hashes);
-        self.frozen.prefetch(key_hashes);
-    }
-
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let first = verdicts.len();
         self.upper.test(key_hashes, verdicts);
@@ -60,6 +55,10 @@ impl FilterKind for OverFrozen {
         let mut answers = Vec::with_capacity(asked.len());
         self.frozen.test(&asked, &mut answers);
         open.into_iter().zip(answers).for_each(|(verdict, answer)| *verdict = answer);
+    }
+
+    fn has_room(&self, shard: ShardId, keys: u64) -> bool {
+        self.upper.has_room(shard, keys)
     }
 
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {

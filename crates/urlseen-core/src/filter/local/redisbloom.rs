@@ -95,6 +95,11 @@ impl FilterKind for RedisBloomFilter {
         verdicts.extend(key_hashes.iter().map(|key_hash| Verdict::of(has(key_hash))));
     }
 
+    /// An insertion copies the newest layer if a snapshot shares it.
+    fn has_room(&self, _: ShardId, _: u64) -> bool {
+        false
+    }
+
     fn make_room(&mut self, _: ShardId, keys: u64) -> Result<(), Full> {
         self.filter()?.make_room(keys)
     }

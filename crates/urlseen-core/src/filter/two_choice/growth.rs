@@ -46,6 +46,11 @@ impl Shard {
         }
     }
 
+    /// Returns true if this number of further keys fits without growth.
+    pub(in crate::filter) fn has_room(&self, keys: u64) -> bool {
+        self.keys() + keys <= self.layouts.first().slots() * 19 / 20
+    }
+
     /// Makes room for further keys. If the usual sweep and growth do not suffice, sweeps or moves
     /// all blocks.
     ///
@@ -57,7 +62,7 @@ impl Shard {
         kernel: impl Kernel,
         arena: &mut Arena,
     ) -> Result<(), Full> {
-        while self.keys() + keys > self.layouts.first().slots() * 19 / 20 {
+        while !self.has_room(keys) {
             if self.dead().is_some() {
                 self.sweep(u64::MAX, arena);
                 continue;

@@ -83,11 +83,8 @@ pub struct QueryDispatcher {
 #[derive(Debug)]
 struct Group {
     number: u64,
-    /// Number of threads that have not answered.
-    left: usize,
     members: Vec<Member>,
     questions: Vec<Question>,
-    answers: Vec<Answer>,
     /// Kinds of changes that are refused for this group.
     refused: Refused,
 }
@@ -179,18 +176,16 @@ impl QueryDispatcher {
             adds: self.is_full,
             forgets: forgets > 0 && engine.gauges().tombstones() + forgets > self.tombstones_max,
         };
-        let left = if refused.adds || refused.forgets {
+        if refused.adds || refused.forgets {
             let asked: Vec<Question> = questions.iter().map(|it| refused.without(it)).collect();
-            engine.ask(number, &asked)
+            engine.ask(number, &asked);
         } else {
-            engine.ask(number, &questions)
-        };
-        let answers = vec![Answer::Unseen; questions.len()];
-        self.groups.push_back(Group { number, left, members, questions, answers, refused });
-        self.finish_groups();
+            engine.ask(number, &questions);
+        }
+        self.groups.push_back(Group { number, members, questions, refused });
     }
 
-    /// Processes the answers of a thread. If the answers change the filter, the changes go to the
+    /// Processes the answers to a group. If the answers change the filter, the changes go to the
     /// log first, and [`Self::finish`] continues after that. Answers without a change are given at
     /// once if no earlier answers wait for the log.
     pub(crate) fn hand_over(
@@ -211,8 +206,8 @@ impl QueryDispatcher {
     fn changes(&self, answers: &mut Answers) -> Vec<(Change, Fingerprint)> {
         let group = self.groups.iter().find(|group| group.number == answers.group);
         let Some(Group { questions, refused, .. }) = group else { return Vec::new() };
-        let changes = answers.answers.iter_mut().filter_map(|(place, answer)| {
-            let Question { wanted, fingerprint } = &questions[*place as usize];
+        let answered = questions.iter().zip(&mut answers.answers);
+        let changes = answered.filter_map(|(Question { wanted, fingerprint }, answer)| {
             let (change, is_refused) = match (wanted, &answer) {
                 (Wanted::Add, Answer::Unseen) => (Change::Add, refused.adds),
                 (Wanted::Forget, Answer::Seen) => (Change::Forget, refused.forgets),
@@ -227,9 +222,9 @@ impl QueryDispatcher {
         changes.collect()
     }
 
-    /// Sets the changes of these answers in the filter, and replies to the queries that are
-    /// complete. `at` is the end of the log after these changes; `None` if the log does not have
-    /// them. The changes get this generation.
+    /// Sets the changes of these answers in the filter, and replies to the queries. `at` is the end
+    /// of the log after these changes; `None` if the log does not have them. The changes get this
+    /// generation.
     pub(super) fn finish(
         &mut self,
         answers: Answers,
@@ -237,40 +232,24 @@ impl QueryDispatcher {
         at: Option<Position>,
         engine: &mut Engine,
     ) {
-        let Answers { group, owner, answers, .. } = answers;
         // Batches that are logged and not committed are not in the filter, although their positions
         // are lower than `at`. So if there are such batches, the filter is not at `at`.
-        engine.remember(owner, generation, at.filter(|_| engine.uncommitted() == 0));
-        let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
-            return;
-        };
-        for (place, answer) in answers {
-            let wanted = group.questions[place as usize].wanted;
-            self.asked.count(wanted, answer);
-            group.answers[place as usize] = answer;
+        engine.remember(generation, at.filter(|_| engine.uncommitted() == 0));
+        let Answers { answers, .. } = answers;
+        let group = self.groups.pop_front().expect("answers come in the order of their groups");
+        for (question, &answer) in group.questions.iter().zip(&answers) {
+            self.asked.count(question.wanted, answer);
         }
-        group.left -= 1;
-        self.finish_groups();
-    }
-
-    /// Replies to the queries whose group is answered.
-    fn finish_groups(&mut self) {
-        self.groups.retain_mut(|group| {
-            if group.left > 0 {
-                return true;
+        for mut member in group.members {
+            let answers = answers[member.range.clone()].to_vec();
+            if member.extra == Extra::Nothing {
+                // The client may have dropped the receiver.
+                let _ = member.reply.send(Reply { answers, fill: None });
+            } else {
+                member.answers = answers;
+                self.extras.push_back(member);
             }
-            for mut member in std::mem::take(&mut group.members) {
-                let answers = group.answers[member.range.clone()].to_vec();
-                if member.extra == Extra::Nothing {
-                    // The client may have dropped the receiver.
-                    let _ = member.reply.send(Reply { answers, fill: None });
-                } else {
-                    member.answers = answers;
-                    self.extras.push_back(member);
-                }
-            }
-            false
-        });
+        }
     }
 
     /// Returns true if the next action is to empty the filter.

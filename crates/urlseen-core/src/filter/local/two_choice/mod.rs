@@ -141,15 +141,13 @@ impl TwoChoiceFilter {
 }
 
 impl FilterKind for TwoChoiceFilter {
-    fn prefetch(&self, key_hashes: &[KeyHash]) {
-        for &key_hash in key_hashes {
-            self.look(key_hash, self.arena.blocks());
-        }
-    }
-
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         verdicts.reserve(key_hashes.len());
         self.kernel.run(TestAll { filter: self, key_hashes, verdicts });
+    }
+
+    fn has_room(&self, shard: ShardId, keys: u64) -> bool {
+        self.shards[self.place(shard)].has_room(keys)
     }
 
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {

@@ -1,0 +1,246 @@
+//! Judge of a filter. It has the whole filter, and takes one step at a time.
+
+use std::collections::HashSet;
+
+use super::asking::{Answer, Asked, Wanted};
+use super::in_flight::{ByLifetime, InFlight, Keys};
+use super::queue::SHORT;
+use super::reading::{Part, Reading};
+use crate::item::Findings;
+use crate::item::batch::Batch;
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::lifetime::Lifetime;
+use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{ForgettingFilter, Full, Hashed, ShardId, Verdict};
+use urlseen_core::storage::{Copied, Logged, Position};
+
+/// Filter, with the keys that were found unseen and are not set yet. The batches, answers and
+/// commits take effect in the order of the calls.
+#[derive(Debug)]
+pub(super) struct Judge {
+    pub(super) filter: ForgettingFilter,
+    in_flight: InFlight,
+    /// Position in the log up to which all keys are set.
+    at: Position,
+    /// Error of a filter that had no room. No batch is judged after that.
+    full: Option<Full>,
+}
+
+impl Judge {
+    /// Makes a judge with an empty filter.
+    pub(super) fn new(filter: ForgettingFilter) -> Self {
+        Self { filter, in_flight: InFlight::default(), at: Position::START, full: None }
+    }
+
+    /// Judges a batch that is read. Its unseen keys are in flight after that, and the filter has
+    /// room for them.
+    ///
+    /// # Errors
+    /// The filter has no room for the keys of this batch, or of an earlier one.
+    pub(super) fn judge(&mut self, reading: &Reading) -> Result<Batch<Box<Findings>>, Full> {
+        self.has_room()?;
+        let (mut found, mut keys) = (Findings::default(), ByLifetime::default());
+        for part in reading.take_parts() {
+            self.judge_part(part, reading.keeps_seen, &mut found, &mut keys);
+        }
+        self.in_flight.batches.push_back(keys);
+        // Room is reserved before a batch is passed on, because the keys of a committed batch must
+        // fit into the filter.
+        for (shard, keys) in self.in_flight.by_shard() {
+            if let Err(full) = self.filter.make_room(shard, keys) {
+                return Err(self.full.insert(full).clone());
+            }
+        }
+        Ok(reading.batch.found(found))
+    }
+
+    #[allow(clippy::stable_sort_primitive)] // the stable sort is fast on sorted runs
+    fn judge_part(
+        &mut self,
+        part: Part,
+        keeps_seen: bool,
+        found: &mut Findings,
+        keys: &mut ByLifetime,
+    ) {
+        let mut verdicts = Vec::with_capacity(part.key_hashes.len());
+        self.filter.test(&part.key_hashes, &mut verdicts);
+        let mut lifetimes = part.lifetimes.into_iter().peekable();
+        let from = found.onward.len();
+        let places = part.places.into_iter().zip(part.key_hashes);
+        for (((place, key_hash), fingerprint), verdict) in
+            places.zip(part.fingerprints).zip(verdicts)
+        {
+            let lifetime = lifetimes.next_if(|&(other, _)| other == place);
+            if verdict == Verdict::Unseen && self.in_flight.insert(key_hash) {
+                let lifetime = lifetime.map_or_else(Lifetime::default, |(_, lifetime)| lifetime);
+                if lifetime != Lifetime::default() {
+                    found.lifetimes.push(found.added.len(), lifetime);
+                }
+                keys.push(lifetime, key_hash);
+                found.onward.push(place);
+                found.added.push(fingerprint);
+            } else if keeps_seen {
+                found.seen.push(fingerprint);
+            }
+        }
+        if !part.unfiltered.is_empty() {
+            found.onward.extend(part.unfiltered.iter().map(|&(place, _)| place));
+            found.onward[from..].sort();
+        }
+        found.unfiltered.extend(part.unfiltered);
+        found.dropped.extend(part.dropped);
+        found.rejects.extend(part.rejects);
+        found.emitted.extend(part.emitted);
+        found.scores.extend(part.scores);
+        found.own_fingerprints += part.own_fingerprints;
+    }
+
+    /// Returns the error of a filter that had no room for the keys of a batch or of a recovery.
+    pub(super) fn has_room(&self) -> Result<(), Full> {
+        self.full.clone().map_or(Ok(()), Err)
+    }
+
+    /// Returns true if a few keys in each of these shards need no long work.
+    pub(super) fn has_room_for(&self, mut shards: impl Iterator<Item = ShardId>) -> bool {
+        let keys = |shard| self.in_flight.in_shard(shard) + SHORT as u64;
+        shards.all(|shard| self.filter.kind().has_room(shard, keys(shard)))
+    }
+
+    /// Returns true if the next commit is a short step.
+    pub(super) fn is_commit_short(&self) -> bool {
+        self.is_short(self.in_flight.batches.front())
+    }
+
+    /// Returns true if it is a short step to set the keys of the oldest answered group.
+    pub(super) fn is_memory_short(&self) -> bool {
+        self.is_short(self.in_flight.groups.front())
+    }
+
+    fn is_short(&self, keys: Option<&ByLifetime>) -> bool {
+        keys.is_some_and(|keys| {
+            let shards = keys.iter().flat_map(|(_, key_hashes)| key_hashes).map(KeyHash::shard);
+            shards.clone().count() <= SHORT && self.has_room_for(shards)
+        })
+    }
+
+    /// Sets the keys of the oldest judged batch, which was committed, except those over a limit.
+    /// They get the generation in which the batch was logged, even if a later one has begun since
+    /// then. The filter is then at the end of the batch's record.
+    pub(super) fn commit(&mut self, Logged { at, generation }: Logged, over_limit: Option<&Keys>) {
+        let judged = self.in_flight.batches.pop_front();
+        let mut batch = judged.expect("a batch is judged before its commit");
+        if let Some(over_limit) = over_limit {
+            self.in_flight.withdraw(&mut batch, over_limit);
+        }
+        self.set_in_flight(&batch, generation);
+        self.at = at;
+    }
+
+    /// Aborts all judged batches. Their keys are unseen again.
+    pub(super) fn abort(&mut self) {
+        self.in_flight.drop_batches();
+    }
+
+    /// Answers the questions in order, so a fingerprint that a group adds twice is unseen only
+    /// once. Added fingerprints count as seen immediately. They are set in the filter after the log
+    /// has them, or at once if the kind requires it. Then a snapshot may have an addition that the
+    /// log lacks, if the process is killed before the client gets its answer.
+    pub(super) fn answer(&mut self, asked: &Asked) -> Vec<Answer> {
+        let key_hashes: Vec<KeyHash> = asked.iter().map(|&(key_hash, _)| key_hash).collect();
+        let mut verdicts = Vec::new();
+        self.filter.test(&key_hashes, &mut verdicts);
+        let at_once = self.filter.kind().inserts_at_once();
+        let mut forgotten = HashSet::<u128, Hashed>::default();
+        self.in_flight.groups.push_back(ByLifetime::default());
+        let answers = asked.iter().zip(verdicts).map(|(&(key_hash, wanted), verdict)| {
+            let is_set = if at_once {
+                self.test(&[key_hash]) == [Verdict::Seen]
+            } else {
+                verdict == Verdict::Seen && !forgotten.contains(&key_hash.id())
+            };
+            match (wanted, is_set || self.in_flight.contains(key_hash)) {
+                (Wanted::Forget, true) => {
+                    self.in_flight.forget(key_hash);
+                    self.filter.forget(key_hash);
+                    forgotten.insert(key_hash.id());
+                    Answer::Seen
+                }
+                (Wanted::Add, false) => self.add(key_hash, at_once),
+                (Wanted::Test | Wanted::Add, true) => Answer::Seen,
+                (Wanted::Test | Wanted::Forget, false) => Answer::Unseen,
+            }
+        });
+        answers.collect()
+    }
+
+    /// Adds an unseen key to the last group of questions, or to the filter.
+    fn add(&mut self, key_hash: KeyHash, at_once: bool) -> Answer {
+        self.in_flight.insert(key_hash);
+        let keys = self.in_flight.in_shard(key_hash.shard());
+        let room = self.filter.make_room(key_hash.shard(), keys);
+        if room.is_err() || at_once {
+            self.in_flight.remove(key_hash);
+        }
+        if room.is_err() {
+            return Answer::Full;
+        }
+        if at_once {
+            self.filter.insert(&[key_hash]).expect("there is room");
+        } else {
+            let group = self.in_flight.groups.back_mut().expect("a group");
+            group.push(Lifetime::WHOLE, key_hash);
+        }
+        Answer::Unseen
+    }
+
+    /// Sets the keys that the oldest answered group added. The log already has them. If `at` is
+    /// set, all earlier records of the log are committed, and the filter is then at `at`.
+    pub(super) fn remember(&mut self, generation: Generation, at: Option<Position>) {
+        let added = self.in_flight.groups.pop_front();
+        self.set_in_flight(&added.expect("additions are set after the answer"), generation);
+        self.at = at.unwrap_or(self.at);
+    }
+
+    /// Sets keys that were in flight, and were let through in a generation.
+    fn set_in_flight(&mut self, keys: &ByLifetime, generation: Generation) {
+        for (lifetime, key_hashes) in keys.iter() {
+            for &key_hash in key_hashes {
+                self.in_flight.remove(key_hash);
+            }
+            let set = self.filter.insert_in(lifetime.stored_in(generation), key_hashes);
+            set.expect("room was reserved before the batch was passed on");
+        }
+    }
+
+    /// Sets keys of a recovery.
+    pub(super) fn set(&mut self, key_hashes: &[KeyHash], generation: Generation) {
+        if let Err(full) = self.filter.insert_in(generation, key_hashes) {
+            self.full.get_or_insert(full);
+        }
+    }
+
+    /// Tests keys, in their order. Ignores the keys in flight.
+    pub(super) fn test(&mut self, key_hashes: &[KeyHash]) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        self.filter.test(key_hashes, &mut verdicts);
+        verdicts
+    }
+
+    /// Copies a shard for the snapshot. The copy may use the memory of `buffer`.
+    pub(super) fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Copied {
+        let (blob, tombstones) = self.filter.save(shard, buffer);
+        Copied { blob, at: self.at, tombstones }
+    }
+
+    /// Records that the filter is at position `at`.
+    pub(super) fn stand(&mut self, at: Position) {
+        self.at = at;
+    }
+
+    /// Empties the filter for good.
+    pub(super) fn clear(&mut self) {
+        self.in_flight = InFlight::default();
+        self.filter.clear();
+        (self.at, self.full) = (Position::START, None);
+    }
+}
