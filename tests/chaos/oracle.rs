@@ -311,26 +311,6 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_item_is_found() {
-        for wanted in [|it| matches!(it, Identity::Key(_)), |it| it == Identity::Unfiltered] {
-            let (mut sink, rejects) = right();
-            sink.remove(index_of(&sink, wanted));
-            assert_verdict(sink, rejects, &[(Wrong::Lost, 1)]);
-        }
-        let rejects = right().1;
-        assert_verdict(Vec::new(), rejects, &[(Wrong::Lost, right().0.len() as u64)]);
-    }
-
-    #[test]
-    fn a_repeated_item_is_found() {
-        for wanted in [|it| matches!(it, Identity::Key(_)), |it| it == Identity::Unfiltered] {
-            let (mut sink, rejects) = right();
-            sink.push(sink[index_of(&sink, wanted)].clone());
-            assert_verdict(sink, rejects, &[(Wrong::Repeated, 1)]);
-        }
-    }
-
-    #[test]
     fn a_router_may_repeat_only_items_that_no_filter_tests() {
         let (mut sink, mut rejects) = right();
         let [unfiltered, filtered] = [

@@ -36,6 +36,25 @@ fn a_continued_import_continues_the_line_numbers() {
 }
 
 #[test]
+fn a_killed_import_of_a_set_continues() {
+    const ALL: u64 = 400_000;
+    let crawl = Crawl::new();
+    let members: Vec<String> = raw(0..ALL).map(|digest| hex(&digest)).collect();
+    crawl.add(&members);
+    let state = crawl.state();
+    let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
+    kill_midway(import, Path::new(&state));
+    let rest = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
+    let [read, ..] = rest.counts();
+    assert!(0 < read && read < ALL, "{rest:?}");
+    let said = format!("an earlier import has read {} members of the set {SET}", ALL - read);
+    assert!(rest.stderr.contains(&said), "{rest:?}");
+    assert_eq!(rest.summary["keys"], ALL);
+    // A set that was read to its end is read again, because it may have grown.
+    crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([ALL, 0, ALL, 0]);
+}
+
+#[test]
 fn an_import_of_a_set_starts_again_if_its_cursor_is_invalid() {
     let mut crawl = Crawl::new();
     let members: Vec<String> = raw(0..200_000).map(|digest| hex(&digest)).collect();

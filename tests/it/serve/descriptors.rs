@@ -102,6 +102,28 @@ fn more_clients_than_the_hard_limit_allows_are_refused_before_anything_starts() 
 }
 
 #[test]
+fn without_descriptors_a_snapshot_waits_and_nothing_is_lost() {
+    for free in 0..4 {
+        let served =
+            Served::new("demo").set("storage.snapshot_bytes=4096").set("storage.fsync=always");
+        let running = served.start();
+        let mut client = running.connection();
+        let mut added = 0;
+        add(&mut client, &mut added);
+        let first = snapshot(&served);
+        leave(&running.daemon, free);
+        wait_until(SOON, "try", || {
+            add(&mut client, &mut added);
+            running.daemon.stderr().contains("LimitNOFILE=") || snapshot(&served) != first
+        });
+        restore(&running.daemon);
+        wait_until(SOON, "snapshot", || snapshot(&served) != first);
+        add(&mut client, &mut added);
+        assert_kept(&served, running, added);
+    }
+}
+
+#[test]
 fn without_descriptors_a_new_client_waits_and_the_others_are_answered() {
     let served = Served::new("demo");
     let mut running = served.start();
