@@ -256,6 +256,8 @@ impl Keeper {
     }
 
     fn begin_snapshot(&mut self, reach: Reach) {
+        // If it does not begin now, it is reported again, even if it is due again at the next look.
+        self.is_due_told = false;
         if let Err(error) = self.store.begin_due_snapshot(reach) {
             self.say(Stored::Snapshot(Err(error)));
         }
