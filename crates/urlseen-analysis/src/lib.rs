@@ -12,15 +12,13 @@ mod plot;
 mod replay;
 mod suggest;
 
-pub use explain::{
-    Computed, Explained, LimitShown, Pair, RequestShown, Spelling, StepShown, explain, pair,
-};
+pub use explain::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 pub use overlap::{Overlap, Totals};
 pub use plan::{
     Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
     lost_text, size,
 };
-pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
+pub use plot::{Plot, PlotError, Series, Stroke};
 pub use replay::{
     Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Report, Ruled, Seen, Setup, Tally,
     run as replay, suggest,

@@ -36,10 +36,6 @@ Examples:
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Also print the fingerprints by the other algorithms, and other spellings of the URL. The
-    /// JSON always has them
-    #[arg(long)]
-    all: bool,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
@@ -108,7 +104,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     if args.json {
         writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
     } else {
-        text::print(&reports, between.as_ref(), &items, args.all, out)?;
+        text::print(&reports, between.as_ref(), &items, out)?;
     }
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =

@@ -2,83 +2,65 @@
 
 use std::io::{self, Write};
 
-use urlseen_analysis::{Computed, Explained, LimitShown, Pair, RequestShown, Spelling, StepShown};
+use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown};
 
 use super::super::rows::{COMPARED, Rows};
 use super::ExplainReport;
 use crate::admin::printable::printable;
 
-/// Prints a report on each item. If there are two items, prints their comparison first. A whole
-/// report also has what is not in use, and other spellings.
+/// Prints a report on each item. If there are two items, prints their comparison first.
 pub(super) fn print(
     reports: &[ExplainReport],
     between: Option<&Pair>,
     items: &[Vec<u8>],
-    is_whole: bool,
     out: impl Write,
 ) -> io::Result<()> {
     let mut rows = Rows::new(out, COMPARED);
     if let Some(pair) = between {
-        compared(&mut rows, pair, is_whole)?;
+        compared(&mut rows, reports[0].explained.algorithm, pair)?;
     }
     for (number, (report, item)) in reports.iter().zip(items).enumerate() {
         if number > 0 || between.is_some() {
             rows.gap()?;
         }
-        self::report(&mut rows, report, item, is_whole)?;
+        self::report(&mut rows, report, item)?;
     }
     Ok(())
 }
 
-fn compared(rows: &mut Rows<impl Write>, pair: &Pair, is_whole: bool) -> io::Result<()> {
-    let Pair { verdicts, rules, also, .. } = pair;
+fn compared(rows: &mut Rows<impl Write>, algorithm: &str, pair: &Pair) -> io::Result<()> {
+    let Pair { same, difference, rules } = pair;
     let shown = |side: &Option<String>| match side {
         Some(text) => format!("`{text}`"),
         None => "nothing".to_owned(),
     };
-    let verdicts = verdicts.iter().filter(|verdict| is_whole || verdict.is_used);
-    let verdicts = verdicts.flat_map(|verdict| {
-        let word = match verdict.same {
-            Some(true) => "the same request",
-            Some(false) => "different requests",
-            None => "unknown: one of them has no fingerprint",
-        };
-        let used = if verdict.is_used { "   (in use)" } else { "" };
-        let difference = verdict.difference.as_ref().map(|difference| {
-            let (one, other) = (shown(&difference.one), shown(&difference.other));
-            format!("   {}: {one} and {other}", difference.what)
-        });
-        [format!("{:<13} {word}{used}", verdict.algorithm)].into_iter().chain(difference)
+    let word = match same {
+        Some(true) => "the same request",
+        Some(false) => "different requests",
+        None => "unknown: one of them has no fingerprint",
+    };
+    rows.row("the two are", format!("{algorithm:<13} {word}   (in use)"))?;
+    let difference = difference.as_ref().map(|difference| {
+        let (one, other) = (shown(&difference.one), shown(&difference.other));
+        format!("   {}: {one} and {other}", difference.what)
     });
-    rows.each("the two are", verdicts)?;
-    rows.each("rules", rules.iter().map(|rule| format!("{}: {}", rule.rule, rule.words)))?;
-    rows.each("ignored", also.iter().filter(|_| is_whole))
+    rows.each("", difference)?;
+    rows.each("rules", rules.iter().map(|rule| format!("{}: {}", rule.rule, rule.words)))
 }
 
-fn report(
-    rows: &mut Rows<impl Write>,
-    report: &ExplainReport,
-    item: &[u8],
-    is_whole: bool,
-) -> io::Result<()> {
+fn report(rows: &mut Rows<impl Write>, report: &ExplainReport, item: &[u8]) -> io::Result<()> {
     let ExplainReport { explained, answer, .. } = report;
     rows.row("item", printable(item, None))?;
-    self::explained(rows, explained, is_whole)?;
+    self::explained(rows, explained)?;
     if let Some(answer) = answer {
         let how_sure = Some(answer.how_sure.clone()).filter(|words| !words.is_empty());
         let said = format!("{}: {}", answer.verdict, answer.says);
         rows.each("seen", [said].into_iter().chain(how_sure))?;
     }
-    if !is_whole {
-        return Ok(());
-    }
-    rows.each("ignored", &explained.ignored)?;
-    let spelling = |Spelling { item, differs }: &Spelling| format!("{item}   ({differs})");
-    rows.each("the same", explained.same.iter().map(spelling))?;
-    rows.each("others", explained.others.iter().map(spelling))
+    Ok(())
 }
 
-fn explained(rows: &mut Rows<impl Write>, explained: &Explained, is_whole: bool) -> io::Result<()> {
+fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<()> {
     let Explained { form, request, unreadable, passes, steps, canonical, .. } = explained;
     rows.each("form", form)?;
     if let Some(RequestShown { method, url, body_bytes, verbatim_url }) = request {
@@ -99,20 +81,8 @@ fn explained(rows: &mut Rows<impl Write>, explained: &Explained, is_whole: bool)
     if let Some(given) = &explained.given {
         rows.row("given", format!("{given}: the item contains its fingerprint"))?;
     }
-    let is_used = |computed: &Computed| {
-        computed.fingerprint.is_some()
-            && computed.fingerprint == explained.fingerprint
-            && explained.given.is_none()
-    };
-    let computed = explained.fingerprints.iter().filter(|it| is_whole || is_used(it));
-    let computed = computed.map(|computed| {
-        let text = match (&computed.fingerprint, &computed.refused) {
-            (Some(fingerprint), _) => fingerprint.clone(),
-            (None, reason) => format!("none: {}", reason.as_deref().unwrap_or_default()),
-        };
-        let mark = if is_used(computed) { "   (in use)" } else { "" };
-        format!("{:<13} {text}{mark}", computed.algorithm)
-    });
+    let computed = explained.fingerprint.as_ref().filter(|_| explained.given.is_none());
+    let computed = computed.map(|it| format!("{:<13} {it}   (in use)", explained.algorithm));
     rows.each("fingerprints", computed)?;
     let passes = passes.as_ref().map(|why| format!("unchecked and unrecorded: {why}"));
     rows.each("passes", passes)?;

@@ -1,6 +1,6 @@
 //! Plots of a replay: what the crawl found, and how often the filters were wrong.
 
-use urlseen_analysis::{Axis, LaneReport, Plot, Point, Report, Scale, Series, Stroke};
+use urlseen_analysis::{LaneReport, Plot, Point, Report, Series, Stroke};
 use urlseen_engine::config::Config;
 
 /// Number of times that the highest rate of a plot is higher than the lowest one.
@@ -24,8 +24,8 @@ fn found(curve: &[Point], crawl: &str) -> Plot {
     };
     Plot {
         title: format!("{crawl}: new and seen fingerprints"),
-        x: items(),
-        y: Axis { label: "fingerprints so far".to_owned(), scale: Scale::Linear },
+        labels: ["items", "fingerprints so far"],
+        least: None,
         series: vec![
             line(0, "new", |point| point.new),
             line(1, "seen before", |point| point.again),
@@ -49,15 +49,8 @@ fn rates(kinds: &[LaneReport], crawl: &str) -> Option<Plot> {
     let highest = rates.fold(0.0, f64::max);
     (highest > 0.0).then(|| Plot {
         title: format!("{crawl}: wrong drops as a share of new fingerprints"),
-        x: items(),
-        y: Axis {
-            label: "error rate so far".to_owned(),
-            scale: Scale::Log { least: highest / RANGE },
-        },
+        labels: ["items", "error rate so far"],
+        least: Some(highest / RANGE),
         series,
     })
-}
-
-fn items() -> Axis {
-    Axis { label: "items".to_owned(), scale: Scale::Linear }
 }

@@ -1,19 +1,15 @@
 //! Explanation, for people, of the steps from an item to its fingerprint.
 //!
-//! Batches never run this code. The fingerprints of other spellings are computed, not guessed.
+//! Batches never run this code.
 
-mod alike;
 pub mod pair;
-#[cfg(test)]
-mod tests;
 
 use serde::Serialize;
 
-pub use alike::Spelling;
 pub use pair::{Pair, pair};
 use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
 use urlseen_core::fingerprint::same::{Fold, SameRules, SameStep};
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
+use urlseen_core::fingerprint::{Fingerprint, Fingerprinter};
 use urlseen_core::limit::{Claim, LimitRule, Limits};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
@@ -40,18 +36,12 @@ pub struct Explained {
     pub hashed: Option<String>,
     /// Fingerprint that the item itself contains.
     pub given: Option<String>,
-    /// Fingerprints of the request, one by each algorithm.
-    pub fingerprints: Vec<Computed>,
+    /// Name of the algorithm of the fingerprint.
+    pub algorithm: &'static str,
     /// Fingerprint that the filter tests for the item.
     pub fingerprint: Option<String>,
     /// Groups of limits that count the item if it is unseen.
     pub limits: Vec<LimitShown>,
-    /// Parts of the item that do not affect the fingerprint.
-    pub ignored: Vec<&'static str>,
-    /// Other items with the same fingerprint.
-    pub same: Vec<Spelling>,
-    /// Items that look similar and have another fingerprint.
-    pub others: Vec<Spelling>,
     /// Fingerprint that the filter tests for the item, as a value for programs.
     #[serde(skip)]
     pub key: Option<Fingerprint>,
@@ -129,32 +119,11 @@ pub struct LimitShown {
     pub max: u64,
 }
 
-/// Fingerprint of a request by one algorithm.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Computed {
-    /// Name of the algorithm.
-    pub algorithm: &'static str,
-    /// Packages and versions whose fingerprints the algorithm reproduces.
-    pub(crate) version: &'static str,
-    /// Fingerprint as hex digits.
-    pub fingerprint: Option<String>,
-    /// Reason why the request has no fingerprint.
-    pub refused: Option<String>,
-}
-
-/// Parts of a request that do not affect its fingerprint.
-const IGNORED: &[&str] = &[
-    "headers and cookies",
-    "meta (except verbatim_url), cb_kwargs, flags",
-    "priority, callback, errback",
-    "the case of method, scheme and host",
-    "the order of the query's fields, and empty fields",
-];
-
 /// Explains an item as a reader with these options would read it.
 pub fn explain(item: &[u8], options: Options) -> Explained {
     let mut reader = Reader::new(options);
-    let mut explained = Explained::default();
+    let algorithm = options.fingerprint.algorithm.name();
+    let mut explained = Explained { algorithm, ..Explained::default() };
     let outline = match reader.outline(item) {
         Ok(outline) => outline,
         Err(unreadable) => {
@@ -195,14 +164,12 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
         explained.limits = shown.collect();
     }
     explained.fingerprint = explained.key.as_ref().map(ToString::to_string);
-    explained.ignored = ignored(&outline, options);
-    (explained.same, explained.others) = alike::find(item, &outline, options);
     explained.outline = Some(outline);
     explained
 }
 
 impl Explained {
-    /// Adds the request, the steps to its canonical URL, and its fingerprints to the explanation.
+    /// Adds the request and the steps to its canonical URL to the explanation.
     fn follow(&mut self, request: &OwnedRequest, options: Options) {
         let OwnedRequest { method, url, body, verbatim_url } = request;
         self.request = Some(RequestShown {
@@ -228,33 +195,5 @@ impl Explained {
         self.hashed = merged.last().map(|step| step.after.clone());
         let shown = |step| StepShown::merging(step, options.fingerprint.same);
         self.merged = merged.into_iter().map(shown).collect();
-        self.fingerprints = Algorithm::all()
-            .iter()
-            .map(|&algorithm| {
-                computed(FingerprintSpec { algorithm, ..options.fingerprint }, request)
-            })
-            .collect();
     }
-}
-
-fn computed(spec: FingerprintSpec, request: &OwnedRequest) -> Computed {
-    let computed = Fingerprinter::new(spec).fingerprint(&request.as_request());
-    let algorithm = spec.algorithm;
-    Computed {
-        algorithm: algorithm.name(),
-        version: algorithm.version(),
-        fingerprint: computed.as_ref().ok().map(ToString::to_string),
-        refused: computed.err().map(|refusal| refusal.to_string()),
-    }
-}
-
-fn ignored(outline: &Outline, options: Options) -> Vec<&'static str> {
-    if outline.given.is_some() {
-        return vec!["all parts except the fingerprint in the item: URL, body, payload"];
-    }
-    let mut ignored = IGNORED.to_vec();
-    if !options.fingerprint.keep_fragments {
-        ignored.push("the fragment (fingerprint.keep_fragments is false)");
-    }
-    ignored
 }

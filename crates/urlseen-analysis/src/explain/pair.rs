@@ -6,31 +6,18 @@ use serde::Serialize;
 
 use super::Explained;
 use urlseen_core::fingerprint::canonical::{Rule, UrlPart, parts};
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
+use urlseen_core::fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::item::{Options, Outline, OwnedRequest};
 
-/// Comparison of two items by all algorithms.
+/// Comparison of two items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pair {
-    /// Comparison by each algorithm.
-    pub verdicts: Vec<Verdict>,
-    /// Rules that were applied to the differing parts of the URLs.
-    pub rules: Vec<RuleShown>,
-    /// Other differences between the two items, which do not affect the fingerprint.
-    pub also: Vec<&'static str>,
-}
-
-/// Comparison of two items by one algorithm.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
-    /// Name of the fingerprint algorithm.
-    pub algorithm: &'static str,
-    /// True if the configuration uses this algorithm.
-    pub is_used: bool,
     /// True if both items have the same fingerprint; `None` if an item has no fingerprint.
     pub same: Option<bool>,
     /// The first difference between the two items.
     pub difference: Option<Difference>,
+    /// Rules that were applied to the differing parts of the URLs.
+    pub rules: Vec<RuleShown>,
 }
 
 /// The first difference between two requests.
@@ -55,19 +42,12 @@ pub struct RuleShown {
 
 /// Compares two explained items.
 pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
-    let verdicts = Algorithm::all().iter().map(|&algorithm| {
-        let is_used = algorithm == options.fingerprint.algorithm;
-        let spec = FingerprintSpec { algorithm, ..options.fingerprint };
-        let keys = [one, other].map(|each| key(each, spec));
-        let [Some(first), Some(second)] = &keys else {
-            return Verdict { algorithm: algorithm.name(), is_used, same: None, difference: None };
-        };
-        let same = first.fingerprint == second.fingerprint;
-        let difference = if same { None } else { Some(first.differs_from(second)) };
-        Verdict { algorithm: algorithm.name(), is_used, same: Some(same), difference }
-    });
-    let (rules, also) = between(one, other);
-    Pair { verdicts: verdicts.collect(), rules, also }
+    let [first, second] = [one, other].map(|each| key(each, options.fingerprint));
+    let keys = first.zip(second);
+    let same = keys.as_ref().map(|(first, second)| first.fingerprint == second.fingerprint);
+    let different = keys.filter(|_| same == Some(false));
+    let difference = different.map(|(first, second)| first.differs_from(&second));
+    Pair { same, difference, rules: rules(one, other) }
 }
 
 /// Fingerprint of an item, and the request that it was computed from.
@@ -139,28 +119,13 @@ fn first_fields(one: &str, other: &str) -> [Option<String>; 2] {
     [one, other].map(|fields| fields.get(same).map(|&field| field.to_owned()))
 }
 
-/// Returns the rules that were applied to the differing parts of the URLs, and the differences
-/// outside of the URLs.
-fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static str>) {
-    let outlines = [one, other].map(|each| each.outline.as_ref());
-    let [Some(first), Some(second)] = outlines else { return (Vec::new(), Vec::new()) };
-    if first.given.is_some() || second.given.is_some() {
-        let is_other = first != second;
-        let also = "all parts except the fingerprint in the item: URL, body, payload";
-        return (Vec::new(), if is_other { vec![also] } else { Vec::new() });
-    }
-    let (Some(first), Some(second)) = (&first.request, &second.request) else {
-        return (Vec::new(), Vec::new());
+/// Returns the rules that were applied to the differing parts of the URLs.
+fn rules(one: &Explained, other: &Explained) -> Vec<RuleShown> {
+    let is_given = one.given.is_some() || other.given.is_some();
+    let requests = [one, other].map(|each| each.outline.as_ref()?.request.as_ref());
+    let [Some(first), Some(second)] = requests.map(|it| it.filter(|_| !is_given)) else {
+        return Vec::new();
     };
-    let mut also = Vec::new();
-    if first.method != second.method && first.method.to_uppercase() == second.method.to_uppercase()
-    {
-        also.push("the case of the method");
-    }
-    let is_dressed = [one, other].iter().any(|each| each.form != Some("url"));
-    if is_dressed && first.url == second.url && first.body == second.body {
-        also.push("other parts of the items: headers, cookies, meta, priority, callback");
-    }
     let pairs = parts(&first.url).into_iter().zip(parts(&second.url));
     let differing: BTreeSet<UrlPart> =
         pairs.filter(|((_, one), (_, other))| one != other).map(|((part, _), _)| part).collect();
@@ -178,5 +143,5 @@ fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static 
             rules.push(shown);
         }
     }
-    (rules, also)
+    rules
 }

@@ -1,13 +1,11 @@
 //! Functions that draw a plot with the crate `plotters`.
 
-use std::ops::Range;
-
 use plotters::coord::Shift;
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::axis::Ruler;
 use super::{Plot, Series, Stroke};
 
 /// Eight colours that colour-blind people can also tell apart (Okabe and Ito, "Color Universal
@@ -54,88 +52,77 @@ fn draw_all(plots: &[Plot], text: &mut String) -> Result<(), Box<dyn std::error:
     Ok(())
 }
 
+type Chart<'a, Y> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, Y>>;
+
 fn draw(plot: &Plot, root: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
     let title = TextStyle::from((FONT, 20)).pos(Pos::new(HPos::Center, VPos::Top));
     let middle = i32::try_from(SIZE.0.midpoint(LEGEND))?;
     root.draw_text(&clean(&plot.title, TITLE), &title, (middle, 12))?;
-
-    let lines: Vec<Vec<(f64, f64)>> =
-        plot.series.iter().map(|series| placed(plot, series)).collect();
+    let (left, right) = root.split_horizontally(SIZE.0);
+    let mut builder = ChartBuilder::on(&left);
+    builder.margin(16).margin_top(48).margin_right(32).x_label_area_size(48).y_label_area_size(76);
     // The horizontal axis also has the points that are too low to draw.
     let all = plot.series.iter().flat_map(|series| &series.points);
-    let x = Ruler::new(plot.x.scale, all.filter_map(|&(x, _)| plot.x.scale.place(x)));
-    let y = Ruler::new(plot.y.scale, lines.iter().flatten().map(|&(_, y)| y));
-    let (left, right) = root.split_horizontally(SIZE.0);
-    let mut chart = ChartBuilder::on(&left)
-        .margin(16)
-        .margin_top(48)
-        .x_label_area_size(48)
-        .y_label_area_size(76)
-        .build_cartesian_2d(x, y)?;
+    let x = 0.0..all.map(|&(x, _)| x).fold(0.0, f64::max).max(1.0);
+    let shown = plot.series.iter().flat_map(|series| shown(plot, series));
+    let (least, most) =
+        shown.fold((f64::INFINITY, 0.0_f64), |(least, most), (_, y)| (y.min(least), y.max(most)));
+    if plot.least.is_some() {
+        // The range covers at least one power of ten, so the axis has at least two ticks.
+        let first = if least > most { -1.0 } else { least.log10().floor() };
+        let last = most.log10().ceil().max(first + 1.0);
+        let y = (10_f64.powf(first)..10_f64.powf(last)).log_scale();
+        lines(plot, builder.build_cartesian_2d(x, y)?, |y| format!("{y:.0e}"))?;
+    } else {
+        lines(plot, builder.build_cartesian_2d(x, 0.0..most.max(1.0))?, |&y| short(y))?;
+    }
+    legend(plot, &right)
+}
+
+/// Draws the axes and the lines of a plot. `text` formats a number of the vertical axis.
+fn lines<Y: Ranged<ValueType = f64> + ValueFormatter<f64>>(
+    plot: &Plot,
+    mut chart: Chart<'_, Y>,
+    text: fn(&f64) -> String,
+) -> Result<(), Box<dyn std::error::Error>> {
     chart
         .configure_mesh()
         .bold_line_style(BLACK.mix(0.15))
         .light_line_style(TRANSPARENT)
         .label_style((FONT, 15))
         .axis_desc_style((FONT, 16))
-        .x_desc(clean(&plot.x.label, TITLE))
-        .y_desc(clean(&plot.y.label, TITLE))
+        .x_label_formatter(&|&x| short(x))
+        .y_label_formatter(&text)
+        .x_desc(plot.labels[0])
+        .y_desc(plot.labels[1])
         .draw()?;
-    for (series, points) in plot.series.iter().zip(&lines) {
-        if !points.is_empty() {
-            chart.draw_series(LineSeries::new(points.iter().copied(), style(series)))?;
-        }
+    for series in &plot.series {
+        chart.draw_series(LineSeries::new(shown(plot, series), style(series)))?;
     }
-    legend(plot, &lines, &right)
+    Ok(())
 }
 
-impl Ranged for Ruler {
-    type FormatOption = NoDefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, place: &f64, (from, to): (i32, i32)) -> i32 {
-        let share = (place - self.range.start) / (self.range.end - self.range.start);
-        // The offset is a number of pixels, so it fits into 32 bits.
-        #[allow(clippy::cast_possible_truncation)]
-        let offset = (share * f64::from(to - from)).round() as i32;
-        from + offset
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // The crate also asks for the places of lines between the ticks; there are none.
-        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.range.clone()
-    }
+/// Formats a round number, such as `80k`.
+fn short(number: f64) -> String {
+    let unit = [(1e9, "G"), (1e6, "M"), (1e3, "k")].into_iter().find(|(unit, _)| number >= *unit);
+    let (unit, name) = unit.unwrap_or((1.0, ""));
+    format!("{}{name}", number / unit)
 }
 
-impl ValueFormatter<f64> for Ruler {
-    fn format_ext(&self, place: &f64) -> String {
-        self.text(*place)
-    }
+/// Iterates over the points of a line that the axes can show.
+fn shown(plot: &Plot, series: &Series) -> impl Iterator<Item = (f64, f64)> {
+    series.points.iter().copied().filter(|&(_, y)| plot.least.is_none_or(|least| y > least))
 }
 
-/// Returns the places of the points of a line. A point that the axes cannot show is left out.
-fn placed(plot: &Plot, series: &Series) -> Vec<(f64, f64)> {
-    let place = |&(x, y): &(f64, f64)| Some((plot.x.scale.place(x)?, plot.y.scale.place(y)?));
-    series.points.iter().filter_map(place).collect()
-}
-
-fn legend(
-    plot: &Plot,
-    lines: &[Vec<(f64, f64)>],
-    area: &Area<'_>,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn legend(plot: &Plot, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
     let text = TextStyle::from((FONT, 15)).pos(Pos::new(HPos::Left, VPos::Center));
-    for ((series, points), number) in plot.series.iter().zip(lines).zip(0..) {
+    for (series, number) in plot.series.iter().zip(0..) {
         let height = 64 + 22 * number;
         let half = i32::try_from(style(series).stroke_width)?;
         let mark = [(0, height - half), (24, height + half)];
         area.draw(&Rectangle::new(mark, style(series).color.filled()))?;
         let mut name = clean(&series.name, NAME);
-        if points.is_empty() {
+        if shown(plot, series).next().is_none() {
             let is_nought = series.points.iter().all(|&(_, y)| y == 0.0);
             name.push_str(match (series.points.is_empty(), is_nought) {
                 (true, _) => ": no points",

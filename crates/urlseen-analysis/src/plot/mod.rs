@@ -1,10 +1,9 @@
-//! Line plots as SVG files. A plot has several lines over two axes. Each axis is linear or
+//! Line plots as SVG files. A plot has several lines over two axes. The vertical axis is linear or
 //! logarithmic.
 //!
 //! The program that shows the file draws the text, so no font is needed here. Equal plots give
 //! equal bytes.
 
-mod axis;
 mod draw;
 mod file;
 #[cfg(test)]
@@ -13,17 +12,16 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use axis::{Axis, Scale};
-
 /// Plot of lines over two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     /// Title text above the plot.
     pub title: String,
-    /// Horizontal axis, from left to right.
-    pub x: Axis,
-    /// Vertical axis, from bottom to top.
-    pub y: Axis,
+    /// Names of the quantities on the horizontal and on the vertical axis.
+    pub labels: [&'static str; 2],
+    /// Positive limit of a logarithmic vertical axis, which leaves out values up to this limit.
+    /// `None` if the axis is linear.
+    pub least: Option<f64>,
     /// Lines of the plot, in the order of the legend. If no point of a line fits on the axes, the
     /// line appears only in the legend, with a note.
     pub series: Vec<Series>,
@@ -38,8 +36,7 @@ pub struct Series {
     pub colour: usize,
     /// Width of the drawn line.
     pub stroke: Stroke,
-    /// Points of the line, in the order in which they are joined. On a logarithmic axis, values up
-    /// to the axis's `least` are left out.
+    /// Points of the line, in the order in which they are joined. No coordinate is negative.
     pub points: Vec<(f64, f64)>,
 }
 

@@ -5,8 +5,8 @@ use super::*;
 fn plot(series: Vec<Series>) -> Plot {
     Plot {
         title: "Error rate <of> a & \"b\" 'c'\u{1b}[31m".to_owned(),
-        x: Axis { label: "items & more".to_owned(), scale: Scale::Linear },
-        y: Axis { label: "error rate".to_owned(), scale: Scale::Log { least: 1e-12 } },
+        labels: ["items & more", "error rate"],
+        least: Some(1e-12),
         series,
     }
 }

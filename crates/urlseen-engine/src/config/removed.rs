@@ -21,13 +21,18 @@ const REMOVED: &[(&str, &str)] = &[
     ("over_limit", DROPS),
     ("over_limit.key", DROPS),
     ("over_limit.max_len", DROPS),
-    ("explain --bits", "urlseen explain --all, which shows no bits"),
+    ("explain --bits", EXPLAINED),
+    ("explain --all", EXPLAINED),
     ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
     ("plan --plot", "the tables of urlseen plan, or its --json"),
 ];
 
 /// Replacement of the keys about a list of items over a limit.
 const DROPS: &str = "no key. Rules [[limit]] drop and count items: docs/reference/limits.md";
+
+/// Replacement of the options that print more of an explanation.
+const EXPLAINED: &str = "urlseen explain ITEM OTHER compares two spellings, and with --algorithm \
+                         urlseen fingerprint prints the fingerprints by another algorithm";
 
 /// Returns the message about a command, an option, a key or a section that was removed.
 pub fn removed(name: &str) -> Option<String> {
