@@ -122,9 +122,6 @@ impl<F: LiveFilter> Work<F> {
             written?;
             self.writer.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
-            if pause().is_err() {
-                return Ok(None);
-            }
         }
         let (counts, at) = self.filter.copy_counts();
         self.writer.sections.counts(&counts, at)?;

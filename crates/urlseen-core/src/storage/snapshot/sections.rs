@@ -52,6 +52,8 @@ pub struct Sections {
     /// Number of bytes written to the file, and number of synced bytes.
     written: u64,
     synced: u64,
+    /// Number of bytes of bodies since the last pause.
+    unpaused: usize,
     next: usize,
     span: Option<(Position, Position)>,
     /// Number of keys in the shards so far.
@@ -81,6 +83,7 @@ impl Sections {
             buffer,
             written: 0,
             synced: 0,
+            unpaused: 0,
             next: 0,
             span: None,
             keys: 0,
@@ -95,8 +98,8 @@ impl Sections {
     }
 
     /// Writes the content that a shard has at the position `at` of the log. The caller writes the
-    /// shards in order. Calls `pause` after each mebibyte of the body. An error of `pause` ends the
-    /// writing.
+    /// shards in order. Calls `pause` after each mebibyte of one or more shards. An error of `pause`
+    /// ends the writing.
     ///
     /// # Panics
     /// If the shard is not the next one.
@@ -235,8 +238,10 @@ impl Write for Body<'_> {
         self.sections.put_bytes(bytes)?;
         self.crc = crc32c::crc32c_append(self.crc, bytes);
         self.written += bytes.len() as u64;
-        if bytes.len() == WRITE {
+        self.sections.unpaused += bytes.len();
+        if self.sections.unpaused >= WRITE {
             (self.pause)()?;
+            self.sections.unpaused = 0;
         }
         Ok(bytes.len())
     }
