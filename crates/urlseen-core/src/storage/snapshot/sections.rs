@@ -98,8 +98,8 @@ impl Sections {
     }
 
     /// Writes the content that a shard has at the position `at` of the log. The caller writes the
-    /// shards in order. Calls `pause` after each mebibyte of one or more shards. An error of `pause`
-    /// ends the writing.
+    /// shards in order. Calls `pause` after each mebibyte of one or more shards. An error of
+    /// `pause` ends the writing.
     ///
     /// # Panics
     /// If the shard is not the next one.
