@@ -207,7 +207,7 @@ impl Urlseen {
             _ => None,
         });
         let parameters = parameters.expect("parameters of the kind");
-        let kind = parameters.build(0, 1).expect("memory");
+        let kind = parameters.build().expect("memory");
         Self { hasher: parameters.hasher(), kind }
     }
 }

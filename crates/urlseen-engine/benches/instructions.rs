@@ -80,7 +80,7 @@ fn items(kind: &str, items: &[impl AsRef<[u8]>]) {
 }
 
 fn filter(native: Native, fingerprints: &[Fingerprint]) {
-    let mut shards = Shards::allocate(native, 0, 1).expect("memory");
+    let mut shards = Shards::allocate(native).expect("memory");
     let key_hashes: Vec<KeyHash> =
         fingerprints.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
     count("key hash", "key", key_hashes.len(), || {
@@ -111,7 +111,7 @@ fn two_choice() {
         _ => None,
     });
     let parameters = parameters.expect("parameters of the kind");
-    let mut filter = parameters.build(0, 1).expect("memory");
+    let mut filter = parameters.build().expect("memory");
     let hasher = parameters.hasher();
     let key_hash = |n: u64| {
         let mut raw = [0; 20];

@@ -152,7 +152,7 @@ mod tests {
         );
         assert!((0.25e-6..=1e-6).contains(&plan.error_rate), "{plan:?}");
         let parameters = parameters(expire_after, (1, plan.grow_to), error_rate).unwrap();
-        let (mut filter, hasher) = (parameters.build(0, 1).unwrap(), parameters.hasher());
+        let (mut filter, hasher) = (parameters.build().unwrap(), parameters.hasher());
         let gauge = filter.gauge();
         let mut bytes = Vec::new();
         for number in 0..12_u64 {

@@ -105,7 +105,7 @@ impl Lane {
         let parameters = spec.parameters.reseeded(seed);
         let filter = match spec.scripted {
             _ if parameters.kind().is_in(FilterPlace::Local) => {
-                Filter::Local(parameters.build(0, 1)?, parameters.hasher())
+                Filter::Local(parameters.build()?, parameters.hasher())
             }
             Some(scripted) => Filter::Scripted(scripted),
             None => Filter::Exact,

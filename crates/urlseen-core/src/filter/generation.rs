@@ -46,7 +46,7 @@ impl Generation {
     }
 }
 
-/// Keys of a filter, or of the shards of an owner, by generation.
+/// Keys of a filter, or of a shard, by generation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Generations {
     /// The present generation.

@@ -1,4 +1,4 @@
-//! Ids of the shards of a filter, and the owners of the shards.
+//! Ids of the shards of a filter.
 
 /// Number of shards of a filter: one for each leading byte of a seeded hash.
 pub const SHARDS: usize = 256;
@@ -54,12 +54,6 @@ impl ShardId {
     pub(super) fn share(self, of: u64) -> u64 {
         let upto = |shards: usize| u128::from(of) * shards as u128 / SHARDS as u128;
         u64::try_from(upto(self.index() + 1) - upto(self.index())).expect("at most `of`")
-    }
-
-    /// Returns the owner of this shard among `owners` owners (1 to 256). The shards go to the
-    /// owners in turn, so the owners' numbers of shards differ by at most one.
-    pub fn owner(self, owners: usize) -> usize {
-        self.index() % owners
     }
 }
 

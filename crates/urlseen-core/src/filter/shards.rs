@@ -1,4 +1,4 @@
-//! Bits of the shards that one thread owns.
+//! Bits of a native filter.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -11,8 +11,7 @@ use super::places::Places;
 use super::region::{AllocationError, Region};
 use super::{SHARDS, ShardId, Verdict};
 
-/// Shards of one owner, in one contiguous region of memory. Each shard is contiguous, too. Only the
-/// thread that owns this value works on these shards, so they need no lock.
+/// All shards of a filter, in one contiguous region of memory. Each shard is contiguous, too.
 ///
 /// Each block that a test reads is usually not in the processor's caches. So keys are tested and
 /// set in batches: while a kernel works on the blocks of one key, the blocks of the next keys are
@@ -24,7 +23,7 @@ use super::{SHARDS, ShardId, Verdict};
 /// # use urlseen_core::fingerprint::Fingerprint;
 /// # let sizing = Sizing::new("1000".parse()?, "1e-6".parse()?);
 /// let native = Native::new(Seed::new(7), sizing.geometry);
-/// let mut shards = Shards::allocate(native, 0, 1)?;
+/// let mut shards = Shards::allocate(native)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
 /// let key_hashes: Vec<_> = batch.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
 /// let mut verdicts = Vec::new();
@@ -43,7 +42,7 @@ use super::{SHARDS, ShardId, Verdict};
 pub struct Shards {
     places: Places,
     region: Region,
-    /// Counts of each owned shard, in the region's order.
+    /// Counts of each shard, in order.
     counts: Vec<Count>,
     kernel: Kernels,
 }
@@ -58,40 +57,23 @@ pub struct Count {
 }
 
 impl Shards {
-    /// Maps the memory of the empty shards that belong to `owner`, the index of one of `owners`
-    /// owners (see [`ShardId::owner`]).
+    /// Maps the memory of the empty shards.
     ///
     /// # Errors
     /// The system has too little memory.
-    ///
-    /// # Panics
-    /// Panics if `owner` is not below `owners`, or if there are more owners than shards.
-    pub fn allocate(native: Native, owner: usize, owners: usize) -> Result<Self, AllocationError> {
-        assert!(owner < owners && owners <= SHARDS, "owner {owner} of {owners}");
-        let (places, held) = Places::new(native, owner, owners);
-        let region = Region::zeroed(native.geometry.shard_blocks().saturating_mul(held as u64))?;
-        let counts = vec![Count::default(); held];
-        Ok(Self { places, region, counts, kernel: Kernels::fastest() })
-    }
-
-    /// Returns true if the owner has a shard.
-    pub fn has(&self, shard: ShardId) -> bool {
-        self.places.has(shard)
+    pub fn allocate(native: Native) -> Result<Self, AllocationError> {
+        let blocks = native.geometry.shard_blocks().saturating_mul(SHARDS as u64);
+        let (places, counts) = (Places::new(native), vec![Count::default(); SHARDS]);
+        Ok(Self { places, region: Region::zeroed(blocks)?, counts, kernel: Kernels::fastest() })
     }
 
     /// Appends a verdict on each key, in the order of the keys.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard of a key.
     pub fn test_all(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let blocks = self.places.native.geometry.blocks();
         self.kernel.run(blocks, TestAll { shards: self, key_hashes, verdicts });
     }
 
     /// Sets the bits of all keys.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard of a key.
     pub fn set_all(&mut self, key_hashes: &[KeyHash]) {
         let blocks = self.places.native.geometry.blocks();
         self.kernel.run(blocks, SetAll { shards: self, key_hashes });
@@ -99,27 +81,13 @@ impl Shards {
 
     /// Returns the bits of a whole shard, for [`Shards::load`]: its blocks in order, and the words
     /// of each block in order, little endian.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard.
     pub fn bytes(&self, shard: ShardId) -> &[u8] {
         block::bytes(&self.region.blocks()[self.places.range(shard)])
     }
 
     /// Returns the numbers of keys and set bits in a shard.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard.
     pub fn count(&self, shard: ShardId) -> Count {
-        self.counts[self.slot(shard)]
-    }
-
-    /// Returns the index of a shard among the shards of the owner.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard.
-    pub(super) fn slot(&self, shard: ShardId) -> usize {
-        self.places.slot(shard)
+        self.counts[shard.index()]
     }
 
     /// Replaces the bits of a shard by bytes that are read from `from`. `keys` is the number of
@@ -127,11 +95,7 @@ impl Shards {
     ///
     /// # Errors
     /// Reading fails. The shard is then empty.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard.
     pub fn load(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
-        let slot = self.places.slot(shard);
         let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
         let read = from.read_exact(bytes);
         if read.is_err() {
@@ -139,16 +103,13 @@ impl Shards {
         }
         let ones = bytemuck::cast_slice::<_, u64>(&self.region.blocks()[self.places.range(shard)]);
         let ones = ones.iter().map(|word| u64::from(word.count_ones())).sum();
-        self.counts[slot] = Count { keys: if read.is_ok() { keys } else { 0 }, ones };
+        self.counts[shard.index()] = Count { keys: if read.is_ok() { keys } else { 0 }, ones };
         read
     }
 
-    /// Empties one shard of the owner.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard.
+    /// Clears the bits of a shard, unless all of them are 0.
     pub fn clear(&mut self, shard: ShardId) {
-        let count = &mut self.counts[self.places.slot(shard)];
+        let count = &mut self.counts[shard.index()];
         // An empty shard is skipped, so that its memory is not touched.
         if *count != Count::default() {
             block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]).fill(0);
@@ -156,19 +117,16 @@ impl Shards {
         }
     }
 
-    /// Empties all owned shards.
+    /// Clears the bits of all shards that are not empty.
     pub fn clear_all(&mut self) {
         for shard in ShardId::all() {
-            if self.has(shard) {
-                self.clear(shard);
-            }
+            self.clear(shard);
         }
     }
 
-    /// Iterates over all shards of the owner, with their numbers of keys and set bits.
-    pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
-        let owned = ShardId::all().filter(|&shard| self.has(shard));
-        owned.zip(self.counts.iter().copied())
+    /// Returns the numbers of keys and set bits of all shards, in order.
+    pub fn counts(&self) -> &[Count] {
+        &self.counts
     }
 }
 
@@ -211,7 +169,7 @@ impl Work for SetAll<'_> {
             for (part, place) in places.into_iter().enumerate() {
                 new += kernel.set(&mut blocks[place], native.draw(key_hash, part));
             }
-            let count = &mut counts[map.slot(key_hash.shard())];
+            let count = &mut counts[key_hash.shard().index()];
             count.keys += u64::from(new > 0);
             count.ones += u64::from(new);
         });

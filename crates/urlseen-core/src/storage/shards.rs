@@ -128,7 +128,8 @@ impl ShardReader {
         &self.tombstones
     }
 
-    /// Returns a filter that contains this shard. The caller must request the shards in order.
+    /// Returns a filter with this shard. Its other shards are empty, and their memory is not
+    /// touched. The caller must request the shards in order.
     ///
     /// # Errors
     /// If the disk fails, the snapshot is damaged there, or memory is lacking. Also if another
@@ -136,7 +137,7 @@ impl ShardReader {
     pub fn read(&mut self, shard: ShardId) -> Result<Box<dyn FilterKind>, RecoveryError> {
         let failed = |error: BuildError| RecoveryError::Io(io::Error::other(error));
         let parameters = &self.begun.header.spec().filter.parameters;
-        let mut filter = parameters.build(shard.index(), SHARDS).map_err(failed)?;
+        let mut filter = parameters.build().map_err(failed)?;
         let (Section { keys, len, .. }, begin) = self.sections[shard.index()];
         let body = Body::new(&self.snapshot, &*self.file, begin, len);
         body.read_by(|body| filter.load(shard, keys, len, body))?;

@@ -24,9 +24,7 @@ fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation 
 fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
     let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
     let parts = Parts {
-        build: Arc::new(move || {
-            Ok(Box::new(RedisBloomFilter::reserve(reservation, limit, 0)?) as _)
-        }),
+        build: Arc::new(move || Ok(Box::new(RedisBloomFilter::reserve(reservation, limit)?) as _)),
         ..Parts::local(Parameters::reserved(reservation), items, Threads::start(threads).unwrap())
     };
     Engine::start(&parts).unwrap()

@@ -34,7 +34,6 @@ mod threads;
 mod works;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -119,11 +118,10 @@ impl Engine {
     /// The filter cannot be built.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let Parts { hasher, build, expire_after, shared, items, threads } = parts;
-        let filter = build()?;
-        let tombstones = Arc::new(AtomicUsize::new(0));
-        let gauges = Arc::new(Gauges::new(filter.gauge(), Arc::clone(&tombstones)));
+        let filter = ForgettingFilter::new(build()?);
+        let gauges = Arc::new(Gauges::new(filter.kind().gauge(), filter.count()));
         let (tell, done) = mpsc::unbounded_channel();
-        let judge = Judge::new(ForgettingFilter::new(filter, tombstones));
+        let judge = Judge::new(filter);
         let queue = Arc::new(Queue::new(judge, threads.line.clone(), threads.count, tell));
         let readers = Readers::new(*items, *hasher, *expire_after, shared.clone());
         Ok(Self {

@@ -29,7 +29,7 @@ impl Parts {
     /// Describes a filter in memory. The parameters must have a seed, if their kind has one.
     pub fn local(parameters: Parameters, items: Options, threads: Threads) -> Self {
         let (hasher, expire_after) = (parameters.hasher(), parameters.expire_after());
-        let build = Arc::new(move || parameters.build(0, 1));
+        let build = Arc::new(move || parameters.build());
         Self { hasher, build, expire_after, shared: None, items, threads }
     }
 

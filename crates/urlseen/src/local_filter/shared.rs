@@ -51,9 +51,9 @@ impl SharedFilter {
             _ => Error::new(ErrorKind::Memory, error),
         };
         parameters.check_memory().map_err(|error| Error::new(ErrorKind::Memory, error))?;
-        let filter = parameters.build(0, 1).map_err(unbuildable)?;
+        let filter = parameters.build().map_err(unbuildable)?;
         let state = State {
-            filter: ForgettingFilter::new(filter, Arc::default()),
+            filter: ForgettingFilter::new(filter),
             #[cfg(feature = "storage")]
             at: Position::START,
             #[cfg(feature = "storage")]

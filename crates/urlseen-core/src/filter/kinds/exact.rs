@@ -65,7 +65,7 @@ impl KindParameters for ExactParameters {
         self.partitions
     }
 
-    fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(ExactShards::new(owner, owners)?))
+    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
+        Ok(Box::new(ExactShards::new()?))
     }
 }

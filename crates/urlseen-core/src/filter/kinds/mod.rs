@@ -352,12 +352,11 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         KeyHasher::new(self.seed().unwrap_or(Seed::new(0)))
     }
 
-    /// Builds the empty shards of an in-memory filter that belong to `owner`, the index of one of
-    /// `owners` owners. A seed that is not set yet counts as 0.
+    /// Builds an empty filter in memory. A seed that is not set yet counts as 0.
     ///
     /// # Errors
     /// The process has too little memory, or the kind exists only in Redis.
-    fn build(&self, _owner: usize, _owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
+    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
         Err(BuildError::InRedis(self.kind()))
     }
 

@@ -149,8 +149,8 @@ impl KindParameters for NativeParameters {
         Blocks::ALL.map(variant).into()
     }
 
-    fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(NativeFilter::allocate(&self.sizing, self.layout(), owner, owners)?))
+    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
+        Ok(Box::new(NativeFilter::allocate(&self.sizing, self.layout())?))
     }
 
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {

@@ -103,13 +103,13 @@ impl KindParameters for RedisBloomParameters {
         KeyHasher::of_redisbloom()
     }
 
-    fn build(&self, owner: usize, _: usize) -> Result<Box<dyn FilterKind>, BuildError> {
+    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
         // For an imported filter, reserves the smallest possible filter, which the loaded data
         // replace.
         let reservation = self.0.unwrap_or_else(Reservation::least);
         let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
         // The filter may take only half of the memory. A copy of the newest layer takes memory,
         // too, while a snapshot is taken.
-        Ok(Box::new(RedisBloomFilter::reserve(reservation, limit / 2, owner)?))
+        Ok(Box::new(RedisBloomFilter::reserve(reservation, limit / 2)?))
     }
 }

@@ -191,10 +191,10 @@ impl KindParameters for TwoChoiceParameters {
         KeyHasher::new(seed).with_bits(self.size.bits)
     }
 
-    fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        let own = Box::new(TwoChoiceFilter::new(self.size, owner, owners)?);
+    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
+        let own = Box::new(TwoChoiceFilter::new(self.size)?);
         Ok(match &self.frozen {
-            Some(frozen) => Box::new(OverFrozen::new(own, frozen.build(owner, owners)?)),
+            Some(frozen) => Box::new(OverFrozen::new(own, frozen.build()?)),
             None => own,
         })
     }

@@ -9,9 +9,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use crate::filter::native::Native;
-use crate::filter::{
-    Blocks, Capacity, ErrorRate, Geometry, SHARDS, Seed, ShardId, Shards, Sizing, Verdict,
-};
+use crate::filter::{Blocks, Capacity, ErrorRate, Geometry, SHARDS, Seed, Shards, Sizing, Verdict};
 use crate::fingerprint::Fingerprint;
 
 /// Returns the `number`-th fingerprint: 20 pseudorandom bytes (SplitMix64), no two alike.
@@ -37,7 +35,7 @@ fn sizing(capacity: u64, error_rate: f64) -> Sizing {
 
 /// Builds a filter in which the fingerprints 0 to `keys` are set.
 fn filled(native: Native, keys: u64) -> Shards {
-    let mut shards = Shards::allocate(native, 0, 1).expect("memory");
+    let mut shards = Shards::allocate(native).expect("memory");
     set(&mut shards, native, 0..keys);
     shards
 }
@@ -117,21 +115,21 @@ fn the_number_of_keys_is_estimated_to_one_percent() {
     let capacity = 1_000_000;
     let sizing = sizing(capacity, 1e-6);
     let native = Native::new(Seed::new(11), sizing.geometry);
-    let mut shards = Shards::allocate(native, 0, 1).unwrap();
+    let mut shards = Shards::allocate(native).unwrap();
     let mut set_so_far = 0;
     for percent in [10, 50, 100, 200] {
         let keys = capacity * percent / 100;
         set(&mut shards, native, set_so_far..keys);
         set_so_far = keys;
         let estimate = |ones| sizing.geometry.keys_from_ones(ones);
-        let total: u64 = shards.counts().map(|(_, count)| estimate(count.ones)).sum();
+        let total: u64 = shards.counts().iter().map(|count| estimate(count.ones)).sum();
         assert!((total as f64 / keys as f64 - 1.0).abs() < 0.01, "{percent} %: {total}");
         let mut of_shard = [0u64; SHARDS];
         (0..keys).for_each(|number| {
             of_shard[native.key_hash(&fingerprint(number)).shard().index()] += 1;
         });
-        for (shard, count) in shards.counts() {
-            let off = estimate(count.ones) as f64 / of_shard[shard.index()] as f64 - 1.0;
+        for (shard, count) in shards.counts().iter().enumerate() {
+            let off = estimate(count.ones) as f64 / of_shard[shard] as f64 - 1.0;
             assert!(off.abs() < 0.01, "{percent} %, shard {shard}: off by {off}");
         }
     }
@@ -148,39 +146,33 @@ fn any_fingerprint() -> impl Strategy<Value = Fingerprint> {
 }
 
 proptest! {
-    // Each case has hundreds of fingerprints and up to sixteen owners.
+    // Each case has hundreds of fingerprints.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Compares with an exact set. A key that was set is seen, for every kind, shard and owner. At
-    /// this rate and with so few keys, all other keys are unseen.
+    /// Compares with an exact set. A key that was set is seen, for every kind and shard. At this
+    /// rate and with so few keys, all other keys are unseen.
     #[test]
     fn keys_that_were_set_are_seen(
         asked in prop::collection::vec(any_fingerprint(), 0..300),
-        owners in prop::sample::select(vec![1usize, 2, 3, 16]),
         rate in prop::sample::select(vec![1e-8, 1e-12]),
         seed in any::<u32>(),
     ) {
         let native = Native::new(Seed::new(seed), sizing(1000, rate).geometry);
-        let mut owned: Vec<Shards> =
-            (0..owners).map(|owner| Shards::allocate(native, owner, owners).unwrap()).collect();
+        let mut shards = Shards::allocate(native).unwrap();
         let mut exact = HashSet::new();
         for fingerprint in &asked {
             let key_hash = native.key_hash(fingerprint);
-            let shards = &mut owned[key_hash.shard().owner(owners)];
             let unseen = exact.insert(fingerprint.clone());
             let verdict = if unseen { Verdict::Unseen } else { Verdict::Seen };
-            prop_assert_eq!(tested(shards, &[key_hash]), [verdict], "{}", fingerprint);
+            prop_assert_eq!(tested(&shards, &[key_hash]), [verdict], "{}", fingerprint);
             shards.set_all(&[key_hash]);
-            prop_assert_eq!(tested(shards, &[key_hash]), [Verdict::Seen]);
+            prop_assert_eq!(tested(&shards, &[key_hash]), [Verdict::Seen]);
         }
         for fingerprint in &exact {
             let key_hash = native.key_hash(fingerprint);
-            let shards = &owned[key_hash.shard().owner(owners)];
-            prop_assert_eq!(tested(shards, &[key_hash]), [Verdict::Seen]);
+            prop_assert_eq!(tested(&shards, &[key_hash]), [Verdict::Seen]);
         }
-        let counts = owned.iter().flat_map(Shards::counts);
-        let (shards, keys): (Vec<ShardId>, Vec<u64>) = counts.map(|(id, c)| (id, c.keys)).unzip();
-        prop_assert_eq!(shards.len(), SHARDS);
-        prop_assert_eq!(keys.iter().sum::<u64>(), exact.len() as u64);
+        let keys = shards.counts().iter().map(|count| count.keys);
+        prop_assert_eq!(keys.sum::<u64>(), exact.len() as u64);
     }
 }

@@ -21,12 +21,10 @@ const PAGE: u64 = 8192;
 /// most a quarter of [`SPARE`].
 const SMALL: u64 = SPARE / 4 / SHARDS as u64;
 
-/// Shards of an exact filter that belong to one owner.
+/// Shards of an exact filter.
 #[derive(Debug)]
 pub struct ExactShards {
-    owner: usize,
-    owners: usize,
-    /// The keys of the owned shards, in order.
+    /// Keys of each shard, in order.
     shards: Vec<HashTable<u128>>,
     gauge: Arc<Shown>,
     available: fn() -> Option<Available>,
@@ -54,16 +52,15 @@ fn full(why: impl std::fmt::Display) -> Full {
 }
 
 impl ExactShards {
-    /// Creates the empty shards that belong to `owner`, the index of one of `owners` owners. The
-    /// shards take memory as they fill.
+    /// Creates the empty shards. They take memory as they fill.
     ///
     /// # Errors
     /// The process has too little memory for any fingerprint.
-    pub(in crate::filter) fn new(owner: usize, owners: usize) -> Result<Self, Full> {
-        let own = ShardId::all().filter(|shard| shard.owner(owners) == owner);
-        let gauge = Arc::new(Shown(own.map(|shard| (shard, ShownShard::default())).collect()));
-        let shards = gauge.0.iter().map(|_| HashTable::new()).collect();
-        let filter = Self { owner, owners, shards, gauge, available: memory::allocatable };
+    pub(in crate::filter) fn new() -> Result<Self, Full> {
+        let shown = || std::iter::repeat_with(ShownShard::default).take(SHARDS).collect();
+        let gauge = Arc::new(Shown(shown()));
+        let shards = vec![HashTable::new(); SHARDS];
+        let filter = Self { shards, gauge, available: memory::allocatable };
         filter.check_available(0)?;
         Ok(filter)
     }
@@ -73,15 +70,6 @@ impl ExactShards {
     pub(in crate::filter) fn bytes_at(keys: u64) -> u64 {
         let shards = SHARDS as u64;
         shards.saturating_mul(table_bytes(keys.div_ceil(shards)))
-    }
-
-    /// Returns the index of a shard in `shards`.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard.
-    fn place(&self, shard: ShardId) -> usize {
-        assert_eq!(shard.owner(self.owners), self.owner, "shard {shard} has another owner");
-        shard.index() / self.owners
     }
 
     /// Checks that a table of this number of bytes leaves enough memory to the rest of the process,
@@ -107,7 +95,7 @@ impl ExactShards {
         from: &mut dyn Read,
     ) -> io::Result<HashTable<u128>> {
         self.make_room(shard, keys).map_err(out_of_memory)?;
-        let place = self.place(shard);
+        let place = shard.index();
         let mut table = std::mem::take(&mut self.shards[place]);
         let (mut left, mut page) = (keys, Vec::new());
         while left > 0 {
@@ -129,7 +117,7 @@ impl ExactShards {
 
     /// Shows the present state of all shards.
     fn show(&self) {
-        for ((_, shown), table) in self.gauge.0.iter().zip(&self.shards) {
+        for (shown, table) in self.gauge.0.iter().zip(&self.shards) {
             shown.show(table);
         }
     }
@@ -139,8 +127,8 @@ impl ExactShards {
         if key_hashes.len() >= self.shards.len() {
             return self.show();
         }
-        for place in key_hashes.iter().map(|it| self.place(it.shard())) {
-            self.gauge.0[place].1.show(&self.shards[place]);
+        for place in key_hashes.iter().map(|it| it.shard().index()) {
+            self.gauge.0[place].show(&self.shards[place]);
         }
     }
 }
@@ -148,13 +136,13 @@ impl ExactShards {
 impl FilterKind for ExactShards {
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         verdicts.extend(key_hashes.iter().map(|key_hash| {
-            let (table, key) = (&self.shards[self.place(key_hash.shard())], key_hash.id());
+            let (table, key) = (&self.shards[key_hash.shard().index()], key_hash.id());
             Verdict::of(table.find(hash(&key), |&it| it == key).is_some())
         }));
     }
 
     fn has_room(&self, shard: ShardId, keys: u64) -> bool {
-        let table = &self.shards[self.place(shard)];
+        let table = &self.shards[shard.index()];
         (table.capacity() - table.len()) as u64 >= keys
     }
 
@@ -162,7 +150,7 @@ impl FilterKind for ExactShards {
         if self.has_room(shard, keys) {
             return Ok(());
         }
-        let place = self.place(shard);
+        let place = shard.index();
         let table = &self.shards[place];
         let keys = usize::try_from(keys).map_err(full)?;
         let bytes = table_bytes(table.len().saturating_add(keys) as u64);
@@ -177,7 +165,7 @@ impl FilterKind for ExactShards {
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         for key_hash in key_hashes {
             self.make_room(key_hash.shard(), 1)?;
-            let (place, key) = (self.place(key_hash.shard()), key_hash.id());
+            let (place, key) = (key_hash.shard().index(), key_hash.id());
             self.shards[place].entry(hash(&key), |&it| it == key, hash).or_insert(key);
         }
         self.show_shards_of(key_hashes);
@@ -185,7 +173,7 @@ impl FilterKind for ExactShards {
     }
 
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
-        let (place, key) = (self.place(key_hash.shard()), key_hash.id());
+        let (place, key) = (key_hash.shard().index(), key_hash.id());
         if let Ok(found) = self.shards[place].find_entry(hash(&key), |&it| it == key) {
             found.remove();
         }
@@ -198,7 +186,7 @@ impl FilterKind for ExactShards {
     }
 
     fn save(&self, shard: ShardId, mut bytes: Vec<u8>) -> Box<dyn Blob> {
-        let table = &self.shards[self.place(shard)];
+        let table = &self.shards[shard.index()];
         bytes.clear();
         bytes.reserve_exact(table.len() * SAVED);
         bytes.extend(table.iter().flat_map(|key| key.to_le_bytes()));
@@ -206,7 +194,7 @@ impl FilterKind for ExactShards {
     }
 
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
-        let place = self.place(shard);
+        let place = shard.index();
         self.shards[place] = HashTable::new();
         let loaded = if keys.checked_mul(SAVED as u64) == Some(len) {
             self.read(shard, keys, from)
@@ -219,12 +207,11 @@ impl FilterKind for ExactShards {
     }
 
     fn key_hashes(&self) -> Option<Vec<KeyHash>> {
-        let shards = self.gauge.0.iter();
-        Some(shards.filter_map(|&(shard, _)| self.shard_key_hashes(shard)).flatten().collect())
+        Some(ShardId::all().filter_map(|shard| self.shard_key_hashes(shard)).flatten().collect())
     }
 
     fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
-        let keys = self.shards[self.place(shard)].iter();
+        let keys = self.shards[shard.index()].iter();
         Some(keys.map(|&key| KeyHash::named(shard, key)).collect())
     }
 
@@ -234,9 +221,9 @@ impl FilterKind for ExactShards {
     }
 }
 
-/// Numbers of keys and bytes in an owner's shards. All threads can read these numbers.
+/// Numbers of keys and bytes in each shard. All threads can read these numbers.
 #[derive(Debug)]
-struct Shown(Vec<(ShardId, ShownShard)>);
+struct Shown(Vec<ShownShard>);
 
 #[derive(Debug, Default)]
 struct ShownShard {
@@ -260,7 +247,7 @@ impl ShownShard {
 
 impl Gauge for Shown {
     fn fill(&self) -> Fill {
-        let shards = self.0.iter().map(|(_, shard)| {
+        let shards = self.0.iter().map(|shard| {
             let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
             let [keys, capacity, bytes] = [&shard.keys, &shard.capacity, &shard.bytes].map(read);
             Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
@@ -292,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_filter_without_memory_is_full_and_keeps_its_keys() {
-        let mut filter = ExactShards::new(0, 1).unwrap();
+        let mut filter = ExactShards::new().unwrap();
         let shard = ShardId::all().next().unwrap();
         let key_hashes: Vec<_> = (0..20_000).map(|it| KeyHash::named(shard, it)).collect();
         filter.available = || Some(Available { bytes: SPARE + 500_000, limit: Limit::Machine });

@@ -55,34 +55,32 @@ impl Filter {
     fn insert_in(&mut self, generation: Generation, numbers: impl Iterator<Item = u64>) {
         for number in numbers {
             let key_hash = key_hash(self, number);
-            let part = self.part(key_hash.shard());
-            part.make_room(key_hash.shard(), 1).unwrap();
-            part.insert_in(generation, &[key_hash]).unwrap();
+            self.kind.make_room(key_hash.shard(), 1).unwrap();
+            self.kind.insert_in(generation, &[key_hash]).unwrap();
         }
     }
 
     fn begin(&mut self, generation: Generation) {
-        self.parts.iter_mut().for_each(|part| part.begin_generation(generation));
+        self.kind.begin_generation(generation);
     }
 
     fn generation(&mut self, number: u64) -> Option<Generation> {
         let key_hash = key_hash(self, number);
-        self.part(key_hash.shard()).generation(key_hash)
+        self.kind.generation(key_hash)
     }
 
     fn generations(&self) -> Generations {
-        let parts = self.parts.iter().map(|part| part.gauge().generations().unwrap());
-        parts.fold(Generations::default(), |all, part| all.with(&part))
+        self.kind.gauge().generations().unwrap()
     }
 
     fn reloaded(&mut self, case: Case, now: Generation) -> Self {
         let mut other = Self::new(case, 7);
         other.begin(now);
         for shard in ShardId::all() {
-            let (blob, mut bytes) = (self.part(shard).save(shard, Vec::new()), Vec::new());
+            let (blob, mut bytes) = (self.kind.save(shard, Vec::new()), Vec::new());
             blob.write(&mut bytes).unwrap();
             let (keys, len) = (blob.keys(), blob.len());
-            other.part(shard).load(shard, keys, len, &mut &bytes[..]).unwrap();
+            other.kind.load(shard, keys, len, &mut &bytes[..]).unwrap();
         }
         other
     }
@@ -115,7 +113,7 @@ impl Pair {
             Step::Remove(from, count) => {
                 for number in from..from + count {
                     let key_hash = key_hash(&self.filter, number);
-                    self.filter.part(key_hash.shard()).remove(key_hash);
+                    self.filter.kind.remove(key_hash);
                     self.model.remove(&number);
                 }
             }
@@ -124,10 +122,7 @@ impl Pair {
                 self.filter.begin(self.now);
             }
             Step::Sweep(times) => {
-                let parts = &mut self.filter.parts;
-                for part in parts {
-                    (0..times).for_each(|_| _ = part.sweep());
-                }
+                (0..times).for_each(|_| _ = self.filter.kind.sweep());
             }
             Step::Reload(later) => {
                 self.begin(later);
@@ -138,9 +133,7 @@ impl Pair {
                 let (mut other, generation) = (Filter::new(self.case, 7), self.ago(age));
                 other.begin(self.now);
                 other.insert_in(generation, from..from + count);
-                for (part, other) in self.filter.parts.iter_mut().zip(&other.parts) {
-                    part.unite(&**other).unwrap();
-                }
+                self.filter.kind.unite(&*other.kind).unwrap();
                 for number in from..from + count {
                     let known = self.model.entry(number).or_insert(generation);
                     *known = generation.max(*known);
@@ -153,8 +146,8 @@ impl Pair {
     /// Checks that the filter has exactly the keys of the map.
     fn check(&mut self, all: u64) {
         let Self { case, filter, model, now } = self;
-        let stored: Vec<_> = filter.parts.iter().map(|part| part.key_hashes().unwrap()).collect();
-        let mut stored: Vec<_> = stored.concat().iter().map(|it| (it.shard(), it.id())).collect();
+        let stored = filter.kind.key_hashes().unwrap();
+        let mut stored: Vec<_> = stored.iter().map(|it| (it.shard(), it.id())).collect();
         let key_hashes = model.keys().map(|&number| key_hash(filter, number));
         let mut expected: Vec<_> = key_hashes.map(|it| (it.shard(), it.id())).collect();
         stored.sort_unstable();
@@ -162,7 +155,7 @@ impl Pair {
         assert_eq!(stored, expected, "{case}");
         for number in (0..all).step_by(5) {
             let (key_hash, mut verdicts) = (key_hash(filter, number), Vec::new());
-            filter.part(key_hash.shard()).test(&[key_hash], &mut verdicts);
+            filter.kind.test(&[key_hash], &mut verdicts);
             assert_eq!(verdicts, [Verdict::of(model.contains_key(&number))], "{case}: {number}");
             assert_eq!(filter.generation(number), model.get(&number).copied(), "{case}: {number}");
         }
@@ -246,7 +239,7 @@ fn a_sweep_of_a_large_shard_has_many_steps() {
         let numbers = (0..300_000).step_by(3);
         let in_shard = |number| KeyHash { shard, ..key_hash(&pair.filter, number) };
         let key_hashes: Vec<_> = numbers.map(in_shard).collect();
-        let part = pair.filter.part(shard);
+        let part = &mut pair.filter.kind;
         part.insert_in(Generation::new(100), &key_hashes).unwrap();
         part.begin_generation(Generation::new(106));
         let expired = |part: &dyn FilterKind| part.gauge().generations().unwrap().expired;

@@ -11,22 +11,26 @@ use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 
-/// The shards of an in-memory filter that belong to one owner, with their tombstones. A tombstone
-/// is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is unseen
-/// until it is inserted again.
+/// Filter in memory, with its tombstones. A tombstone is a forgotten key of a filter whose kind
+/// cannot remove keys. A key with a tombstone is unseen until it is inserted again.
 #[derive(Debug)]
 pub struct ForgettingFilter {
     filter: Box<dyn FilterKind>,
     /// Shards of the forgotten keys, by the ids of the keys.
     tombstones: HashMap<u128, ShardId, Hashed>,
-    /// Number of tombstones of all owners.
+    /// Number of tombstones, for all threads.
     count: Arc<AtomicUsize>,
 }
 
 impl ForgettingFilter {
-    /// Wraps an empty filter. All owners of a filter share the `count` of tombstones.
-    pub fn new(filter: Box<dyn FilterKind>, count: Arc<AtomicUsize>) -> Self {
-        Self { filter, tombstones: HashMap::default(), count }
+    /// Wraps an empty filter.
+    pub fn new(filter: Box<dyn FilterKind>) -> Self {
+        Self { filter, tombstones: HashMap::default(), count: Arc::default() }
+    }
+
+    /// Returns the number of tombstones, which all threads can read.
+    pub fn count(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.count)
     }
 
     /// Returns the filter without the tombstones.
@@ -130,19 +134,9 @@ impl ForgettingFilter {
 
     /// Removes all keys from the shards, and all tombstones.
     pub fn clear(&mut self) {
-        self.drop_tombstones();
-        self.filter.clear();
-    }
-
-    fn drop_tombstones(&mut self) {
-        self.count.fetch_sub(self.tombstones.len(), Ordering::Relaxed);
         self.tombstones = HashMap::default();
-    }
-}
-
-impl Drop for ForgettingFilter {
-    fn drop(&mut self) {
-        self.drop_tombstones();
+        self.count.store(0, Ordering::Relaxed);
+        self.filter.clear();
     }
 }
 

@@ -13,9 +13,6 @@ use crate::fingerprint::Fingerprint;
 const CAPACITY: u64 = 20_000;
 const ERROR_RATE: f64 = 0.01;
 
-/// Owners that share the shards.
-const OWNERS: usize = 3;
-
 /// Kind of filter under test.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
@@ -47,11 +44,11 @@ impl fmt::Display for Case {
     }
 }
 
-/// Filter of some kind: the shards of all owners.
+/// Filter under test, with its parameters.
 pub(super) struct Filter {
     parameters: Parameters,
     pub(super) hasher: KeyHasher,
-    pub(super) parts: Vec<Box<dyn FilterKind>>,
+    pub(super) kind: Box<dyn FilterKind>,
 }
 
 impl Filter {
@@ -65,12 +62,8 @@ impl Filter {
             _ => None,
         };
         let parameters = case.kind.read(&value).expect("parameters of the kind");
-        let part = |owner| parameters.build(owner, OWNERS).expect("memory");
-        Self { hasher: parameters.hasher(), parts: (0..OWNERS).map(part).collect(), parameters }
-    }
-
-    pub(super) fn part(&mut self, shard: ShardId) -> &mut Box<dyn FilterKind> {
-        &mut self.parts[shard.owner(OWNERS)]
+        let kind = parameters.build().expect("memory");
+        Self { hasher: parameters.hasher(), kind, parameters }
     }
 
     fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
@@ -80,20 +73,19 @@ impl Filter {
     fn insert(&mut self, keys: impl Iterator<Item = u64>) {
         for key in keys {
             let key_hash = self.key_hash(key);
-            let part = self.part(key_hash.shard());
-            part.make_room(key_hash.shard(), 1).expect("room");
-            part.insert(&[key_hash]).expect("room was made");
+            self.kind.make_room(key_hash.shard(), 1).expect("room");
+            self.kind.insert(&[key_hash]).expect("room was made");
         }
     }
 
-    fn has(&mut self, key: u64) -> bool {
+    fn has(&self, key: u64) -> bool {
         let key_hash = self.key_hash(key);
         let mut verdicts = Vec::new();
-        self.part(key_hash.shard()).test(&[key_hash], &mut verdicts);
+        self.kind.test(&[key_hash], &mut verdicts);
         verdicts == [Verdict::Seen]
     }
 
-    fn count(&mut self, keys: impl Iterator<Item = u64>) -> u64 {
+    fn count(&self, keys: impl Iterator<Item = u64>) -> u64 {
         keys.map(|key| u64::from(self.has(key))).sum()
     }
 
@@ -108,11 +100,11 @@ impl Filter {
     }
 
     pub(super) fn fill(&self) -> Fill {
-        self.parts.iter().map(|part| part.gauge().fill()).sum()
+        self.kind.gauge().fill()
     }
 
     fn error_rate(&self) -> f64 {
-        self.parts.iter().map(|part| part.gauge().error_rate()).sum()
+        self.kind.gauge().error_rate()
     }
 }
 
@@ -131,37 +123,29 @@ fn a_gauge_shows_each_key_whether_keys_come_singly_or_together() {
         singly.insert(0..CAPACITY);
         let mut together = Filter::new(case, 7);
         let key_hashes: Vec<_> = (0..CAPACITY).map(|key| together.key_hash(key)).collect();
-        for (owner, part) in together.parts.iter_mut().enumerate() {
-            let own = |it: &&KeyHash| it.shard().owner(OWNERS) == owner;
-            let own: Vec<_> = key_hashes.iter().filter(own).copied().collect();
-            // The filter grows as far as for single keys.
-            own.chunks(100).for_each(|keys| {
-                part.make_room_for(keys).unwrap();
-                part.insert(keys).unwrap();
-            });
-            if let Some(&one) = own.first() {
-                part.remove(one);
-                singly.parts[owner].remove(one);
-            }
-            let [together, singly] = [part, &singly.parts[owner]].map(|it| it.gauge().fill());
-            assert_eq!(singly, together, "{case}");
+        // The filter grows as far as for single keys.
+        key_hashes.chunks(100).for_each(|keys| {
+            together.kind.make_room_for(keys).unwrap();
+            together.kind.insert(keys).unwrap();
+        });
+        for filter in [&mut singly, &mut together] {
+            filter.kind.remove(key_hashes[0]);
         }
+        assert_eq!(singly.fill(), together.fill(), "{case}");
     });
 }
 
 #[test]
 fn a_united_filter_has_the_keys_of_both() {
     each(|kind, mut filter| {
-        if filter.parts[0].key_hashes().is_none() {
+        if filter.kind.key_hashes().is_none() {
             return;
         }
         let [first, second] = [0..CAPACITY / 2, CAPACITY / 4..CAPACITY * 3 / 4];
         filter.insert(first);
         let mut other = Filter::new(kind, 7);
         other.insert(second);
-        for (part, other) in filter.parts.iter_mut().zip(&other.parts) {
-            part.unite(&**other).unwrap_or_else(|error| panic!("{kind}: {error}"));
-        }
+        filter.kind.unite(&*other.kind).unwrap_or_else(|error| panic!("{kind}: {error}"));
         let all = CAPACITY * 3 / 4;
         assert_eq!(filter.count(0..all), all, "{kind}");
         let counted = filter.fill().counted as f64 / all as f64;
@@ -191,14 +175,14 @@ fn a_filter_that_is_saved_and_loaded_is_the_same() {
         let mut other = Filter::new(kind, 7);
         other.insert(CAPACITY..CAPACITY + 100);
         for shard in filter.shards() {
-            let blob = filter.part(shard).save(shard, Vec::new());
+            let blob = filter.kind.save(shard, Vec::new());
             // Keys that are set after the save are not in the blob.
             filter.insert(CAPACITY + shard.index() as u64..=CAPACITY + shard.index() as u64);
             let mut bytes = Vec::new();
             blob.write(&mut bytes).unwrap();
             assert_eq!(bytes.len() as u64, blob.len(), "{kind}");
             let mut from = &bytes[..];
-            other.part(shard).load(shard, blob.keys(), blob.len(), &mut from).unwrap();
+            other.kind.load(shard, blob.keys(), blob.len(), &mut from).unwrap();
             assert_eq!(from.read(&mut [0]).unwrap(), 0, "{kind}: all is read");
         }
         let mut model = Filter::new(kind, 7);
@@ -221,9 +205,9 @@ fn the_size_of_a_snapshot_is_known_before_it_is_saved() {
     each(|kind, mut filter| {
         filter.insert(0..CAPACITY / 2);
         let shards: Vec<_> = filter.shards().collect();
-        let blobs = shards.into_iter().map(|shard| filter.part(shard).save(shard, Vec::new()));
+        let blobs = shards.into_iter().map(|shard| filter.kind.save(shard, Vec::new()));
         let saved = blobs.map(|blob| blob.len()).sum::<u64>() as f64;
-        let told = filter.parts.iter().map(|part| part.gauge().saved_bytes()).sum::<u64>() as f64;
+        let told = filter.kind.gauge().saved_bytes() as f64;
         assert!((0.9..1.5).contains(&(told / saved)), "{kind}: {told}, and {saved} were saved");
     });
 }
@@ -233,13 +217,13 @@ fn a_shard_without_its_last_byte_is_refused_and_empty() {
     each(|kind, mut filter| {
         filter.insert(0..CAPACITY / 2);
         let shard = filter.shards().last().unwrap();
-        let blob = filter.part(shard).save(shard, Vec::new());
+        let blob = filter.kind.save(shard, Vec::new());
         let (keys, len) = (blob.keys(), blob.len());
         let mut bytes = Vec::new();
         blob.write(&mut bytes).unwrap();
         bytes.pop();
         for len in [len, len - 1] {
-            let loaded = filter.part(shard).load(shard, keys, len, &mut &bytes[..]);
+            let loaded = filter.kind.load(shard, keys, len, &mut &bytes[..]);
             assert!(loaded.is_err(), "{kind}: {len}");
             let of_shard = |key: &u64| filter.key_hash(*key).shard() == shard;
             let key_hashes: Vec<_> = (0..CAPACITY / 2).filter(of_shard).collect();
@@ -255,7 +239,7 @@ fn a_key_that_was_removed_is_unseen_and_the_others_stay() {
         filter.insert(0..CAPACITY / 10);
         for key in 0..100 {
             let key_hash = filter.key_hash(key);
-            let removal = filter.part(key_hash.shard()).remove(key_hash);
+            let removal = filter.kind.remove(key_hash);
             assert_eq!(filter.has(key), removal == Removal::NeedsTombstone, "{kind}");
         }
         assert_eq!(filter.count(100..CAPACITY / 10), CAPACITY / 10 - 100, "{kind}");
@@ -266,9 +250,9 @@ fn a_key_that_was_removed_is_unseen_and_the_others_stay() {
 fn the_keys_of_all_shards_are_the_keys_of_the_filter() {
     each(|kind, mut filter| {
         filter.insert(0..CAPACITY / 10);
-        let all: Vec<_> = filter.parts.iter().filter_map(|part| part.key_hashes()).collect();
+        let all: Vec<_> = filter.kind.key_hashes().into_iter().collect();
         let shards: Vec<_> = filter.shards().collect();
-        let of_shard = |shard| filter.part(shard).shard_key_hashes(shard);
+        let of_shard = |shard| filter.kind.shard_key_hashes(shard);
         let parts: Vec<_> = shards.into_iter().filter_map(of_shard).collect();
         assert_eq!(parts.is_empty(), all.is_empty(), "{kind}");
         let (all, parts) = (all.concat(), parts.concat());
@@ -309,7 +293,7 @@ fn the_fill_counts_the_keys_and_is_zero_after_a_clear() {
         let expected = (CAPACITY / 2) as f64;
         assert!((keys as f64 / expected - 1.0).abs() < 0.02, "{kind}: {keys}");
         assert!((counted as f64 / expected - 1.0).abs() < 0.02, "{kind}: {counted}");
-        filter.parts.iter_mut().for_each(|part| part.clear());
+        filter.kind.clear();
         assert_eq!((filter.fill().keys, filter.count(0..CAPACITY / 2)), (0, 0), "{kind}");
     });
 }

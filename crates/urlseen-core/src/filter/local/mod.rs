@@ -1,7 +1,7 @@
 //! Filters in memory, one file for each kind.
 //!
-//! Each thread owns some shards of a filter, as a `Box<dyn FilterKind>`. Calls are dispatched once
-//! for each batch. The loops over keys are inside the kinds.
+//! Calls of a `Box<dyn FilterKind>` are dispatched once for each batch. The loops over keys are
+//! inside the kinds.
 
 mod exact;
 #[cfg(test)]
@@ -38,11 +38,7 @@ pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
 pub(super) use two_choice::TwoChoiceFilter;
 
-/// The shards of an in-memory filter that belong to one owner. Only the owner's thread uses these
-/// shards, so they need no lock.
-///
-/// # Panics
-/// A method panics if a given shard, or the shard of a given key, belongs to another owner.
+/// Filter in memory of any kind, with all its shards.
 pub trait FilterKind: Any + Debug + Send {
     /// Appends a verdict on each key, in the order of the keys.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
@@ -123,7 +119,7 @@ pub trait FilterKind: Any + Debug + Send {
         Removal::NeedsTombstone
     }
 
-    /// Returns a gauge that shows the fill of these shards to all threads.
+    /// Returns a gauge that shows the fill to all threads.
     fn gauge(&self) -> Arc<dyn Gauge>;
 
     /// Saves the current state of a shard. The result can be written while the filter is in use.
@@ -138,7 +134,7 @@ pub trait FilterKind: Any + Debug + Send {
     /// an error the shard is empty.
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()>;
 
-    /// Removes all keys from the shards of the owner.
+    /// Removes all keys. The filter keeps its parameters.
     fn clear(&mut self);
 
     /// Returns all keys, if the kind stores keys.
@@ -220,20 +216,19 @@ impl Blob for Saved {
     }
 }
 
-/// Gauge that shows the fill of an owner's shards to all threads. It is updated after each change.
+/// Gauge that shows the fill of a filter to all threads. It is updated after each change.
 pub trait Gauge: Debug + Send + Sync {
-    /// Returns the fill of the shards. Takes a few microseconds.
+    /// Returns the fill. Takes a few microseconds.
     fn fill(&self) -> Fill {
         Fill::default()
     }
 
-    /// Returns about the number of bytes that the shards take in a snapshot.
+    /// Returns about the number of bytes of a snapshot.
     fn saved_bytes(&self) -> u64 {
         self.fill().bytes
     }
 
-    /// Returns the part of the filter's current error rate that these shards cause. The parts of
-    /// all owners add up to the error rate. Takes up to a millisecond.
+    /// Returns the current error rate. Takes up to a millisecond.
     fn error_rate(&self) -> f64 {
         0.0
     }
@@ -249,7 +244,7 @@ pub trait Gauge: Debug + Send + Sync {
     }
 }
 
-/// Fill of a filter, or of the shards of an owner.
+/// Fill of a filter, or of a part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fill {
     /// Number of fingerprints in the filter. The native kind estimates it from the set bits.
@@ -280,7 +275,7 @@ impl Fill {
     }
 }
 
-/// Adds up the fills of all owners.
+/// Adds up the fills of all parts of a filter.
 impl Sum for Fill {
     fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
         parts.fold(Self::default(), |all, part| Self {

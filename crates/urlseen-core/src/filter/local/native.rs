@@ -9,7 +9,7 @@ use crate::filter::layout::native::{KeyHash, Native};
 use crate::filter::region::AllocationError;
 use crate::filter::{Count, SHARDS, ShardId, Shards, Sizing, Verdict};
 
-/// Shards of a native filter that belong to one owner.
+/// Shards of a native filter.
 #[derive(Debug)]
 pub struct NativeFilter {
     shards: Shards,
@@ -17,24 +17,21 @@ pub struct NativeFilter {
 }
 
 impl NativeFilter {
-    /// Maps memory for the shards of one owner. The shards are empty. `owner` is the index of the
-    /// owner, and `owners` is the number of all owners.
+    /// Maps memory for the empty shards.
     ///
     /// # Errors
     /// The system has too little memory.
     pub(in crate::filter) fn allocate(
         sizing: &Sizing,
         native: Native,
-        owner: usize,
-        owners: usize,
     ) -> Result<Self, AllocationError> {
-        let shards = Shards::allocate(native, owner, owners)?;
-        let own = shards.counts().map(|(shard, _)| (shard, Shown::default())).collect();
-        Ok(Self { shards, gauge: Arc::new(Counts { sizing: *sizing, shards: own }) })
+        let shards = std::iter::repeat_with(Shown::default).take(SHARDS).collect();
+        let gauge = Arc::new(Counts { sizing: *sizing, shards });
+        Ok(Self { shards: Shards::allocate(native)?, gauge })
     }
 
     fn show(&self) {
-        for ((_, shown), (_, count)) in self.gauge.shards.iter().zip(self.shards.counts()) {
+        for (shown, &count) in self.gauge.shards.iter().zip(self.shards.counts()) {
             shown.show(count);
         }
     }
@@ -45,7 +42,7 @@ impl NativeFilter {
             return self.show();
         }
         for shard in key_hashes.iter().map(KeyHash::shard) {
-            self.gauge.shards[self.shards.slot(shard)].1.show(self.shards.count(shard));
+            self.gauge.shards[shard.index()].show(self.shards.count(shard));
         }
     }
 }
@@ -93,11 +90,11 @@ impl FilterKind for NativeFilter {
     }
 }
 
-/// Numbers of keys and set bits in an owner's shards. All threads can read these numbers.
+/// Numbers of keys and set bits in each shard. All threads can read these numbers.
 #[derive(Debug)]
 struct Counts {
     sizing: Sizing,
-    shards: Vec<(ShardId, Shown)>,
+    shards: Vec<Shown>,
 }
 
 #[derive(Debug, Default)]
@@ -117,9 +114,9 @@ impl Counts {
     /// Estimates the number of keys in each shard.
     fn estimates(&self) -> [u64; SHARDS] {
         let mut keys = [0; SHARDS];
-        for (shard, shown) in &self.shards {
+        for (keys, shown) in keys.iter_mut().zip(&self.shards) {
             let ones = shown.ones.load(Ordering::Relaxed);
-            keys[shard.index()] = self.sizing.geometry.keys_from_ones(ones);
+            *keys = self.sizing.geometry.keys_from_ones(ones);
         }
         keys
     }
@@ -128,13 +125,12 @@ impl Counts {
 impl Gauge for Counts {
     fn fill(&self) -> Fill {
         let keys = self.estimates();
-        let counted = self.shards.iter().map(|(_, shown)| shown.keys.load(Ordering::Relaxed));
-        let own = self.shards.iter().map(|(shard, _)| shard.share(self.sizing.capacity.get()));
+        let counted = self.shards.iter().map(|shown| shown.keys.load(Ordering::Relaxed));
         Fill {
             keys: keys.iter().sum(),
             counted: counted.sum(),
-            capacity: own.sum(),
-            bytes: self.shards.len() as u64 * self.sizing.geometry.shard_bits() / 8,
+            capacity: self.sizing.capacity.get(),
+            bytes: SHARDS as u64 * self.sizing.geometry.shard_bits() / 8,
             ..Fill::default()
         }
     }

@@ -20,7 +20,6 @@ pub struct OverFrozen {
 }
 
 impl OverFrozen {
-    /// Joins the shards of both filters, which have the same owner.
     pub(in crate::filter) fn new(upper: Box<dyn FilterKind>, frozen: Box<dyn FilterKind>) -> Self {
         Self { upper, frozen }
     }
@@ -220,9 +219,9 @@ mod tests {
 
     /// Makes a filter over a native one with the keys from 0 to the capacity.
     fn converted() -> Box<dyn FilterKind> {
-        let mut frozen = native().build(0, 1).unwrap();
+        let mut frozen = native().build().unwrap();
         insert(&mut *frozen, 0..CAPACITY);
-        let mut filter = over_native().build(0, 1).unwrap();
+        let mut filter = over_native().build().unwrap();
         for shard in ShardId::all() {
             copy(&*OverFrozen::over(frozen.save(shard, Vec::new())), &mut *filter, shard).unwrap();
         }
@@ -259,7 +258,7 @@ mod tests {
     fn a_saved_filter_loads_and_a_damaged_shard_does_not() {
         let mut filter = converted();
         insert(&mut *filter, CAPACITY..2 * CAPACITY);
-        let mut other = over_native().build(0, 1).unwrap();
+        let mut other = over_native().build().unwrap();
         for shard in ShardId::all() {
             let saved = filter.save(shard, Vec::new());
             copy(&*saved, &mut *other, shard).unwrap();
@@ -295,7 +294,7 @@ mod tests {
     /// Rule G4: a tombstone hides a forgotten key from the frozen filter.
     #[test]
     fn a_forgotten_key_of_the_frozen_filter_passes_once_more() {
-        let mut filter = ForgettingFilter::new(converted(), Arc::default());
+        let mut filter = ForgettingFilter::new(converted());
         let ask = |filter: &mut ForgettingFilter, key| {
             let mut verdicts = Vec::new();
             filter.test(&[key], &mut verdicts);

@@ -1,5 +1,4 @@
-//! Filter of RedisBloom, in memory. The filter has one shard with all keys, so one owner has the
-//! whole filter.
+//! Filter of RedisBloom, in memory. The filter has one shard with all keys.
 
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +9,7 @@ use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, ReserveError};
 use crate::filter::{Reservation, ShardId, Verdict};
 
-/// A RedisBloom filter, which the owner of its only shard holds. The values of all other owners are
-/// empty.
+/// A RedisBloom filter in memory.
 #[derive(Debug)]
 pub struct RedisBloomFilter {
     reservation: Reservation,
@@ -28,26 +26,21 @@ impl RedisBloomFilter {
     ///
     /// # Errors
     /// The first layer does not fit, or no filter can have this reservation.
-    pub fn reserve(
-        reservation: Reservation,
-        limit: u64,
-        owner: usize,
-    ) -> Result<Self, ReserveError> {
-        let is_owner = ShardId::WHOLE.index() == owner;
-        let filter = if is_owner { Some(reservation.reserve(limit)?) } else { None };
-        let empty = filter.as_ref().map_or_else(Fill::default, fill);
+    pub fn reserve(reservation: Reservation, limit: u64) -> Result<Self, ReserveError> {
+        let filter = reservation.reserve(limit)?;
+        let empty = fill(&filter);
         Ok(Self::new(reservation, limit, filter, empty))
     }
 
-    /// Wraps an existing filter, as the owner of its shard.
+    /// Wraps an existing filter.
     pub fn of(filter: Filter) -> Self {
-        Self::new(Reservation::least(), u64::MAX, Some(filter), Fill::default())
+        Self::new(Reservation::least(), u64::MAX, filter, Fill::default())
     }
 
-    /// Creates the value of an owner. While the filter is empty, the gauge shows the fill `empty`.
-    fn new(reservation: Reservation, limit: u64, filter: Option<Filter>, empty: Fill) -> Self {
+    /// While the filter is empty, the gauge shows the fill `empty`.
+    fn new(reservation: Reservation, limit: u64, filter: Filter, empty: Fill) -> Self {
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
-        let filter = Self { reservation, limit, filter, gauge };
+        let filter = Self { reservation, limit, filter: Some(filter), gauge };
         filter.show();
         filter
     }

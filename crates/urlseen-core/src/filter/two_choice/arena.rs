@@ -1,4 +1,4 @@
-//! Memory of the blocks of an owner's shards.
+//! Memory of the blocks of the shards.
 
 use std::ops::Range;
 use std::thread::{self, JoinHandle};
@@ -23,7 +23,7 @@ const MOST: u64 = 1 << 16;
 /// Chunk of blocks that are not in use yet.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Memory of an owner, divided into chunks of equal size. Each shard has some of the chunks. So the
+/// Memory of a filter, divided into chunks of equal size. Each shard has some of the chunks. So the
 /// lengths of the shards are independent, and one region with huge pages has them all.
 #[derive(Debug)]
 pub(in crate::filter) struct Arena {
@@ -47,24 +47,17 @@ pub(in crate::filter) struct Arena {
 }
 
 impl Arena {
-    /// Reserves addresses for the shards of an owner. The arena takes memory as its chunks are
-    /// taken. `first` is the number of blocks of an empty filter of all owners, and `planned` that
-    /// of a filter of the planned size, which it may outgrow.
-    pub(in crate::filter) fn reserve(
-        first: u64,
-        planned: u64,
-        owner: usize,
-        owners: usize,
-    ) -> Result<Self, AllocationError> {
+    /// Reserves addresses for the shards. The arena takes memory as its chunks are taken. `first`
+    /// is the number of blocks of an empty filter, and `planned` that of a filter of the planned
+    /// size, which it may outgrow.
+    pub(in crate::filter) fn reserve(first: u64, planned: u64) -> Result<Self, AllocationError> {
         let shift = (first / FIRST).max(planned / MOST).clamp(8, 8192).ilog2();
-        let owners = owners as u64;
         // Each shard may have a chunk that is not full.
-        let chunks = ((SHARDS as u64) << shift) / owners + (1 << shift);
+        let chunks = (SHARDS as u64 + 1) << shift;
         // A small filter may outgrow `planned` by far.
-        let [least, wanted] = [2 * first, 4 * planned + (1 << 16)].map(|it| it / owners + chunks);
-        // The later owners and the rest of the process need addresses, too.
-        let parts = 2 * (owners - owner as u64);
-        let limit = memory::addressable().unwrap_or(u64::MAX) / size_of::<Block>() as u64 / parts;
+        let [least, wanted] = [2 * first, 4 * planned + (1 << 16)].map(|it| it + chunks);
+        // The rest of the process needs addresses, too.
+        let limit = memory::addressable().unwrap_or(u64::MAX) / size_of::<Block>() as u64 / 2;
         let mut most = wanted.min(limit.max(least));
         let region = loop {
             match Region::reserved(most) {
@@ -220,7 +213,7 @@ mod tests {
 
     #[test]
     fn chunks_have_different_empty_blocks_and_come_back_empty() {
-        let mut arena = Arena::reserve(1, 1 << 10, 0, 1).unwrap();
+        let mut arena = Arena::reserve(1, 1 << 10).unwrap();
         let chunks = [(); 100].map(|()| arena.take().unwrap());
         let full: Block = bytemuck::cast([u64::MAX; 8]);
         for chunk in &chunks {
@@ -245,7 +238,7 @@ mod tests {
         // Filters for 10 million and for a billion keys, in blocks.
         let (small, large) = (740_000, 74_000_000);
         for (first, planned, bytes) in [(1, large, 16 << 20), (small, large, 16 << 20)] {
-            let arena = Arena::reserve(first, planned, 0, 1).unwrap();
+            let arena = Arena::reserve(first, planned).unwrap();
             let chunks = SHARDS * arena.chunk() * size_of::<Block>();
             assert!(chunks <= bytes, "{chunks} bytes");
         }
@@ -253,7 +246,7 @@ mod tests {
 
     #[test]
     fn an_arena_leaves_memory_to_the_rest_of_the_process() {
-        let mut arena = Arena::reserve(1, 1 << 20, 0, 1).unwrap();
+        let mut arena = Arena::reserve(1, 1 << 20).unwrap();
         arena.take().unwrap();
         arena.available = || Some(Available { bytes: SPARE - 1, limit: Limit::Machine });
         // The rest of the first step is there.
@@ -268,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_growing_arena_has_its_next_memory_before_it_needs_it() {
-        let mut arena = Arena::reserve(1, 1 << 20, 0, 1).unwrap();
+        let mut arena = Arena::reserve(1, 1 << 20).unwrap();
         arena.touched = 0;
         let step = STEP / size_of::<Block>() / arena.chunk();
         for _ in 0..step * 3 / 4 - 1 {
@@ -292,7 +285,7 @@ mod tests {
     #[test]
     fn an_arena_ends_at_its_reservation() {
         for (is_limited, words) in [(false, "Raise filter.grow_to"), (true, "ulimit -v")] {
-            let mut arena = Arena { is_limited, ..Arena::reserve(1, 1 << 10, 0, 1).unwrap() };
+            let mut arena = Arena { is_limited, ..Arena::reserve(1, 1 << 10).unwrap() };
             for _ in 0..arena.blocks().len() / arena.chunk() {
                 arena.take().unwrap();
             }

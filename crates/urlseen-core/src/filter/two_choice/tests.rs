@@ -105,7 +105,7 @@ impl Pair {
 
     /// Makes a shard. If a generation is given, its keys expire.
     fn in_generation(now: Option<Generation>, slots: u64, bits: u32) -> Self {
-        let (bits, mut arena) = (KeyBits::new(bits).unwrap(), Arena::reserve(1, 1 << 14, 0, 1));
+        let (bits, mut arena) = (KeyBits::new(bits).unwrap(), Arena::reserve(1, 1 << 14));
         let arena_of = arena.as_mut().unwrap();
         arena_of.touched = 0;
         let mut shard = Shard::with_slots(slots, bits, now.is_some(), arena_of).unwrap();

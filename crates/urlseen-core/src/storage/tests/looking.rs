@@ -40,7 +40,7 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
 
 /// Returns the folder's filter with these keys.
 fn filter_of(folder: &Folder, keys: &[Key]) -> Box<dyn FilterKind> {
-    let mut filter = folder.header().unwrap().spec().filter.parameters.build(0, 1).unwrap();
+    let mut filter = folder.header().unwrap().spec().filter.parameters.build().unwrap();
     filter.insert(&key_hashes(folder, keys)).unwrap();
     filter
 }

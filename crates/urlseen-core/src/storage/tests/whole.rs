@@ -42,7 +42,7 @@ struct Brought {
 impl Default for Brought {
     fn default() -> Self {
         let parameters = Parameters::reserved(reservation());
-        Self { filter: parameters.build(0, 1).unwrap(), hasher: parameters.hasher() }
+        Self { filter: parameters.build().unwrap(), hasher: parameters.hasher() }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::filter::block::Block;
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
-use crate::filter::{SHARDS, ShardId, Verdict};
+use crate::filter::{ShardId, Verdict};
 
 /// Number of keys that are looked up one after the other, so that the processor waits for the
 /// places of several keys at the same time.
@@ -30,20 +30,15 @@ const GROUP: usize = 8;
 /// Number of keys whose blocks are fetched ahead of the visited group.
 const AHEAD: usize = 4 * GROUP;
 
-/// Marks a shard that belongs to another owner.
-const FOREIGN: u16 = u16::MAX;
-
 /// Number of blocks that are swept together.
 const SWEPT: u64 = 4096;
 
-/// Shards of a filter of the kind `two-choice` that belong to one owner.
+/// Shards of a filter of the kind `two-choice`.
 #[derive(Debug)]
 pub struct TwoChoiceFilter {
     size: TwoChoiceSize,
     arena: Arena,
     shards: Vec<Shard>,
-    /// Index of each shard in `shards`; [`FOREIGN`] for shards of other owners.
-    places: [u16; SHARDS],
     kernel: Kernels,
     /// The present generation. All shards are in this generation.
     now: Generation,
@@ -53,41 +48,21 @@ pub struct TwoChoiceFilter {
 }
 
 impl TwoChoiceFilter {
-    /// Makes the empty shards that belong to `owner`, the index of one of `owners` owners.
+    /// Makes the empty shards.
     ///
     /// # Errors
     /// The process has too little memory.
-    pub(in crate::filter) fn new(
-        size: TwoChoiceSize,
-        owner: usize,
-        owners: usize,
-    ) -> Result<Self, BuildError> {
-        let own: Vec<_> = ShardId::all().filter(|shard| shard.owner(owners) == owner).collect();
+    pub(in crate::filter) fn new(size: TwoChoiceSize) -> Result<Self, BuildError> {
         let [first, planned] = [size.capacity, size.grow_to].map(|keys| size.blocks_at(keys));
-        let mut arena = Arena::reserve(first, planned, owner, owners)?;
+        let mut arena = Arena::reserve(first, planned)?;
         let make =
-            |&shard| Shard::with_slots(size.slots(shard, 0), size.bits, size.expires, &mut arena);
-        let shards = own.iter().map(make).collect::<Result<Vec<_>, _>>()?;
-        let mut places = [FOREIGN; SHARDS];
-        for (shard, place) in own.iter().zip(0..) {
-            places[shard.index()] = place;
-        }
-        let gauge = Arc::new(Shown::new(size, own));
+            |shard| Shard::with_slots(size.slots(shard, 0), size.bits, size.expires, &mut arena);
+        let shards = ShardId::all().map(make).collect::<Result<Vec<_>, _>>()?;
+        let gauge = Arc::new(Shown::new(size));
         let (kernel, now) = (Kernels::fastest(), Generation::default());
-        let filter = Self { size, arena, shards, places, kernel, now, has_expired: false, gauge };
+        let filter = Self { size, arena, shards, kernel, now, has_expired: false, gauge };
         filter.show();
         Ok(filter)
-    }
-
-    /// Returns the index of a shard.
-    ///
-    /// # Panics
-    /// Panics if another owner has the shard.
-    #[inline(always)]
-    fn place(&self, shard: ShardId) -> usize {
-        let place = self.places[shard.index()];
-        assert!(place != FOREIGN, "shard {shard} has another owner");
-        usize::from(place)
     }
 
     #[inline(always)]
@@ -98,28 +73,28 @@ impl TwoChoiceFilter {
     /// Begins to fetch the blocks of a key.
     #[inline(always)]
     fn look(&self, key_hash: KeyHash, blocks: &[Block]) -> Look {
-        let place = self.place(key_hash.shard());
+        let place = key_hash.shard().index();
         let probe = self.shards[place].probe(self.key(key_hash), &self.arena);
         probe.fetch(blocks);
         Look { place, probe }
     }
 
     /// Replaces a shard by an empty one with at least this number of slots.
-    fn renew(&mut self, place: usize, slots: u64) -> Result<(), Full> {
-        let shard = &mut self.shards[place];
+    fn renew(&mut self, shard: ShardId, slots: u64) -> Result<(), Full> {
+        let shard = &mut self.shards[shard.index()];
         // The memory of an empty shard is not touched.
         if shard.keys() > 0 || shard.slots() < slots {
             shard.free(&mut self.arena);
             let TwoChoiceSize { bits, expires, .. } = self.size;
             *shard = Shard::with_slots(slots, bits, expires, &mut self.arena)?;
         }
-        self.shards[place].begin_generation(self.now, &mut self.arena);
+        shard.begin_generation(self.now, &mut self.arena);
         Ok(())
     }
 
     /// Iterates over the keys of a shard, with their generations.
     fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = (KeyHash, Generation)> {
-        let keys = self.shards[self.place(shard)].iter(&self.arena);
+        let keys = self.shards[shard.index()].iter(&self.arena);
         keys.map(move |(key, stamp)| {
             (self.size.bits.key_hash(shard, key), stamp.generation(self.now))
         })
@@ -134,8 +109,8 @@ impl TwoChoiceFilter {
         if self.size.expires || key_hashes.len() >= self.shards.len() {
             return self.show();
         }
-        for place in key_hashes.iter().map(|it| self.place(it.shard())) {
-            self.gauge.shards[place].1.show(&self.shards[place]);
+        for place in key_hashes.iter().map(|it| it.shard().index()) {
+            self.gauge.shards[place].show(&self.shards[place]);
         }
     }
 }
@@ -147,11 +122,11 @@ impl FilterKind for TwoChoiceFilter {
     }
 
     fn has_room(&self, shard: ShardId, keys: u64) -> bool {
-        self.shards[self.place(shard)].has_room(keys)
+        self.shards[shard.index()].has_room(keys)
     }
 
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
-        let place = self.place(shard);
+        let place = shard.index();
         let Self { arena, shards, kernel, .. } = self;
         kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
     }
@@ -210,7 +185,7 @@ impl FilterKind for TwoChoiceFilter {
     }
 
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
-        let (place, key) = (self.place(key_hash.shard()), self.key(key_hash));
+        let (place, key) = (key_hash.shard().index(), self.key(key_hash));
         self.shards[place].remove(key, &mut self.arena);
         self.show_shards_of(&[key_hash]);
         Removal::Removed
@@ -221,7 +196,7 @@ impl FilterKind for TwoChoiceFilter {
     }
 
     fn save(&self, shard: ShardId, buffer: Vec<u8>) -> Box<dyn Blob> {
-        let shard = &self.shards[self.place(shard)];
+        let shard = &self.shards[shard.index()];
         Box::new(shard.copy(&self.arena, buffer))
     }
 
@@ -232,16 +207,15 @@ impl FilterKind for TwoChoiceFilter {
             Err(io::ErrorKind::InvalidData.into())
         };
         if loaded.is_err() {
-            let place = self.place(shard);
-            self.renew(place, self.size.slots(shard, 0)).map_err(out_of_memory)?;
+            self.renew(shard, self.size.slots(shard, 0)).map_err(out_of_memory)?;
         }
         self.show();
         loaded
     }
 
     fn key_hashes(&self) -> Option<Vec<KeyHash>> {
-        let shards = self.gauge.shards.iter();
-        Some(shards.flat_map(|&(shard, _)| self.keys_of(shard)).map(|(it, _)| it).collect())
+        let keys = ShardId::all().flat_map(|shard| self.keys_of(shard));
+        Some(keys.map(|(key_hash, _)| key_hash).collect())
     }
 
     fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
@@ -252,16 +226,15 @@ impl FilterKind for TwoChoiceFilter {
         let other: &dyn Any = other;
         let other = other.downcast_ref::<Self>().ok_or(UniteError::Unsupported)?;
         self.begin_generation(other.now);
-        for &(shard, _) in &other.gauge.shards {
+        for shard in ShardId::all() {
             unite_dated(self, other.keys_of(shard).collect())?;
         }
         Ok(())
     }
 
     fn clear(&mut self) {
-        for place in 0..self.shards.len() {
-            let (shard, _) = self.gauge.shards[place];
-            self.renew(place, self.size.slots(shard, 0)).expect("the shard had more memory");
+        for shard in ShardId::all() {
+            self.renew(shard, self.size.slots(shard, 0)).expect("the shard had more memory");
         }
         self.show();
     }
@@ -334,7 +307,7 @@ impl Work for InsertAll<'_> {
                 filter.look(key_hash, filter.arena.blocks());
             }
             for &key_hash in group {
-                let (place, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
+                let (place, key) = (key_hash.shard().index(), filter.key(key_hash));
                 let TwoChoiceFilter { shards, arena, .. } = filter;
                 shards[place].make_room(1, kernel, arena)?;
                 shards[place].insert(key, stamp, kernel, arena);
@@ -366,8 +339,7 @@ mod tests;
 impl TwoChoiceFilter {
     /// Reads the keys of a shard, which it replaces.
     fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
-        let place = self.place(shard);
-        self.renew(place, self.size.slots(shard, keys)).map_err(out_of_memory)?;
+        self.renew(shard, self.size.slots(shard, keys)).map_err(out_of_memory)?;
         let mut saved = SavedKeys::begin(self.size.saved_form(), keys, from)?;
         self.begin_generation(saved.saved_in);
         let mut expired = 0;
@@ -380,7 +352,7 @@ impl TwoChoiceFilter {
             expired += keys.iter().filter(|(_, it)| it.age_in(self.now).is_none()).count() as u64;
             insert_dated(self, keys).map_err(out_of_memory)?;
         }
-        if self.shards[place].live_keys() + expired == keys {
+        if self.shards[shard.index()].live_keys() + expired == keys {
             Ok(())
         } else {
             Err(io::ErrorKind::InvalidData.into())

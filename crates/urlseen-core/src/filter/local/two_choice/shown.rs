@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use crate::filter::generation::Generations;
 use crate::filter::local::{Fill, Gauge};
 use crate::filter::two_choice::{Shard, TwoChoiceSize};
-use crate::filter::{BLOCK_BYTES, ShardId};
+use crate::filter::{BLOCK_BYTES, SHARDS};
 
-/// Numbers of keys and slots in an owner's shards, for all threads.
+/// Numbers of keys and slots in each shard, for all threads.
 #[derive(Debug)]
 pub(super) struct Shown {
     size: TwoChoiceSize,
     generations: Mutex<Generations>,
-    pub(super) shards: Vec<(ShardId, ShownShard)>,
+    pub(super) shards: Vec<ShownShard>,
 }
 
 #[derive(Debug, Default)]
@@ -32,15 +32,15 @@ impl ShownShard {
 }
 
 impl Shown {
-    /// Shows a new filter with these shards.
-    pub(super) fn new(size: TwoChoiceSize, shards: Vec<ShardId>) -> Self {
-        let shards = shards.into_iter().map(|shard| (shard, ShownShard::default())).collect();
+    /// Shows a new filter of this size.
+    pub(super) fn new(size: TwoChoiceSize) -> Self {
+        let shards = std::iter::repeat_with(ShownShard::default).take(SHARDS).collect();
         Self { size, generations: Mutex::default(), shards }
     }
 
     /// Shows the present state of the shards.
     pub(super) fn show(&self, shards: &[Shard]) {
-        for ((_, shown), shard) in self.shards.iter().zip(shards) {
+        for (shown, shard) in self.shards.iter().zip(shards) {
             shown.show(shard);
         }
         if self.size.expires {
@@ -51,7 +51,7 @@ impl Shown {
     }
 
     fn sum(&self, number: impl Fn(&ShownShard) -> &AtomicU64) -> u64 {
-        self.shards.iter().map(|(_, shard)| number(shard).load(Ordering::Relaxed)).sum()
+        self.shards.iter().map(|shard| number(shard).load(Ordering::Relaxed)).sum()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::filter::two_choice::KeyBits;
-use crate::filter::{KeyHasher, Seed};
+use crate::filter::{KeyHasher, SHARDS, Seed};
 use crate::fingerprint::Fingerprint;
 
 /// Number h of the bits of a key in its shard. It is so small that errors are frequent.
@@ -17,14 +17,11 @@ const CAPACITY: u64 = 400 * SHARDS as u64;
 /// Number of fingerprints that measure an error rate.
 const UNSEEN: u64 = 100_000;
 
-/// Owners that share the shards.
-const OWNERS: usize = 3;
-
-/// Filter of all owners, with a model of its keys.
+/// Filter with a model of its keys.
 struct Filter {
     size: TwoChoiceSize,
     hasher: KeyHasher,
-    owners: Vec<TwoChoiceFilter>,
+    filter: TwoChoiceFilter,
     random: fastrand::Rng,
     model: HashSet<KeyHash>,
 }
@@ -34,11 +31,10 @@ impl Filter {
         let bits = KeyBits::new(BITS).unwrap();
         let size =
             TwoChoiceSize { capacity: CAPACITY, grow_to: 4 * CAPACITY, bits, expires: false };
-        let owner = |owner| TwoChoiceFilter::new(size, owner, OWNERS).unwrap();
         Self {
             size,
             hasher: KeyHasher::new(Seed::new(seed)).with_bits(bits),
-            owners: (0..OWNERS).map(owner).collect(),
+            filter: TwoChoiceFilter::new(size).unwrap(),
             random: fastrand::Rng::with_seed(seed.into()),
             model: HashSet::new(),
         }
@@ -57,8 +53,7 @@ impl Filter {
             for _ in 0..500 {
                 let key_hash = self.draw();
                 self.model.insert(key_hash);
-                let owner = &mut self.owners[key_hash.shard().owner(OWNERS)];
-                owner.insert(&[key_hash]).unwrap();
+                self.filter.insert(&[key_hash]).unwrap();
             }
         }
     }
@@ -69,15 +64,14 @@ impl Filter {
 
     /// Counts the shards that are growing now.
     fn growing(&self) -> usize {
-        let shards = self.owners.iter().flat_map(|owner| &owner.shards);
-        shards.filter(|shard| shard.is_growing()).count()
+        self.filter.shards.iter().filter(|shard| shard.is_growing()).count()
     }
 
     /// Counts the shards that have grown, or have begun to grow.
     fn grown(&self) -> usize {
-        let shards = self.owners.iter().flat_map(|owner| owner.gauge.shards.iter());
-        let grown = shards.filter(|(shard, shown)| {
-            let first = self.size.slots(*shard, 0);
+        let shards = ShardId::all().zip(&self.filter.gauge.shards);
+        let grown = shards.filter(|&(shard, shown)| {
+            let first = self.size.slots(shard, 0);
             shown.slots.load(Ordering::Relaxed) >= first / 4 * 5
         });
         grown.count()
@@ -86,23 +80,18 @@ impl Filter {
     /// Compares the share of unseen fingerprints that count as seen with n / 2^h, where n is the
     /// mean number of keys of a shard. Also compares the error rate that the filter shows.
     fn check(&mut self, when: &str) {
-        let shown: u64 = self.owners.iter().map(|owner| owner.gauge.fill().keys).sum();
-        assert_eq!(shown, self.keys(), "{when}");
+        assert_eq!(self.filter.gauge.fill().keys, self.keys(), "{when}");
         let expected = self.keys() as f64 / SHARDS as f64 / 2_f64.powi(BITS.cast_signed());
-        let shown: f64 = self.owners.iter().map(|owner| owner.gauge.error_rate()).sum();
+        let shown = self.filter.gauge.error_rate();
         assert!((shown - expected).abs() < 1e-12, "{when}: {shown}, not {expected}");
 
-        let mut key_hashes: Vec<_> = (0..UNSEEN).map(|_| self.draw()).collect();
-        let mut wrong = 0;
-        for (number, owner) in self.owners.iter().enumerate() {
-            let own = key_hashes.extract_if(.., |it| it.shard().owner(OWNERS) == number);
-            let (own, mut verdicts) = (own.collect::<Vec<_>>(), Vec::new());
-            owner.test(&own, &mut verdicts);
-            for (key_hash, verdict) in own.iter().zip(&verdicts) {
-                assert_eq!(*verdict, Verdict::of(self.model.contains(key_hash)), "{when}");
-            }
-            wrong += verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count();
+        let key_hashes: Vec<_> = (0..UNSEEN).map(|_| self.draw()).collect();
+        let mut verdicts = Vec::new();
+        self.filter.test(&key_hashes, &mut verdicts);
+        for (key_hash, verdict) in key_hashes.iter().zip(&verdicts) {
+            assert_eq!(*verdict, Verdict::of(self.model.contains(key_hash)), "{when}");
         }
+        let wrong = verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count();
         let sigma = (UNSEEN as f64 * expected * (1.0 - expected)).sqrt();
         let (wrong, expected) = (wrong as f64, UNSEEN as f64 * expected);
         assert!((wrong - expected).abs() <= 3.0 * sigma, "{when}: {wrong}, not {expected}");
