@@ -57,14 +57,8 @@ impl Counts {
         self.change(counts, at);
     }
 
-    /// Records the position up to which the counts have all changes.
-    pub fn stand(&mut self, at: Position) {
-        self.at = at;
-    }
-
-    /// Returns all counts, and their position.
-    pub fn copy(&self) -> (Vec<Counted>, Position) {
-        let all = self.by_group.iter().map(|(&group, &items)| Counted { group, items });
-        (all.collect(), self.at)
+    /// Returns the counts of all groups, for a snapshot.
+    pub fn copy(&self) -> Vec<Counted> {
+        self.by_group.iter().map(|(&group, &items)| Counted { group, items }).collect()
     }
 }

@@ -13,8 +13,8 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied>;
 
     /// Copies the counts of limits as they are now, with the position of the last record whose
-    /// changes they have.
-    fn copy_counts(&self) -> (Vec<Counted>, Position);
+    /// changes they have. Returns `None` if the filter does not exist any more.
+    fn copy_counts(&self) -> Option<(Vec<Counted>, Position)>;
 
     /// Sets the position of all shards and of the counts.
     fn stand(&self, at: Position);

@@ -108,9 +108,6 @@ impl Engine {
     pub(crate) fn remember(&mut self, generation: Generation, at: Option<Position>) {
         let left = self.asking.unremembered.checked_sub(1);
         self.asking.unremembered = left.expect("additions are set after they were answered");
-        if let Some(at) = at {
-            self.handle.counts().stand(at);
-        }
         let remember = move |judge: &mut Judge| judge.remember(generation, at);
         self.handle.queue.add_or_do(Judge::is_memory_short, remember);
     }

@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::BATCHES_MAX;
-use super::in_flight::Keys;
-use urlseen_core::limit::Counted;
 use urlseen_core::storage::Histogram;
 
 /// Batches that were submitted and are not committed.
@@ -13,25 +11,16 @@ use urlseen_core::storage::Histogram;
 pub(super) struct Batches {
     /// Times at which the batches were submitted that are not handed back, oldest first.
     pub(super) judging: VecDeque<Instant>,
-    /// Batches that were handed back and are neither committed nor aborted, oldest first.
-    pub(super) uncommitted: VecDeque<Uncommitted>,
+    /// Number of batches that were handed back and are neither committed nor aborted.
+    pub(super) uncommitted: usize,
     /// Durations from the submission of a batch until it is judged.
     pub(super) times: Histogram,
-}
-
-/// Decisions of the limits about a batch that is not committed.
-#[derive(Debug, Default)]
-pub(super) struct Uncommitted {
-    /// Keys over a limit, which the filter does not get.
-    pub(super) over_limit: Option<Keys>,
-    /// Changes of the counts.
-    pub(super) counted: Vec<Counted>,
 }
 
 impl Batches {
     /// Returns true if another batch may be submitted.
     pub(super) fn has_room(&self) -> bool {
-        self.judging.len() + self.uncommitted.len() < BATCHES_MAX
+        self.judging.len() + self.uncommitted < BATCHES_MAX
     }
 
     /// Counts a batch that is submitted.
@@ -40,18 +29,19 @@ impl Batches {
     }
 
     /// Counts the oldest batch as judged and handed back.
-    pub(super) fn hand_back(&mut self, limits: Uncommitted) {
+    pub(super) fn hand_back(&mut self) {
         let since = self.judging.pop_front().expect("a batch is judged after it was submitted");
         self.times.observe(since.elapsed());
-        self.uncommitted.push_back(limits);
+        self.uncommitted += 1;
     }
 
-    /// Records the commit of the oldest batch that was handed back, and returns it.
+    /// Records the commit of the oldest batch that was handed back.
     ///
     /// # Panics
     /// If no batch was handed back.
-    pub(super) fn commit(&mut self) -> Uncommitted {
-        self.uncommitted.pop_front().expect("only judged batches commit")
+    pub(super) fn commit(&mut self) {
+        let left = self.uncommitted.checked_sub(1);
+        self.uncommitted = left.expect("only judged batches commit");
     }
 
     /// Drops the batches that were handed back and are not committed.
@@ -60,6 +50,6 @@ impl Batches {
     /// If a batch is in progress: its judgement depends on the dropped batches.
     pub(super) fn abort(&mut self) {
         assert!(self.judging.is_empty(), "no batch may be in progress during an abort");
-        self.uncommitted.clear();
+        self.uncommitted = 0;
     }
 }

@@ -1,12 +1,11 @@
 //! Access of other threads to a filter at work.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::Gauges;
 use super::queue::Queue;
 use urlseen_core::filter::{KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::Counts;
 
 /// Handle with which other threads use a filter while the engine works. The judge does their steps
 /// among its other ones. After the end of the engine, such steps are dropped without an answer.
@@ -15,8 +14,6 @@ pub struct Handle {
     pub(super) hasher: KeyHasher,
     pub(super) queue: Arc<Queue>,
     pub(super) gauges: Arc<Gauges>,
-    /// Counts of limits, of all committed batches.
-    pub(super) counts: Arc<Mutex<Counts>>,
 }
 
 impl Handle {
@@ -30,10 +27,5 @@ impl Handle {
     /// Returns the gauges of the filter.
     pub fn gauges(&self) -> &Gauges {
         &self.gauges
-    }
-
-    /// Returns the counts of limits, of all committed batches.
-    pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

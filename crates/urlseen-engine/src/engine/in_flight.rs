@@ -5,6 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, SHARDS, ShardId};
+use urlseen_core::limit::Counted;
 
 /// Set of keys. A key is the 128-bit hash of a fingerprint. The filter uses nothing else of a
 /// fingerprint.
@@ -15,12 +16,20 @@ pub(super) type Keys = HashSet<u128, Hashed>;
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     keys: Keys,
-    /// Unseen keys by batch, oldest first.
-    pub(super) batches: VecDeque<ByLifetime>,
+    /// Judged batches, oldest first.
+    pub(super) batches: VecDeque<JudgedBatch>,
     /// Added keys by group of questions, oldest first.
     pub(super) groups: VecDeque<ByLifetime>,
     /// Number of keys in the set, by shard.
     by_shard: ShardCounts,
+}
+
+/// Changes of the filter and of the counts that the commit of a judged batch makes.
+#[derive(Debug)]
+pub(super) struct JudgedBatch {
+    pub(super) keys: ByLifetime,
+    /// Changes of the counts of limits.
+    pub(super) counted: Vec<Counted>,
 }
 
 /// Keys of a batch or of a group of questions, by lifetime.
@@ -83,7 +92,8 @@ impl InFlight {
     /// again.
     pub(super) fn forget(&mut self, key_hash: KeyHash) {
         if self.remove(key_hash) {
-            let lists = self.groups.iter_mut().chain(&mut self.batches);
+            let lists =
+                self.groups.iter_mut().chain(self.batches.iter_mut().map(|it| &mut it.keys));
             let mut lists = lists.flat_map(|list| &mut list.0).map(|(_, list)| list);
             let found = lists.find_map(|list| {
                 let place = list.iter().position(|other| other.id() == key_hash.id())?;
@@ -96,7 +106,7 @@ impl InFlight {
     /// Drops the keys of all batches.
     pub(super) fn drop_batches(&mut self) {
         while let Some(batch) = self.batches.pop_front() {
-            for (_, key_hashes) in batch.iter() {
+            for (_, key_hashes) in batch.keys.iter() {
                 for &key_hash in key_hashes {
                     self.remove(key_hash);
                 }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::asking::{Answer, Asked, Wanted};
-use super::in_flight::{ByLifetime, InFlight, Keys};
+use super::in_flight::{ByLifetime, InFlight, JudgedBatch};
+use super::limiter::Limiter;
 use super::queue::SHORT;
 use super::reading::{Part, Reading};
 use crate::item::Findings;
@@ -11,16 +12,22 @@ use crate::item::batch::Batch;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{ForgettingFilter, Full, Hashed, ShardId, Verdict};
-use urlseen_core::storage::{Copied, Logged, Position};
+use urlseen_core::filter::{ForgettingFilter, Full, Hashed, KeyHasher, ShardId, Verdict};
+use urlseen_core::limit::Counted;
+use urlseen_core::storage::{Copied, Counts, Logged, Position};
 
 /// Filter, with the keys that were found unseen and are not set yet. The batches, answers and
 /// commits take effect in the order of the calls.
 #[derive(Debug)]
 pub(super) struct Judge {
     pub(super) filter: ForgettingFilter,
+    hasher: KeyHasher,
     in_flight: InFlight,
-    /// Position in the log up to which all keys are set.
+    /// Limits on unseen items, if there are any.
+    pub(super) limiter: Option<Limiter>,
+    /// Counts of limits, of all committed batches.
+    pub(super) counts: Counts,
+    /// Position in the log up to which all keys and counts are set.
     at: Position,
     /// Error of a filter that had no room. No batch is judged after that.
     full: Option<Full>,
@@ -28,8 +35,20 @@ pub(super) struct Judge {
 
 impl Judge {
     /// Makes a judge with an empty filter.
-    pub(super) fn new(filter: ForgettingFilter) -> Self {
-        Self { filter, in_flight: InFlight::default(), at: Position::START, full: None }
+    pub(super) fn new(
+        filter: ForgettingFilter,
+        hasher: KeyHasher,
+        limiter: Option<Limiter>,
+    ) -> Self {
+        Self {
+            filter,
+            hasher,
+            in_flight: InFlight::default(),
+            limiter,
+            counts: Counts::default(),
+            at: Position::START,
+            full: None,
+        }
     }
 
     /// Judges a batch that is read. Its unseen keys are in flight after that, and the filter has
@@ -43,7 +62,14 @@ impl Judge {
         for part in reading.take_parts() {
             self.judge_part(part, reading.keeps_seen, &mut found, &mut keys);
         }
-        self.in_flight.batches.push_back(keys);
+        if let Some(limiter) = &mut self.limiter {
+            limiter.admit(reading.batch.items(), &mut found, &self.counts);
+            let over = found.over_limit().iter();
+            let over = over.map(|over| self.hasher.key_hash(&over.fingerprint).id()).collect();
+            self.in_flight.withdraw(&mut keys, &over);
+        }
+        let counted = found.counted().to_vec();
+        self.in_flight.batches.push_back(JudgedBatch { keys, counted });
         // Room is reserved before a batch is passed on, because the keys of a committed batch must
         // fit into the filter.
         for (shard, keys) in self.in_flight.by_shard() {
@@ -108,7 +134,7 @@ impl Judge {
 
     /// Returns true if the next commit is a short step.
     pub(super) fn is_commit_short(&self) -> bool {
-        self.is_short(self.in_flight.batches.front())
+        self.is_short(self.in_flight.batches.front().map(|batch| &batch.keys))
     }
 
     /// Returns true if it is a short step to set the keys of the oldest answered group.
@@ -123,22 +149,26 @@ impl Judge {
         })
     }
 
-    /// Sets the keys of the oldest judged batch, which was committed, except those over a limit.
-    /// They get the generation in which the batch was logged, even if a later one has begun since
-    /// then. The filter is then at the end of the batch's record.
-    pub(super) fn commit(&mut self, Logged { at, generation }: Logged, over_limit: Option<&Keys>) {
+    /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
+    /// which the batch was logged, even if a later one has begun since then. The filter is then at
+    /// the end of the batch's record.
+    pub(super) fn commit(&mut self, Logged { at, generation }: Logged) {
         let judged = self.in_flight.batches.pop_front();
-        let mut batch = judged.expect("a batch is judged before its commit");
-        if let Some(over_limit) = over_limit {
-            self.in_flight.withdraw(&mut batch, over_limit);
+        let JudgedBatch { keys, counted } = judged.expect("a batch is judged before its commit");
+        self.set_in_flight(&keys, generation);
+        self.counts.change(&counted, at);
+        if let Some(limiter) = &mut self.limiter {
+            limiter.committed(&counted);
         }
-        self.set_in_flight(&batch, generation);
         self.at = at;
     }
 
     /// Aborts all judged batches. Their keys are unseen again.
     pub(super) fn abort(&mut self) {
         self.in_flight.drop_batches();
+        if let Some(limiter) = &mut self.limiter {
+            limiter.abort();
+        }
     }
 
     /// Answers the questions in order, so a fingerprint that a group adds twice is unseen only
@@ -232,6 +262,11 @@ impl Judge {
         Copied { blob, at: self.at, tombstones }
     }
 
+    /// Copies the counts of limits for the snapshot.
+    pub(super) fn copy_counts(&mut self) -> (Vec<Counted>, Position) {
+        (self.counts.copy(), self.at)
+    }
+
     /// Records that the filter is at position `at`.
     pub(super) fn stand(&mut self, at: Position) {
         self.at = at;
@@ -239,8 +274,9 @@ impl Judge {
 
     /// Empties the filter for good.
     pub(super) fn clear(&mut self) {
+        self.abort();
         self.in_flight = InFlight::default();
         self.filter.clear();
-        (self.at, self.full) = (Position::START, None);
+        (self.counts, self.at, self.full) = (Counts::default(), Position::START, None);
     }
 }

@@ -2,17 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::batches::Uncommitted;
-use super::in_flight::Keys;
-use super::{Engine, Handle};
-use crate::item::batch::Batch;
 use crate::item::findings::{Limited, OverLimit};
 use crate::item::{Findings, Items, Options, Reader};
 use urlseen_core::filter::Hashed;
 use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::PartitionCount;
 use urlseen_core::limit::{Claim, Counted, GROUPS_MAX, Group, Limits, share};
-use urlseen_core::storage::{Counts, Position};
+use urlseen_core::storage::Counts;
 
 /// Limiter of the unseen items of batches, in the order of the batches.
 #[derive(Debug)]
@@ -110,47 +106,4 @@ impl Limiter {
     pub(super) fn abort(&mut self) {
         self.in_flight.clear();
     }
-}
-
-impl Engine {
-    /// Hands back the oldest batch, which is judged. Applies the limits to it.
-    pub(super) fn hand_back(&mut self, mut batch: Batch<Box<Findings>>) -> Batch<Box<Findings>> {
-        let limits = limited(self.limiter.as_mut(), &self.handle, &mut batch);
-        self.batches.hand_back(limits);
-        batch
-    }
-
-    /// Records the commit of the oldest batch that was handed back in the counts, which have all
-    /// changes up to `at` then. Returns the keys over a limit, which the filter does not get.
-    pub(super) fn commit_counts(&mut self, at: Position) -> Option<Keys> {
-        let Uncommitted { over_limit, counted } = self.batches.commit();
-        self.handle.counts().change(&counted, at);
-        if let Some(limiter) = &mut self.limiter {
-            limiter.committed(&counted);
-        }
-        over_limit
-    }
-
-    /// Forgets the batches that were handed back and not committed.
-    pub(super) fn drop_uncommitted(&mut self) {
-        self.batches.abort();
-        if let Some(limiter) = &mut self.limiter {
-            limiter.abort();
-        }
-    }
-}
-
-/// Applies the limits to a judged batch.
-fn limited(
-    limiter: Option<&mut Limiter>,
-    handle: &Handle,
-    batch: &mut Batch<Box<Findings>>,
-) -> Uncommitted {
-    let Some(limiter) = limiter else { return Uncommitted::default() };
-    let (items, found) = batch.findings_mut();
-    limiter.admit(items, found, &handle.counts());
-    let over = batch.over_limit();
-    let ids = over.iter().map(|over| handle.hasher.key_hash(&over.fingerprint).id());
-    let over_limit = (!over.is_empty()).then(|| ids.collect());
-    Uncommitted { over_limit, counted: batch.counted().to_vec() }
 }

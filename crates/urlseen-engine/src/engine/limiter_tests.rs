@@ -123,8 +123,8 @@ fn counts_of_a_snapshot_take_only_later_records_of_the_log() {
     for number in 3..=7 {
         handle.count(&one, position(number));
     }
-    let (all, end) = handle.copy_counts();
-    assert_eq!((&all[..], end), (&[Counted { group, items: 6 }][..], position(7)));
+    let (all, _) = handle.copy_counts().unwrap();
+    assert_eq!(all, [Counted { group, items: 6 }]);
     handle.clear();
-    assert_eq!(handle.copy_counts().0, []);
+    assert_eq!(handle.copy_counts().unwrap().0, []);
 }

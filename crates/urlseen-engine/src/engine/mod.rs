@@ -92,8 +92,6 @@ pub struct Engine {
     done: mpsc::UnboundedReceiver<Done>,
     readers: Arc<Readers>,
     batches: Batches,
-    /// Limits on unseen items, if there are any.
-    limiter: Option<Limiter>,
     asking: Asking,
     /// Error of a filter that had no room for a batch. That batch and all later ones are not
     /// judged.
@@ -121,17 +119,16 @@ impl Engine {
         let filter = ForgettingFilter::new(build()?);
         let gauges = Arc::new(Gauges::new(filter.kind().gauge(), filter.count()));
         let (tell, done) = mpsc::unbounded_channel();
-        let judge = Judge::new(filter);
+        let judge = Judge::new(filter, *hasher, Limiter::new(*items));
         let queue = Arc::new(Queue::new(judge, threads.line.clone(), threads.count, tell));
         let readers = Readers::new(*items, *hasher, *expire_after, shared.clone());
         Ok(Self {
-            handle: Handle { hasher: *hasher, queue, gauges, counts: Arc::default() },
+            handle: Handle { hasher: *hasher, queue, gauges },
             is_here: shared.is_none(),
             keeps_seen: false,
             done,
             readers: Arc::new(readers),
             batches: Batches::default(),
-            limiter: Limiter::new(*items),
             asking: Asking::default(),
             full: None,
             expire_after: *expire_after,
@@ -169,7 +166,7 @@ impl Engine {
     /// If a batch is in progress.
     pub fn read_as(&mut self, items: Options) {
         assert_eq!(self.in_progress(), 0, "a batch is read by the options of its submission");
-        self.limiter = Limiter::new(items);
+        self.handle.queue.add(move |judge| judge.limiter = Limiter::new(items));
         self.readers = Arc::new(self.readers.with_options(items));
     }
 
@@ -226,7 +223,7 @@ impl Engine {
                     return Ok(Heard::Answers(answers));
                 }
                 Some(Done::Judged(batch)) => {
-                    let batch = self.hand_back(batch);
+                    self.batches.hand_back();
                     return Ok(if self.is_here {
                         Heard::Judged(batch.judged())
                     } else {
@@ -256,14 +253,13 @@ impl Engine {
     /// # Panics
     /// If no batch was handed back.
     pub fn committed(&mut self, logged: Logged) {
-        let over_limit = self.commit_counts(logged.at);
-        let commit = move |judge: &mut Judge| judge.commit(logged, over_limit.as_ref());
-        self.handle.queue.add_or_do(Judge::is_commit_short, commit);
+        self.batches.commit();
+        self.handle.queue.add_or_do(Judge::is_commit_short, move |judge| judge.commit(logged));
     }
 
     /// Counts the batches that were handed back and not committed.
     pub(crate) fn uncommitted(&self) -> usize {
-        self.batches.uncommitted.len()
+        self.batches.uncommitted
     }
 
     /// Aborts the batches that were handed back and not committed. Their fingerprints are unseen
@@ -272,7 +268,7 @@ impl Engine {
     /// # Panics
     /// If a batch is in progress: its judgement depends on the aborted batches.
     pub fn abort(&mut self) {
-        self.drop_uncommitted();
+        self.batches.abort();
         self.handle.queue.add(Judge::abort);
     }
 

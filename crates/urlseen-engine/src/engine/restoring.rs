@@ -11,7 +11,7 @@ use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
-use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
+use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
 
 impl Engine {
     /// Aborts the batches that were handed back and not committed, because another filter replaces
@@ -20,7 +20,7 @@ impl Engine {
     /// # Panics
     /// If a batch is in progress.
     pub fn restoring(&mut self) -> Handle {
-        self.drop_uncommitted();
+        self.batches.abort();
         self.handle()
     }
 
@@ -61,7 +61,6 @@ impl Handle {
 
 impl Restore for Handle {
     fn clear(&mut self) {
-        *self.counts() = Counts::default();
         self.queue.add_later(Judge::clear);
     }
 
@@ -82,11 +81,13 @@ impl Restore for Handle {
     }
 
     fn load_counts(&mut self, counts: &[Counted], at: Position) {
-        self.counts().load(counts, at);
+        let counts = counts.to_vec();
+        self.queue.add_later(move |judge| judge.counts.load(&counts, at));
     }
 
     fn count(&mut self, changes: &[Counted], at: Position) {
-        self.counts().replay(changes, at);
+        let changes = changes.to_vec();
+        self.queue.add_later(move |judge| judge.counts.replay(&changes, at));
     }
 
     fn begin_generation(&mut self, generation: Generation) {
@@ -106,12 +107,11 @@ impl LiveFilter for Handle {
         self.queue.ask(move |judge| judge.copy(shard, buffer))
     }
 
-    fn copy_counts(&self) -> (Vec<Counted>, Position) {
-        self.counts().copy()
+    fn copy_counts(&self) -> Option<(Vec<Counted>, Position)> {
+        self.queue.ask(Judge::copy_counts)
     }
 
     fn stand(&self, at: Position) {
-        self.counts().stand(at);
         self.queue.add_later(move |judge| judge.stand(at));
     }
 

@@ -40,7 +40,7 @@ async fn a_panic_ends_one_engine_and_not_the_threads() {
     let threads = Threads::start(1).unwrap();
     let (mut broken, mut other) = (engine(&threads), engine(&threads));
     // No batch was judged.
-    broken.handle.queue.add(|judge| judge.commit(Logged::START, None));
+    broken.handle.queue.add(|judge| judge.commit(Logged::START));
     assert_eq!(broken.settled().await, Err(EngineError::Panicked));
     other.submit(batch(&urls(0..10)));
     assert_eq!(other.judged().await.unwrap().onward_len(), 10);

@@ -60,11 +60,6 @@ impl Batch<Claimed> {
 }
 
 impl Batch<Box<Findings>> {
-    /// Returns the items, and the findings about them to be changed.
-    pub(crate) fn findings_mut(&mut self) -> (&Items, &mut Findings) {
-        (&self.items, &mut self.stage)
-    }
-
     /// Declares the batch judged, because the threads hold the whole filter.
     pub(crate) fn judged(self) -> Batch<Judged> {
         self.map(Judged)
@@ -190,14 +185,12 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
 
     /// Returns the changes of the counts by the items that limits let through.
     pub fn counted(&self) -> &[Counted] {
-        let limited = self.stage.as_ref().limited.as_ref();
-        limited.map_or(&[], |limited| &limited.counted)
+        self.stage.as_ref().counted()
     }
 
     /// Returns the unseen items that are over a limit, in order.
     pub fn over_limit(&self) -> &[OverLimit] {
-        let limited = self.stage.as_ref().limited.as_ref();
-        limited.map_or(&[], |limited| &limited.over)
+        self.stage.as_ref().over_limit()
     }
 
     /// Returns the number of items that were seen before.

@@ -66,6 +66,16 @@ impl Limited {
 }
 
 impl Findings {
+    /// Returns the changes of the counts by the items that limits let through.
+    pub(crate) fn counted(&self) -> &[Counted] {
+        self.limited.as_ref().map_or(&[], |limited| &limited.counted)
+    }
+
+    /// Returns the unseen items that are over a limit, in order.
+    pub(crate) fn over_limit(&self) -> &[OverLimit] {
+        self.limited.as_ref().map_or(&[], |limited| &limited.over)
+    }
+
     /// Removes and returns the entries of the items before `end`.
     pub(super) fn take_before(&mut self, end: usize) -> Self {
         let before = |index: u32| (index as usize) < end;

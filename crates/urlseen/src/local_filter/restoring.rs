@@ -58,9 +58,9 @@ impl LiveFilter for SharedFilter {
         Some(Copied { blob, at: state.at, tombstones })
     }
 
-    fn copy_counts(&self) -> (Vec<Counted>, Position) {
+    fn copy_counts(&self) -> Option<(Vec<Counted>, Position)> {
         let state = self.lock();
-        (state.counts.copy().0, state.at)
+        Some((state.counts.copy(), state.at))
     }
 
     fn stand(&self, at: Position) {

@@ -157,7 +157,7 @@ impl<F: LiveFilter> FilterStorage<F> {
             rebase.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
         }
-        let (counts, _) = self.filter.copy_counts();
+        let Some((counts, _)) = self.filter.copy_counts() else { return Ok(None) };
         rebase.sections.counts(&counts, rebase.position)?;
         let position = rebase.finish()?;
         self.open(position)?;

@@ -123,7 +123,7 @@ impl<F: LiveFilter> Work<F> {
             self.writer.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
         }
-        let (counts, at) = self.filter.copy_counts();
+        let Some((counts, at)) = self.filter.copy_counts() else { return Ok(None) };
         self.writer.sections.counts(&counts, at)?;
         self.writer.finish(&self.retention).map(Some)
     }
