@@ -13,7 +13,7 @@ use indicatif::HumanCount;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
-use urlseen_engine::config::{ItemForm, SeedChoice};
+use urlseen_engine::config::ItemForm;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Gauges, Threads, WorksError};
@@ -185,7 +185,7 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let items = Options::new(args.item.into(), fingerprint);
     let threads = Threads::start(args.threads.map_or(0, usize::from))?;
     let Some(folder) = folder else {
-        let seed = parameters.seed().map_or_else(|| start::seed(SeedChoice::Random), Ok)?;
+        let seed = parameters.seed().map_or_else(|| start::seed(None), Ok)?;
         return Ok((
             Local::volatile(start::engine(&parameters, seed, items, threads)?),
             parameters,

@@ -7,8 +7,8 @@ use urlseen_core::filter::memory::Available;
 use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
-use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, Filter, SeedChoice, Sources};
+use urlseen_core::storage::{Folder, Header, StoragePolicy, StorageSpec};
+use urlseen_engine::config::{Config, Filter, Sources};
 use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
@@ -91,16 +91,14 @@ pub(super) fn same_rules_of(path: &str) -> Result<SameRules, String> {
 impl Shape {
     /// Returns the spec of the filter in `folder`, or of a filter without a folder.
     pub(super) fn spec(&self, folder: Option<&Folder>) -> anyhow::Result<StorageSpec> {
-        let recorded = folder.and_then(Folder::header).map(|header| header.spec().clone());
-        let is = recorded.as_ref().map(|spec| &spec.filter);
-        let default = Config::default();
+        let recorded = folder.and_then(Folder::header).map(Header::spec);
+        let is = recorded.map(|spec| &spec.filter);
         Ok(StorageSpec {
             filter: FilterSpec {
-                parameters: self
-                    .parameters(is.map(|filter| &filter.parameters), default.clone())?,
+                parameters: self.parameters(is.map(|filter| &filter.parameters))?,
                 fingerprint: self.changed(is.map(|filter| filter.fingerprint).unwrap_or_default()),
             },
-            crawl: recorded.map_or(default.crawl.name, |spec| spec.crawl),
+            crawl: recorded.map_or_else(|| Config::default().crawl.name, |it| it.crawl.clone()),
         })
     }
 
@@ -147,32 +145,30 @@ impl Shape {
 
     /// Returns the filter's kind and parameters. The argument `is` holds the parameters that the
     /// folder records.
-    fn parameters(
-        &self,
-        is: Option<&Parameters>,
-        mut default: Config,
-    ) -> anyhow::Result<Parameters> {
+    fn parameters(&self, is: Option<&Parameters>) -> anyhow::Result<Parameters> {
+        let mut default = Config::default();
         let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(default.filter.kind);
         let is_given = self.capacity.is_some() || self.error_rate.is_some();
         self.check_options(kind, is.is_none())?;
-        if let Some(is) = is.filter(|is| is.is_imported() && is.kind() == kind && !is_given) {
+        let is_same = is.is_some_and(|is| is.kind() == kind);
+        if let Some(is) = is.filter(|is| is.is_imported() && is_same && !is_given) {
             return Ok(is.clone());
         }
-        if let Some(is) = is {
-            default.filter.set_parts(is);
-        }
-        let filter = &mut default.filter;
-        if is.is_none_or(|is| is.kind() != kind) {
-            filter.error_rate = Filter::default_error_rate(kind);
-            filter.capacity = Filter::default_capacity(kind);
-        }
-        filter.kind = kind;
-        filter.capacity = self.capacity.map_or(filter.capacity, Capacity::get);
-        filter.grow_to = self.grow_to.map_or(filter.grow_to, Capacity::get);
-        filter.expire_after = self.expire_after.or(filter.expire_after);
-        filter.error_rate = self.error_rate.map_or(filter.error_rate, ErrorRate::get);
-        filter.seed = self.seed.map_or(SeedChoice::Random, SeedChoice::Fixed);
-        Ok(default.filter_spec()?.parameters)
+        default.filter.error_rate = Filter::default_error_rate(kind);
+        default.filter.capacity = Filter::default_capacity(kind);
+        Ok(kind.read(&|name| {
+            let (given, is_kept) = match name {
+                "filter.capacity" => (self.capacity.map(|it| it.get().to_string()), is_same),
+                "filter.grow_to" => (self.grow_to.map(|it| it.get().to_string()), true),
+                "filter.expire_after" => (self.expire_after.map(|it| it.to_string()), true),
+                "filter.error_rate" => (self.error_rate.map(|it| it.to_string()), is_same),
+                "filter.seed" => return self.seed.map(|it| it.to_string()),
+                "partitions.count" => (None, false),
+                _ => (None, true),
+            };
+            let recorded = is.filter(|_| is_kept).and_then(|is| is.field(name));
+            given.or(recorded).or_else(|| default.part(name))
+        })?)
     }
 }
 

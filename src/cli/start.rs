@@ -23,7 +23,7 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, Header, OpenError, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, HostPort, ItemForm, Rollback, SeedChoice};
+use urlseen_engine::config::{Config, HostPort, ItemForm, Rollback};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options};
@@ -145,13 +145,9 @@ pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyho
 }
 
 /// Returns the configured seed, or a random seed.
-pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
-    Ok(Seed::new(match choice {
-        SeedChoice::Fixed(seed) => seed,
-        SeedChoice::Random => {
-            getrandom::u32().context("cannot get random numbers from the system")?
-        }
-    }))
+pub(super) fn seed(configured: Option<u32>) -> anyhow::Result<Seed> {
+    let seed = configured.map_or_else(getrandom::u32, Ok);
+    Ok(Seed::new(seed.context("cannot get random numbers from the system")?))
 }
 
 /// Opens the filter in `folder` with the configured settings.
@@ -176,10 +172,7 @@ pub(super) fn kept(
     }
     continuing(&mut keeping, folder.header());
     let parameters = &mut keeping.spec.filter.parameters;
-    let drawn = match parameters.seed() {
-        Some(seed) => seed,
-        None => seed(SeedChoice::Random)?,
-    };
+    let drawn = parameters.seed().map_or_else(|| seed(None), Ok)?;
     *parameters = parameters.reseeded(drawn);
     let engine = engine(parameters, drawn, items, threads)?;
     Ok(Local::kept(engine, folder, keeping))

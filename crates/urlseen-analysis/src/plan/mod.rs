@@ -42,7 +42,7 @@ fn parameters(
 /// Returns the default value of a parameter: that of the project from which the kind comes, or that
 /// of urlseen's configuration if the project has none.
 fn usual(kind: Kind, name: &str) -> Option<String> {
-    kind.usual(name).map(str::to_owned).or_else(|| Config::default().filter.part(name))
+    kind.usual(name).map(str::to_owned).or_else(|| Config::default().part(name))
 }
 
 /// Returns the parameters of all variants of a filter, with the same capacity. If the kind has no

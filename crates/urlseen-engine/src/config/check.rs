@@ -87,7 +87,8 @@ impl Taker {
     /// Puts the password from its own environment variable into the URL. This password replaces a
     /// password in the URL.
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
-        let url = url.with_password(self.layers.password.take());
+        let password = self.secret("redis").map(|secret| secret.reveal().to_owned());
+        let url = url.with_password(password);
         if url.lacks_password() {
             // Masks the user in the URL, too: it may be a password in the wrong place.
             let found = masked(&url.to_string());
@@ -97,14 +98,9 @@ impl Taker {
         url
     }
 
-    /// Takes the password that clients of `serve` must give.
-    pub(super) fn serve_password(&mut self) -> Option<Secret> {
-        self.layers.serve_password.take().map(Secret::new)
-    }
-
-    /// Takes the token that requests at `admin.listen` must have.
-    pub(super) fn admin_token(&mut self) -> Option<Secret> {
-        self.layers.admin_token.take()
+    /// Takes the password or the token of a server.
+    pub(super) fn secret(&mut self, server: &str) -> Option<Secret> {
+        self.layers.secrets.remove(server)
     }
 
     /// Checks the combinations of values in `config`, which this taker returned. If the

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value as Json;
 
-use super::layers::{ADMIN_TOKEN, Layers, PASSWORD, SERVE_PASSWORD};
+use super::layers::{Layers, SECRETS};
 use super::problem::ValueOrigin;
 use super::{Config, Problems, Sources};
 
@@ -53,22 +53,21 @@ impl Effective {
     /// Checks the values of all layers.
     pub(super) fn of(mut layers: Layers) -> Result<Self, Problems> {
         let rules = std::mem::take(&mut layers.tables);
-        let variable = |name: &str| ValueOrigin::Environment(name.to_owned());
-        let password = layers.password.as_ref().map(|_| variable(PASSWORD));
-        let serve_password = layers.serve_password.as_ref().map(|_| variable(SERVE_PASSWORD));
-        let admin_token = layers.admin_token.as_ref().map(|_| variable(ADMIN_TOKEN));
+        let secrets = SECRETS.into_iter().filter(|(server, _)| layers.secrets.contains_key(server));
+        let variable = |variable: &str| ValueOrigin::Environment(variable.to_owned());
+        let mut passwords: Vec<_> =
+            secrets.map(|(server, name)| (server, variable(name))).collect();
         let (config, mut origins) = Config::checked(layers, |_| None)?;
         let mut origin = |key| origins.remove(key).unwrap_or(ValueOrigin::Default);
         let values = config.values().into_iter();
         let values: Vec<_> =
             values.map(|(key, value)| EffectiveValue { key, value, origin: origin(key) }).collect();
-        let password = config.redis.url.password().and_then(|_| {
-            let url = values.iter().find(|it| it.key == "redis.url");
-            password.or(url.map(|it| it.origin.clone()))
-        });
-        let passwords =
-            [("redis", password), ("serve", serve_password), ("admin", admin_token)].into_iter();
-        let passwords = passwords.filter_map(|(server, origin)| Some((server, origin?))).collect();
+        let url = values.iter().find(|it| it.key == "redis.url");
+        let is_in_url = config.redis.url.password().is_some()
+            && passwords.first().is_none_or(|(server, _)| *server != "redis");
+        if let Some(url) = url.filter(|_| is_in_url) {
+            passwords.insert(0, ("redis", url.origin.clone()));
+        }
         Ok(Self { values, rules, passwords })
     }
 

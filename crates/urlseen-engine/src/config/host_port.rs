@@ -1,8 +1,5 @@
 //! Address to listen on, as a value of the configuration.
 
-use super::raw::{Raw, ValueError};
-use super::value::Rule;
-use serde_json::Value as Json;
 use std::fmt;
 
 /// Host and port to listen on. Only the syntax is checked: a name is not resolved yet.
@@ -13,10 +10,6 @@ pub struct HostPort {
     /// Port number; for 0 the system chooses a port.
     pub port: u16,
 }
-
-/// Description of the syntax that [`HostPort::parse`] accepts.
-const ALLOWED: &str =
-    "host:port, like 127.0.0.1:9090 for this machine alone, 0.0.0.0:9090 or [::]:9090 for all";
 
 impl HostPort {
     /// Reads `host:port`, with brackets around an IPv6 address.
@@ -41,26 +34,6 @@ impl fmt::Display for HostPort {
         } else {
             write!(f, "{}:{}", self.host, self.port)
         }
-    }
-}
-
-/// Address to listen on; `""` means that no server is started.
-pub(super) struct Address;
-
-impl Rule<Option<HostPort>> for Address {
-    fn read(&self, raw: &Raw) -> Result<Option<HostPort>, ValueError> {
-        match raw.text()? {
-            "" => Ok(None),
-            text => HostPort::parse(text).map(Some).ok_or(ValueError::Value),
-        }
-    }
-
-    fn allowed(&self) -> String {
-        format!("\"\" (off), or {ALLOWED}")
-    }
-
-    fn write(&self, value: &Option<HostPort>) -> Json {
-        value.as_ref().map_or_else(String::new, ToString::to_string).into()
     }
 }
 

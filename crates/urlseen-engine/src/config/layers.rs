@@ -23,10 +23,9 @@ use toml::de::{DeString, DeTable, DeValue};
 pub(super) const PREFIX: &str = "URLSEEN_";
 /// Variable for the password of Redis. With this variable, the password need not be in a URL.
 pub(super) const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
-/// Variable for the password that clients of `serve` must give.
-pub(super) const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
-/// Variable for the token that requests at `admin.listen` must have.
-pub(super) const ADMIN_TOKEN: &str = "URLSEEN_ADMIN_TOKEN";
+/// Servers with a password or a token that only the environment has, each with its variable.
+pub(super) const SECRETS: [(&str, &str); 3] =
+    [("redis", PASSWORD), ("serve", "URLSEEN_SERVE_PASSWORD"), ("admin", "URLSEEN_ADMIN_TOKEN")];
 /// Maximum size of the file in bytes. A longer file is refused.
 const LONGEST_FILE: u64 = 1 << 20;
 
@@ -41,12 +40,8 @@ pub(super) struct FoundValue {
 pub(super) struct Layers {
     /// Values of each key in the order of the layers. The last value is used, but all are checked.
     pub(super) found: BTreeMap<&'static str, Vec<FoundValue>>,
-    /// Value of [`PASSWORD`]. This value must never appear in a message.
-    pub(super) password: Option<String>,
-    /// Value of [`SERVE_PASSWORD`]. This value must never appear in a message.
-    pub(super) serve_password: Option<String>,
-    /// Value of [`ADMIN_TOKEN`]. This value must never appear in a message.
-    pub(super) admin_token: Option<Secret>,
+    /// Passwords and tokens from the environment, by their servers in [`SECRETS`].
+    pub(super) secrets: BTreeMap<&'static str, Secret>,
     /// Rules of each kind, from the tables of the file.
     pub(super) rules: FoundRules,
     /// The same rules in the order of the file, as the file has them.
@@ -201,29 +196,16 @@ impl Layers {
                 self.refuse(origin, "is not UTF-8; set it to UTF-8 text".to_owned());
                 continue;
             };
-            if name == PASSWORD {
-                // In a Compose file, a variable without a value is set to the empty text.
-                self.password = Some(value).filter(|value| !value.is_empty());
-            } else if name == SERVE_PASSWORD {
-                self.serve_password = Some(value).filter(|value| !value.is_empty());
-            } else if name == ADMIN_TOKEN {
-                self.add_admin_token(value, origin);
+            if let Some((server, _)) = SECRETS.into_iter().find(|(_, secret)| *secret == name) {
+                match Secret::of(server, value) {
+                    Ok(secret) => self.secrets.extend(secret.map(|secret| (server, secret))),
+                    Err(fault) => self.refuse(origin, fault),
+                }
             } else if let Some(key) = KEYS.iter().find(|key| variable(key) == name) {
                 self.add(key, Raw::Text(value), origin);
             } else {
                 self.refuse(origin, unknown_variable(&name));
             }
-        }
-    }
-
-    /// Takes the token of the environment, unless it is empty.
-    fn add_admin_token(&mut self, value: String, origin: ValueOrigin) {
-        if value.is_empty() {
-            return;
-        }
-        match Secret::token(value) {
-            Ok(token) => self.admin_token = Some(token),
-            Err(fault) => self.refuse(origin, fault),
         }
     }
 

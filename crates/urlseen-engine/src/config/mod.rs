@@ -14,13 +14,10 @@
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
-mod address;
 mod check;
 mod effective;
 mod expire;
-mod expiry;
 mod filter_defaults;
-mod host_names;
 mod host_port;
 mod layers;
 mod limit;
@@ -34,7 +31,6 @@ mod rule_kinds;
 mod rules;
 mod secret;
 mod sections;
-mod seed;
 mod span;
 mod unknown;
 mod value;
@@ -52,7 +48,6 @@ pub(crate) use sections::KEYS;
 
 pub(crate) use sections::THREADS_MAX;
 pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};
-pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
     Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
@@ -69,9 +64,9 @@ use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
 use check::{Origins, Taker};
 use layers::Layers;
+use serde_json::Value as Json;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Name of the file that is read if the user names no file. This file may be missing.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
@@ -132,14 +127,21 @@ impl Config {
     /// # Errors
     /// Returns an error if no such filter can exist.
     pub fn filter_spec(&self) -> Result<FilterSpec, SpecError> {
-        FilterSpec::read(|name| match name {
-            "fingerprint.algorithm" => Some(self.fingerprint.algorithm.name().to_owned()),
-            "fingerprint.keep_fragments" => Some(self.fingerprint.keep_fragments.to_string()),
-            "fingerprint.drop_tracking" => Some(self.fingerprint.drop_tracking.to_string()),
-            "fingerprint.same" => Some(self.same.to_string()),
-            "partitions.count" => Some(self.partition.count().to_string()),
-            _ => self.filter.part(name),
-        })
+        FilterSpec::read(|name| self.part(name))
+    }
+
+    /// Returns one part of the filter's spec. `name` is its name, such as `filter.capacity`.
+    pub fn part(&self, name: &str) -> Option<String> {
+        match name {
+            "fingerprint.same" => return Some(self.same.to_string()),
+            "partitions.count" => return Some(self.partition.count().to_string()),
+            _ => {}
+        }
+        let (_, value) = self.values().into_iter().find(|(key, _)| *key == name)?;
+        match value {
+            Json::String(text) => Some(text).filter(|it| !["", "random"].contains(&&**it)),
+            value => Some(value.to_string()),
+        }
     }
 
     /// Returns the configured filter in Redis.
@@ -196,57 +198,6 @@ impl Config {
         // missing key. No program has a key of this name.
         let key = format!("{}:missing", self.keys().state);
         self.redis.url = self.redis.url.for_key(&key);
-    }
-}
-
-impl Filter {
-    /// Returns one value of the filter's spec. `name` is its name, such as `filter.capacity`.
-    pub fn part(&self, name: &str) -> Option<String> {
-        Some(match name {
-            "filter.kind" => self.kind.to_string(),
-            "filter.capacity" => self.capacity.to_string(),
-            "filter.error_rate" => self.error_rate.to_string(),
-            "filter.grow_to" => self.grow_to.to_string(),
-            "filter.expire_after" => self.expire_after?.to_string(),
-            "filter.expansion" => self.expansion.to_string(),
-            "filter.seed" => match self.seed {
-                SeedChoice::Random => return None,
-                SeedChoice::Fixed(seed) => seed.to_string(),
-            },
-            "filter.bit" => self.bit.to_string(),
-            "filter.hash_number" => self.hash_number.to_string(),
-            "filter.block_num" => self.block_num.to_string(),
-            _ => return None,
-        })
-    }
-
-    /// Sets the values of the filter's spec to those in `parameters`.
-    pub fn set_parts(&mut self, parameters: &Parameters) {
-        for (name, value) in parameters.fields() {
-            self.set_part(name, &value);
-        }
-    }
-
-    fn set_part(&mut self, name: &str, value: &str) {
-        fn set<T: FromStr>(part: &mut T, value: &str) {
-            if let Ok(read) = value.parse() {
-                *part = read;
-            }
-        }
-        match name {
-            "filter.capacity" => set(&mut self.capacity, value),
-            "filter.error_rate" => set(&mut self.error_rate, value),
-            "filter.grow_to" => set(&mut self.grow_to, value),
-            "filter.expire_after" => self.expire_after = value.parse().ok(),
-            "filter.expansion" => set(&mut self.expansion, value),
-            "filter.seed" => {
-                self.seed = value.parse().map_or(self.seed, SeedChoice::Fixed);
-            }
-            "filter.bit" => set(&mut self.bit, value),
-            "filter.hash_number" => set(&mut self.hash_number, value),
-            "filter.block_num" => set(&mut self.block_num, value),
-            _ => {}
-        }
     }
 }
 

@@ -3,13 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde_json::Value as Json;
 use urlseen_core::fingerprint::{Partition, PartitionCount};
 use urlseen_core::redis::hash_tag::{hashed, partition_key, partition_tag};
 
 use super::Config;
-use super::raw::{Raw, ValueError};
-use super::value::Rule;
 
 /// Partitions that a process runs, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +87,7 @@ impl PartitionChoice {
         }
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         if let Some(ordinal) = text.strip_prefix("ordinal") {
             let Some(number) = ordinal.strip_prefix('/') else {
                 return ordinal.is_empty().then_some(Self::Ordinal { processes: None });
@@ -123,42 +120,6 @@ impl fmt::Display for PartitionChoice {
             Self::Ordinal { processes: None } => f.write_str("ordinal"),
             Self::Ordinal { processes: Some(processes) } => write!(f, "ordinal/{processes}"),
         }
-    }
-}
-
-/// Rule of the number of partitions.
-pub(super) struct Count;
-
-impl Rule<PartitionCount> for Count {
-    fn read(&self, raw: &Raw) -> Result<PartitionCount, ValueError> {
-        raw.number()?.parse().map_err(|_| ValueError::Value)
-    }
-
-    fn allowed(&self) -> String {
-        "a power of two from 1 to 256".to_owned()
-    }
-
-    fn write(&self, value: &PartitionCount) -> Json {
-        value.get().into()
-    }
-}
-
-/// Rule of the partitions that a process runs.
-pub(super) struct Choice;
-
-impl Rule<PartitionChoice> for Choice {
-    fn read(&self, raw: &Raw) -> Result<PartitionChoice, ValueError> {
-        PartitionChoice::parse(raw.text()?).ok_or(ValueError::Value)
-    }
-
-    fn allowed(&self) -> String {
-        "\"all\", numbers and ranges like \"0-3,8\", \"ordinal\", or \"ordinal/\" and the number \
-         of processes"
-            .to_owned()
-    }
-
-    fn write(&self, value: &PartitionChoice) -> Json {
-        value.to_string().into()
     }
 }
 

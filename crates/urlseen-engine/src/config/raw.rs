@@ -91,6 +91,14 @@ impl Raw {
         }
     }
 
+    /// Returns the texts of an array of strings.
+    pub(super) fn list(&self) -> Option<&[String]> {
+        match self {
+            Self::List(texts) => Some(texts),
+            _ => None,
+        }
+    }
+
     /// Returns the digits of the value, for a key that accepts a number.
     pub(super) fn number(&self) -> Result<&str, ValueError> {
         match self {

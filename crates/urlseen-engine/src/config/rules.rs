@@ -11,7 +11,7 @@ use super::layers::Layers;
 use super::named::NamedRule;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
-use super::rule_kinds::{MOST, RuleKind, ValueForm};
+use super::rule_kinds::{MOST, RuleKey, RuleKind, ValueForm};
 use super::unknown::hint;
 use super::unknown::nearest;
 use urlseen_core::fingerprint::pages::{Pages, Pattern};
@@ -32,25 +32,24 @@ pub(super) struct FoundRules {
 pub(super) struct Table {
     /// Place of the rule in the file.
     pub(super) origin: ValueOrigin,
-    texts: BTreeMap<&'static str, String>,
-    numbers: BTreeMap<&'static str, u64>,
-    lists: BTreeMap<&'static str, Vec<String>>,
+    /// Values by their keys, each of the form of its key.
+    values: BTreeMap<&'static str, Raw>,
 }
 
 impl Table {
     /// Returns the text of a key.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
-        self.texts.get(key).map(String::as_str)
+        self.values.get(key)?.text().ok()
     }
 
     /// Returns the number of a key.
     pub(super) fn number(&self, key: &str) -> Option<u64> {
-        self.numbers.get(key).copied()
+        self.values.get(key)?.number().ok()?.parse().ok()
     }
 
     /// Returns the list of a key; an empty list if the rule does not have the key.
     pub(super) fn list(&self, key: &str) -> Vec<String> {
-        self.lists.get(key).cloned().unwrap_or_default()
+        self.values.get(key).and_then(Raw::list).map(<[_]>::to_vec).unwrap_or_default()
     }
 }
 
@@ -96,9 +95,8 @@ impl Layers {
         at: &impl Fn(usize) -> ValueOrigin,
     ) {
         let (name, before) = (kind.name, self.problems.len());
-        let (texts, numbers, lists) = Default::default();
-        let mut read = Table { origin, texts, numbers, lists };
-        let (mut pages, mut values) = (Pages::default(), Vec::new());
+        let mut read = Table { origin, values: BTreeMap::new() };
+        let mut pages = Pages::default();
         for (key, value) in table {
             let (found, here) = (key.get_ref().as_ref(), at(value.span().start));
             let Some(key) = kind.all_keys().find(|it| it.name == found) else {
@@ -114,36 +112,13 @@ impl Layers {
                 continue;
             };
             let raw = Raw::from_toml(value.get_ref());
-            values.push((key.name, raw.to_json()));
-            let is_read = match key.form {
-                ValueForm::Pattern => raw.text().is_ok_and(|text| {
-                    self.add_pattern(kind, key.name, text, &mut pages, here.clone());
-                    true
-                }),
-                ValueForm::Text => raw.text().is_ok_and(|text| {
-                    read.texts.insert(key.name, text.to_owned());
-                    true
-                }),
-                ValueForm::Number => {
-                    let number = raw.number().ok().and_then(|digits| digits.parse().ok());
-                    number.map(|number| read.numbers.insert(key.name, number)).is_some()
-                }
-                ValueForm::List => match &raw {
-                    Raw::List(list) => {
-                        read.lists.insert(key.name, list.clone());
-                        true
-                    }
-                    _ => false,
-                },
-            };
-            if !is_read {
-                let (shown, allowed) = (raw.shown(), key.form.allowed());
-                let reason = format!("has {} = {shown}; allowed: {allowed}", key.name);
+            if let Err(reason) = check(key, &raw, &mut pages) {
+                let reason = format!("has {} = {}{reason}", key.name, raw.shown());
                 self.refuse_rule(name, here, &reason);
             }
+            read.values.insert(key.name, raw);
         }
-        let has = |key: &str| table.iter().any(|(name, _)| name.get_ref() == key);
-        if !kind.for_all && !Pages::KEYS.into_iter().any(has) {
+        if !kind.for_all && !Pages::KEYS.into_iter().any(|key| read.values.contains_key(key)) {
             let keys = Pages::KEYS.join(", ");
             let reason = format!("is for no pages; give at least one of {keys}");
             self.refuse_rule(name, read.origin, &reason);
@@ -152,33 +127,31 @@ impl Layers {
         {
             self.refuse_rule(name, read.origin, &reason);
         } else {
+            let values = read.values.iter().map(|(key, raw)| (*key, raw.to_json())).collect();
             self.tables.push(EffectiveRule { kind: name, origin: read.origin, values });
-        }
-    }
-
-    /// Adds the pattern of a rule to its pages.
-    fn add_pattern(
-        &mut self,
-        kind: RuleKind,
-        key: &str,
-        text: &str,
-        pages: &mut Pages,
-        origin: ValueOrigin,
-    ) {
-        match Pattern::new(text) {
-            Ok(compiled) => {
-                if let Some(pattern) = pages.pattern(key) {
-                    *pattern = Some(compiled);
-                }
-            }
-            Err(reason) => {
-                let shown = Raw::String(text.to_owned()).shown();
-                self.refuse_rule(kind.name, origin, &format!("has {key} = {shown}: {reason}"));
-            }
         }
     }
 
     pub(super) fn refuse_rule(&mut self, kind: &str, origin: ValueOrigin, reason: &str) {
         self.refuse(origin, format!("[[{kind}]] {reason}"));
     }
+}
+
+/// Checks the value of a key, and adds a pattern to the pages of its rule.
+///
+/// # Errors
+/// Returns the reason why the value is refused.
+fn check(key: RuleKey, raw: &Raw, pages: &mut Pages) -> Result<(), String> {
+    let is_right = match key.form {
+        ValueForm::Pattern | ValueForm::Text => raw.text().is_ok(),
+        ValueForm::Number => raw.number().is_ok_and(|it| it.parse::<u64>().is_ok()),
+        ValueForm::List => raw.list().is_some(),
+    };
+    if !is_right {
+        return Err(format!("; allowed: {}", key.form.allowed()));
+    }
+    if let (Some(pattern), Ok(text)) = (pages.pattern(key.name), raw.text()) {
+        *pattern = Some(Pattern::new(text).map_err(|reason| format!(": {reason}"))?);
+    }
+    Ok(())
 }

@@ -13,18 +13,17 @@ const SHORTEST_TOKEN: usize = 16;
 pub struct Secret(String);
 
 impl Secret {
-    pub(super) fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// Makes a token that a request can have in a header.
+    /// Makes the password of a server, or the token that requests to `admin` have in a header.
+    /// Returns `None` for an empty text: in a Compose file, a variable without a value is empty.
     ///
     /// # Errors
-    /// The text is so short that it can be guessed, or a header cannot have it. The error does not
+    /// A token is so short that it can be guessed, or a header cannot have it. The error does not
     /// show the text.
-    pub(super) fn token(text: String) -> Result<Self, String> {
-        if text.len() >= SHORTEST_TOKEN && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Ok(Self(text));
+    pub(super) fn of(server: &str, text: String) -> Result<Option<Self>, String> {
+        let is_good =
+            || text.len() >= SHORTEST_TOKEN && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if text.is_empty() || server != "admin" || is_good() {
+            return Ok(Some(Self(text)).filter(|secret| !secret.0.is_empty()));
         }
         Err(format!(
             "is not a valid token; allowed: {SHORTEST_TOKEN} or more ASCII characters without \
@@ -57,9 +56,9 @@ mod tests {
 
     #[test]
     fn a_secret_matches_only_itself_and_is_not_shown() {
-        let secret = Secret::new("hunter2".to_owned());
+        let secret = Secret("hunter2".to_owned());
         assert!(secret.is(b"hunter2"));
-        assert!(!secret.is(b"") && !Secret::new(String::new()).is(b"hunter2"));
+        assert!(!secret.is(b"") && !Secret(String::new()).is(b"hunter2"));
         assert!(!secret.is(b"hunter") && !secret.is(b"hunter22") && !secret.is(b"hunter3"));
         assert!(!format!("{secret:?}").contains("hunter"));
     }

@@ -1,20 +1,19 @@
 //! Table of all keys: section, name, type, allowed values and default. A macro generates the
 //! structs and the list of known keys from the table.
 
-use super::address::{PemFile, Redis as RedisRule};
 use super::check::Taker;
 use super::expire::ExpireRule;
-use super::expiry::Expiry;
-use super::host_names::HOST_NAMES;
-use super::host_port::{Address, HostPort};
+use super::host_port::HostPort;
 use super::layers::Layers;
 use super::named::NamedRule;
-use super::partitions::{Choice, Count, PartitionChoice};
+use super::partitions::PartitionChoice;
 use super::rules::FoundRules;
 use super::secret::Secret;
-use super::seed::{Seed, SeedChoice};
 use super::span::DurationRange;
-use super::value::{CRAWL, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS, Rule, WholeNumber, Word};
+use super::value::{
+    CRAWL, Count, EXPIRE_AFTER, FOLDER, Flag, HOST_NAMES, LISTEN, Number, PEM_FILE, REDIS_KEY,
+    REDIS_KEYS, RUN, Redis as RedisRule, Rule, Seed, WholeNumber, Word,
+};
 use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -95,8 +94,8 @@ macro_rules! sections {
                 let FoundRules { same, pass, drop, expire, limit } = taker.take_rules();
                 Self {
                     $( $section: $Section::take(taker), )+
-                    serve_password: taker.serve_password(),
-                    admin_token: taker.admin_token(),
+                    serve_password: taker.secret("serve"),
+                    admin_token: taker.secret("admin"),
                     same: SameRules::new(same).expect("each rule was checked"),
                     pass: pass.leak(),
                     drop: drop.leak(),
@@ -150,11 +149,11 @@ sections! {
         /// Address of the server, with the password.
         url: RedisAddress = RedisRule, |_| RedisAddress::local();
         /// File with the certificates of the trusted authorities.
-        tls_ca: Option<PathBuf> = PemFile, |_| None;
+        tls_ca: Option<PathBuf> = PEM_FILE, |_| None;
         /// File with the certificate that the program presents to the server.
-        tls_cert: Option<PathBuf> = PemFile, |_| None;
+        tls_cert: Option<PathBuf> = PEM_FILE, |_| None;
         /// File with the private key of this certificate.
-        tls_key: Option<PathBuf> = PemFile, |_| None;
+        tls_key: Option<PathBuf> = PEM_FILE, |_| None;
         /// Number of replicas that must have a commit before it counts as acknowledged.
         wait_replicas: u64 = WholeNumber(0..=10, ""), |_| 0;
     }
@@ -164,7 +163,7 @@ sections! {
         /// Number of partitions of the crawl.
         count: PartitionCount = Count, |_| PartitionCount::ONE;
         /// Partitions that this process runs.
-        run: PartitionChoice = Choice, |_| PartitionChoice::All;
+        run: PartitionChoice = RUN, |_| PartitionChoice::All;
     }
 
     /// Source of discovered items.
@@ -217,14 +216,14 @@ sections! {
         grow_to: u64 = WholeNumber(CAPACITY, ""), |_| 1_000_000_000;
         /// Time after which a fingerprint passes again, for the kind `two-choice`. If
         /// it is empty, fingerprints do not expire.
-        expire_after: Option<ExpireAfter> = Expiry, |_| None;
+        expire_after: Option<ExpireAfter> = EXPIRE_AFTER, |_| None;
         /// Number of bytes at which a filter that grows counts as full; 0 for no limit.
         max_memory: u64 = WholeNumber(0..=1 << 50, " of bytes"), |_| 0;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
         /// for a filter that does not grow.
         expansion: u32 = WholeNumber(0..=EXPANSION, ""), |_| 2;
-        /// Seed of the filter's hash.
-        seed: SeedChoice = Seed, |_| SeedChoice::Random;
+        /// Seed of the filter's hash; `None` for a random one, which is stored with the filter.
+        seed: Option<u32> = Seed, |_| None;
         /// Reaction when the filter holds more than `capacity` fingerprints.
         when_full: WhenFull = Word, |_| WhenFull::Warn;
         /// Exponent of the size: a string has 2^`bit` bits, as with `BLOOMFILTER_BIT`. For the
@@ -290,7 +289,7 @@ sections! {
     /// Server for clients that speak the Redis protocol.
     serve: Serve {
         /// Address to listen on; no server if it is empty.
-        listen: Option<HostPort> = Address, |_| None;
+        listen: Option<HostPort> = LISTEN, |_| None;
         /// Redis keys that clients may use. All these keys mean the same filter.
         keys: Vec<String> = REDIS_KEYS,
             |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
@@ -328,7 +327,7 @@ sections! {
     /// Metrics, health and status over HTTP.
     admin: Admin {
         /// Address to listen on besides the Unix socket in the storage folder; none if it is empty.
-        listen: Option<HostPort> = Address, |_| None;
+        listen: Option<HostPort> = LISTEN, |_| None;
         /// Allowed host names in requests to `listen`, in addition to `localhost`.
         hosts: Vec<String> = HOST_NAMES, |_| Vec::new();
     }

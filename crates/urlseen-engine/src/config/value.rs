@@ -1,12 +1,18 @@
 //! Rules that convert found values to typed ones, and describe the allowed values.
 
+use super::host_port::HostPort;
+use super::mask::masked;
+use super::partitions::PartitionChoice;
 use super::raw::{Raw, ValueError};
 use serde_json::Value as Json;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::de::DeValue;
 use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
+use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::number::{grouped, parse_count};
+use urlseen_core::fingerprint::PartitionCount;
+use urlseen_core::redis::{self, RedisAddress};
 
 /// Rule of a key: its allowed values, and the conversion to a `T`.
 pub(super) trait Rule<T> {
@@ -105,49 +111,185 @@ impl<T: Choice + PartialEq> Rule<T> for Word {
     }
 }
 
-/// Text, not empty, that passes a test: a description of the allowed texts, and the test.
-pub(super) struct Text(&'static str, fn(&str) -> bool);
+/// Text that a function converts.
+pub(super) struct Parsed<T> {
+    /// Description of the allowed texts, for the end of a message.
+    allowed: &'static str,
+    /// Converts a text; `None` if it is not allowed.
+    read: fn(&str) -> Option<T>,
+    write: fn(&T) -> String,
+}
 
-impl<T: for<'a> From<&'a str> + AsRef<Path>> Rule<T> for Text {
+impl<T> Rule<T> for Parsed<T> {
     fn read(&self, raw: &Raw) -> Result<T, ValueError> {
-        let text = raw.text()?;
-        if self.1(text) { Ok(text.into()) } else { Err(ValueError::Value) }
+        (self.read)(raw.text()?).ok_or(ValueError::Value)
     }
 
     fn allowed(&self) -> String {
-        self.0.to_owned()
+        self.allowed.to_owned()
     }
 
     fn write(&self, value: &T) -> Json {
-        value.as_ref().to_string_lossy().into()
+        (self.write)(value).into()
+    }
+}
+
+/// Text that a function converts; an empty text switches the setting off.
+impl<T> Rule<Option<T>> for Parsed<T> {
+    fn read(&self, raw: &Raw) -> Result<Option<T>, ValueError> {
+        match raw.text()? {
+            "" => Ok(None),
+            _ => Rule::<T>::read(self, raw).map(Some),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        self.allowed.to_owned()
+    }
+
+    fn write(&self, value: &Option<T>) -> Json {
+        value.as_ref().map_or_else(String::new, self.write).into()
     }
 }
 
 /// Non-empty name of a Redis key.
-pub(super) const REDIS_KEY: Text = Text("a Redis key, not empty", |key| !key.is_empty());
+pub(super) const REDIS_KEY: Parsed<String> = Parsed {
+    allowed: "a Redis key, not empty",
+    read: |key| (!key.is_empty()).then(|| key.to_owned()),
+    write: String::clone,
+};
 
 /// Path of a folder, not empty.
-pub(super) const FOLDER: Text =
-    Text("the path of a folder, not empty", |path| !path.is_empty() && !path.contains('\0'));
+pub(super) const FOLDER: Parsed<PathBuf> =
+    Parsed { allowed: "the path of a folder, not empty", read: path, write: |it| path_text(it) };
+
+/// Path of a file in PEM form, or none.
+pub(super) const PEM_FILE: Parsed<PathBuf> = Parsed {
+    allowed: "\"\" (none), or the path of a file in PEM form",
+    read: path,
+    write: |it| path_text(it),
+};
+
+fn path(text: &str) -> Option<PathBuf> {
+    (!text.is_empty() && !text.contains('\0')).then(|| text.into())
+}
+
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
 
 /// Name of a crawl, which must also be a valid folder name.
-pub(super) const CRAWL: Text = Text(
-    "a name of 1 to 200 bytes that a folder can have: no / or control characters, no blanks at \
-     the ends",
-    |name| {
-        (1..=200).contains(&name.len())
+pub(super) const CRAWL: Parsed<String> = Parsed {
+    allowed: "a name of 1 to 200 bytes that a folder can have: no / or control characters, no \
+              blanks at the ends",
+    read: |name| {
+        let is_good = (1..=200).contains(&name.len())
             && ![".", ".."].contains(&name)
             && name.trim() == name
-            && !name.chars().any(|c| c == '/' || c.is_control())
+            && !name.chars().any(|c| c == '/' || c.is_control());
+        is_good.then(|| name.to_owned())
     },
-);
+    write: String::clone,
+};
+
+/// Address to listen on, or none.
+pub(super) const LISTEN: Parsed<HostPort> = Parsed {
+    allowed: "\"\" (off), or host:port, like 127.0.0.1:9090 for this machine alone, \
+              0.0.0.0:9090 or [::]:9090 for all",
+    read: HostPort::parse,
+    write: HostPort::to_string,
+};
+
+/// Time after which fingerprints pass again, or never.
+pub(super) const EXPIRE_AFTER: Parsed<ExpireAfter> = Parsed {
+    allowed: "\"\" (never), or a time from \"5s\" to \"20y\" such as \"30d\" or \"12h\"",
+    read: |text| text.parse().ok(),
+    write: ExpireAfter::to_string,
+};
+
+/// Partitions that a process runs.
+pub(super) const RUN: Parsed<PartitionChoice> = Parsed {
+    allowed: "\"all\", numbers and ranges like \"0-3,8\", \"ordinal\", or \"ordinal/\" and the \
+              number of processes",
+    read: PartitionChoice::parse,
+    write: PartitionChoice::to_string,
+};
+
+/// Number of partitions of a crawl.
+pub(super) struct Count;
+
+impl Rule<PartitionCount> for Count {
+    fn read(&self, raw: &Raw) -> Result<PartitionCount, ValueError> {
+        raw.number()?.parse().map_err(|_| ValueError::Value)
+    }
+
+    fn allowed(&self) -> String {
+        "a power of two from 1 to 256".to_owned()
+    }
+
+    fn write(&self, value: &PartitionCount) -> Json {
+        value.get().into()
+    }
+}
+
+/// Seed of the filter's hash: `random`, or a number.
+///
+/// Attackers who know the seed can make URLs that cause false positives for other URLs. The seed is
+/// therefore random unless a user needs the same bits twice.
+pub(super) struct Seed;
+
+const SEEDS: WholeNumber = WholeNumber(0..=u32::MAX as u64, "");
+
+impl Rule<Option<u32>> for Seed {
+    fn read(&self, raw: &Raw) -> Result<Option<u32>, ValueError> {
+        match raw {
+            Raw::Text(word) | Raw::String(word) if word == "random" => Ok(None),
+            // The value is a number in quotes, or a misspelt word.
+            Raw::String(_) => Err(ValueError::Value),
+            _ => SEEDS.read(raw).map(Some),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        format!("\"random\", or {} without quotes", Rule::<u32>::allowed(&SEEDS))
+    }
+
+    fn write(&self, value: &Option<u32>) -> Json {
+        value.map_or_else(|| "random".into(), Json::from)
+    }
+}
+
+/// Address of a Redis server.
+pub(super) struct Redis;
+
+impl Rule<RedisAddress> for Redis {
+    fn read(&self, raw: &Raw) -> Result<RedisAddress, ValueError> {
+        RedisAddress::parse(raw.text()?).map_err(|error| ValueError::Because(error.to_string()))
+    }
+
+    fn allowed(&self) -> String {
+        redis::ALLOWED.to_owned()
+    }
+
+    fn write(&self, value: &RedisAddress) -> Json {
+        value.without_password().to_string().into()
+    }
+
+    fn shown(&self, raw: &Raw) -> String {
+        match raw {
+            Raw::Text(text) | Raw::String(text) => Raw::Text(masked(text)).shown(),
+            // A number may be a password, so only its type is shown.
+            other => other.kind().to_owned(),
+        }
+    }
+}
 
 /// List of texts: an array of strings, or a text separated by commas. A blank text is an empty
 /// list.
 pub(super) struct Texts {
-    pub(super) count: RangeInclusive<usize>,
-    pub(super) is_good: fn(&str) -> bool,
-    pub(super) allowed: &'static str,
+    count: RangeInclusive<usize>,
+    is_good: fn(&str) -> bool,
+    allowed: &'static str,
 }
 
 impl Rule<Vec<String>> for Texts {
@@ -174,6 +316,25 @@ pub(super) const REDIS_KEYS: Texts = Texts {
     allowed: "an array of 1 to 1000 Redis keys, none of them empty",
 };
 
+/// Names of hosts, without scheme and port. An empty list is allowed.
+pub(super) const HOST_NAMES: Texts = Texts {
+    count: 0..=100,
+    is_good: is_host,
+    allowed: "an array of at most 100 host names in ASCII, like \"metrics.example\", without \
+              scheme and port",
+};
+
+/// Maximum length of a host name in bytes (RFC 1035).
+const LONGEST_HOST: usize = 253;
+
+fn is_host(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let labels = name.strip_suffix('.').unwrap_or(name);
+    labels.len() <= LONGEST_HOST
+        && labels.bytes().all(is_plain)
+        && labels.split('.').all(|label| !label.is_empty())
+}
+
 /// Returns the strings of an array, or of a text separated by commas.
 fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     match raw {
@@ -186,103 +347,5 @@ fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
         Raw::Text(text) if text.trim().is_empty() => Ok(Vec::new()),
         Raw::Text(text) => Ok(text.split(',').map(|text| text.trim().to_owned()).collect()),
         _ => Err(ValueError::Type),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::seed::{Seed, SeedChoice};
-    use super::super::span::DurationRange;
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn keys_are_an_array_or_separated_by_commas() {
-        let keys = |raw| REDIS_KEYS.read(&raw);
-        let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
-        assert_eq!(keys(text("a, b")), both());
-        assert_eq!(keys(text("['a', \"b\"]")), both());
-        assert_eq!(keys(toml("['a', 'b']")), both());
-        assert_eq!(keys(toml("'a'")), Err(ValueError::Type));
-        assert_eq!(keys(toml("['a', 1]")), Err(ValueError::Type));
-        for bad in ["", "a,,b", "['a'", "[]"] {
-            assert_eq!(keys(text(bad)), Err(ValueError::Value), "{bad}");
-        }
-    }
-
-    fn text(text: &str) -> Raw {
-        Raw::Text(text.to_owned())
-    }
-
-    fn toml(text: &str) -> Raw {
-        Raw::from_toml(DeValue::parse(text).unwrap().get_ref())
-    }
-
-    #[test]
-    fn a_file_needs_the_right_types() {
-        let whole = |raw| Rule::<u64>::read(&WholeNumber(1..=1_000_000_000, ""), &raw);
-        for (value, wanted) in [
-            ("10_000", Ok(10_000)),
-            ("0x10", Ok(16)),
-            ("+5", Ok(5)),
-            ("1e8", Ok(100_000_000)),
-            ("2.5", Err(ValueError::Value)),
-            ("-1", Err(ValueError::Value)),
-            ("0xffff_ffff_ffff_ffff_ffff", Err(ValueError::Value)),
-            ("inf", Err(ValueError::Value)),
-            ("\"10\"", Err(ValueError::Type)),
-            ("true", Err(ValueError::Type)),
-            ("[10]", Err(ValueError::Type)),
-            ("2026-01-01", Err(ValueError::Type)),
-        ] {
-            assert_eq!(whole(toml(value)), wanted, "{value}");
-        }
-        assert_eq!(Number(0.0..=1.0).read(&toml("1")), Ok(1.0));
-        assert_eq!(Number(0.0..=1.0).read(&toml("nan")), Err(ValueError::Value));
-        assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(ValueError::Type));
-        assert_eq!(Flag.read(&toml("\"true\"")), Err(ValueError::Type));
-        assert_eq!(Rule::<String>::read(&REDIS_KEY, &toml("7")), Err(ValueError::Type));
-        assert_eq!(
-            Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &toml("10")),
-            Err(ValueError::Type)
-        );
-        assert_eq!(Seed.read(&toml("42")), Ok(SeedChoice::Fixed(42)));
-        assert_eq!(Seed.read(&toml("\"42\"")), Err(ValueError::Value));
-        assert_eq!(Seed.read(&toml("4294967296")), Err(ValueError::Value));
-    }
-
-    const A_DAY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
-
-    #[test]
-    fn ranges_include_their_ends_and_no_more() {
-        let whole = |value| Rule::<u16>::read(&WholeNumber(1..=100_000, ""), &text(value));
-        assert_eq!(whole("1"), Ok(1));
-        assert_eq!(whole("0"), Err(ValueError::Value));
-        assert_eq!(whole("100_001"), Err(ValueError::Value));
-        assert_eq!(whole("65536"), Err(ValueError::Value), "more than the type holds");
-        let every = |value| Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &text(value));
-        assert_eq!(every("0s"), Ok(None));
-        assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
-        assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
-        assert_eq!(every("999ms"), Err(ValueError::Value));
-        assert_eq!(every("25h"), Err(ValueError::Value));
-        let span = |value| Rule::<Duration>::read(&DurationRange(A_DAY), &text(value));
-        assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
-        assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
-        assert_eq!(span("0s"), Err(ValueError::Value));
-    }
-
-    #[test]
-    fn a_crawl_name_can_be_a_folder_name() {
-        for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
-            assert_eq!(CRAWL.read(&text(name)), Ok(name.to_owned()));
-        }
-        for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
-            assert_eq!(
-                Rule::<String>::read(&CRAWL, &text(name)),
-                Err(ValueError::Value),
-                "{name:?}"
-            );
-        }
     }
 }

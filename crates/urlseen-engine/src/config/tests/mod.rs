@@ -5,6 +5,7 @@ mod effective;
 mod layered;
 mod refused;
 mod secrets;
+mod values;
 
 use super::*;
 use std::path::Path;

@@ -1,0 +1,118 @@
+//! Tests of the rules of single values.
+
+use super::super::raw::{Raw, ValueError};
+use super::super::span::DurationRange;
+use super::super::value::*;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+use toml::de::DeValue;
+
+#[test]
+fn keys_are_an_array_or_separated_by_commas() {
+    let keys = |raw| REDIS_KEYS.read(&raw);
+    let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
+    assert_eq!(keys(text("a, b")), both());
+    assert_eq!(keys(text("['a', \"b\"]")), both());
+    assert_eq!(keys(toml("['a', 'b']")), both());
+    assert_eq!(keys(toml("'a'")), Err(ValueError::Type));
+    assert_eq!(keys(toml("['a', 1]")), Err(ValueError::Type));
+    for bad in ["", "a,,b", "['a'", "[]"] {
+        assert_eq!(keys(text(bad)), Err(ValueError::Value), "{bad}");
+    }
+}
+
+fn text(text: &str) -> Raw {
+    Raw::Text(text.to_owned())
+}
+
+fn toml(text: &str) -> Raw {
+    Raw::from_toml(DeValue::parse(text).unwrap().get_ref())
+}
+
+#[test]
+fn a_file_needs_the_right_types() {
+    let whole = |raw| Rule::<u64>::read(&WholeNumber(1..=1_000_000_000, ""), &raw);
+    for (value, wanted) in [
+        ("10_000", Ok(10_000)),
+        ("0x10", Ok(16)),
+        ("+5", Ok(5)),
+        ("1e8", Ok(100_000_000)),
+        ("2.5", Err(ValueError::Value)),
+        ("-1", Err(ValueError::Value)),
+        ("0xffff_ffff_ffff_ffff_ffff", Err(ValueError::Value)),
+        ("inf", Err(ValueError::Value)),
+        ("\"10\"", Err(ValueError::Type)),
+        ("true", Err(ValueError::Type)),
+        ("[10]", Err(ValueError::Type)),
+        ("2026-01-01", Err(ValueError::Type)),
+    ] {
+        assert_eq!(whole(toml(value)), wanted, "{value}");
+    }
+    assert_eq!(Number(0.0..=1.0).read(&toml("1")), Ok(1.0));
+    assert_eq!(Number(0.0..=1.0).read(&toml("nan")), Err(ValueError::Value));
+    assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(ValueError::Type));
+    assert_eq!(Flag.read(&toml("\"true\"")), Err(ValueError::Type));
+    assert_eq!(Rule::<String>::read(&REDIS_KEY, &toml("7")), Err(ValueError::Type));
+    assert_eq!(
+        Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &toml("10")),
+        Err(ValueError::Type)
+    );
+    assert_eq!(Seed.read(&toml("42")), Ok(Some(42)));
+    assert_eq!(Seed.read(&toml("\"42\"")), Err(ValueError::Value));
+    assert_eq!(Seed.read(&toml("4294967296")), Err(ValueError::Value));
+}
+
+const A_DAY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
+
+#[test]
+fn ranges_include_their_ends_and_no_more() {
+    let whole = |value| Rule::<u16>::read(&WholeNumber(1..=100_000, ""), &text(value));
+    assert_eq!(whole("1"), Ok(1));
+    assert_eq!(whole("0"), Err(ValueError::Value));
+    assert_eq!(whole("100_001"), Err(ValueError::Value));
+    assert_eq!(whole("65536"), Err(ValueError::Value), "more than the type holds");
+    let every = |value| Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &text(value));
+    assert_eq!(every("0s"), Ok(None));
+    assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
+    assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
+    assert_eq!(every("999ms"), Err(ValueError::Value));
+    assert_eq!(every("25h"), Err(ValueError::Value));
+    let span = |value| Rule::<Duration>::read(&DurationRange(A_DAY), &text(value));
+    assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
+    assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
+    assert_eq!(span("0s"), Err(ValueError::Value));
+}
+
+#[test]
+fn a_crawl_name_can_be_a_folder_name() {
+    for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
+        assert_eq!(Rule::<String>::read(&CRAWL, &text(name)), Ok(name.to_owned()));
+    }
+    for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
+        assert_eq!(Rule::<String>::read(&CRAWL, &text(name)), Err(ValueError::Value), "{name:?}");
+    }
+}
+
+#[test]
+fn names_are_an_array_or_separated_by_commas() {
+    let read = |text: &str| HOST_NAMES.read(&Raw::Text(text.to_owned()));
+    let both = || Ok(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
+    assert_eq!(read("metrics.example, Box_7."), both());
+    assert_eq!(read("['metrics.example', 'Box_7.']"), both());
+    assert_eq!(read(""), Ok(Vec::new()));
+    assert_eq!(read("[]"), Ok(Vec::new()));
+    for bad in [
+        "a,,b",
+        "a:9090",
+        "http://a",
+        "*.a",
+        "a..b",
+        ".",
+        "[::1]",
+        "a b",
+        "b\u{f6}x",
+        &"a".repeat(254),
+    ] {
+        assert_eq!(read(bad), Err(ValueError::Value), "{bad}");
+    }
+}
