@@ -8,7 +8,6 @@ use std::os::unix::ffi::OsStringExt;
 use crate::admin::printable::{json_line, printable, say};
 use crate::admin::{AdminClient, Checked, ClientError, ItemText};
 use serde::Serialize;
-use tokio::runtime::Runtime;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{AtRest, Target};
@@ -16,7 +15,7 @@ use urlseen_engine::config::{Config, ItemForm};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Options;
 
-use super::context::{Context, runtime};
+use super::context::{find, runtime};
 use super::settings::{Folder, folder_of};
 use super::{Outcome, start, view};
 
@@ -59,7 +58,6 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
     let mut desk = CheckRun {
         filters,
         items: args.folder.item_options()?,
-        runtime: runtime()?,
         output: BufWriter::new(io::stdout().lock()),
         is_terminal: io::stdout().is_terminal(),
         json: args.json,
@@ -84,7 +82,6 @@ struct CheckRun<W> {
     filters: BTreeMap<Partition, FilterAccess>,
     /// Options for reading items of all partitions.
     items: Options,
-    runtime: Runtime,
     output: W,
     /// True if the output is a terminal.
     is_terminal: bool,
@@ -99,7 +96,7 @@ pub enum FilterAccess {
     /// Folder that no daemon uses.
     AtRest(Box<AtRest>),
     /// Redis server that has the filter.
-    Redis { context: Box<Context>, wanted: Box<Wanted> },
+    Redis(Box<Config>, Box<Wanted>),
 }
 
 impl FilterAccess {
@@ -110,27 +107,23 @@ impl FilterAccess {
             return Ok(Self::Running(Box::new(AdminClient::new(folder)?)));
         }
         let wanted = Box::new(config.redis_filter()?);
-        Ok(Self::Redis { context: Box::new(Context::new(config.clone())?), wanted })
+        Ok(Self::Redis(Box::new(config.clone()), wanted))
     }
 
     /// Tests items. Returns one result for each item, in order.
-    pub(super) fn check(
-        &mut self,
-        items: &[Vec<u8>],
-        runtime: &Runtime,
-    ) -> anyhow::Result<Vec<Checked>> {
+    pub(super) fn check(&mut self, items: &[Vec<u8>]) -> anyhow::Result<Vec<Checked>> {
         match self {
-            Self::Running(client) => match runtime.block_on(client.check(items)) {
+            Self::Running(client) => match runtime()?.block_on(client.check(items)) {
                 Err(ClientError::NoDaemon { folder }) if folder.is_dir() => {
                     *self = Self::AtRest(Box::new(AtRest::open(&folder)?));
-                    self.check(items, runtime)
+                    self.check(items)
                 }
                 other => Ok(other?),
             },
-            Self::Redis { context, wanted } => {
-                view::check(items, start::items(&context.config), |fingerprints| {
-                    runtime.block_on(async {
-                        let (mut link, opened) = context.find(wanted).await?;
+            Self::Redis(config, wanted) => {
+                view::check(items, start::items(config), |fingerprints| {
+                    runtime()?.block_on(async {
+                        let (mut link, opened) = find(config, wanted).await?;
                         Ok(opening::verdicts(&mut link, &opened.filter, fingerprints).await?)
                     })
                 })
@@ -162,13 +155,13 @@ struct CheckRow {
 
 impl<W: Write> CheckRun<W> {
     fn check(&mut self, items: &[Vec<u8>]) -> anyhow::Result<()> {
-        let Self { filters, runtime, .. } = self;
+        let filters = &mut self.filters;
         let checked = match filters.len() {
-            1 => filters.values_mut().next().expect("one filter").check(items, runtime)?,
+            1 => filters.values_mut().next().expect("one filter").check(items)?,
             count => {
                 let count = PartitionCount::new(count as u64).expect("all partitions");
                 view::by_partition(items, self.items, count, |partition, items| {
-                    filters.get_mut(&partition).expect("all partitions").check(items, runtime)
+                    filters.get_mut(&partition).expect("all partitions").check(items)
                 })?
             }
         };

@@ -1,40 +1,34 @@
-//! Configuration of a command, and its runtime for calls to servers.
+//! Runtime of the process, and its connections to Redis.
 
 use std::io;
+use std::sync::OnceLock;
 
 use tokio::runtime::{Builder, Runtime};
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::{self, Timeouts};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_engine::config::Config;
 
-/// Builds a runtime that runs its tasks on the calling thread, while the thread waits for it.
-pub(super) fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
+/// Returns the runtime of the process. It runs its tasks on the calling thread, while the thread
+/// waits for it.
+pub(super) fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// Configuration and runtime of a command.
-pub(super) struct Context {
-    pub(super) config: Config,
-    pub(super) runtime: Runtime,
+/// Connects to `redis.url`.
+pub(super) async fn connect(config: &Config) -> Result<Link, LinkError> {
+    connect::connect(&config.redis.url, Timeouts::default()).await
 }
 
-impl Context {
-    /// Builds the runtime for a configuration.
-    pub(super) fn new(config: Config) -> anyhow::Result<Self> {
-        Ok(Self { config, runtime: runtime()? })
-    }
-
-    /// Connects to `redis.url`.
-    pub(super) async fn connect(&self) -> Result<Link, LinkError> {
-        connect(&self.config.redis.url, Timeouts::default()).await
-    }
-
-    /// Connects to `redis.url`, and finds the filter there.
-    pub(super) async fn find(&self, wanted: &Wanted) -> anyhow::Result<(Link, Opened)> {
-        let mut link = self.connect().await?;
-        let opened = wanted.find(&mut link).await?;
-        Ok((link, opened))
-    }
+/// Connects to `redis.url`, and finds the filter there.
+pub(super) async fn find(config: &Config, wanted: &Wanted) -> anyhow::Result<(Link, Opened)> {
+    let mut link = connect(config).await?;
+    let opened = wanted.find(&mut link).await?;
+    Ok((link, opened))
 }

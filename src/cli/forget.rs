@@ -11,7 +11,7 @@ use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::{Identity, Reader};
 
-use super::context::Context;
+use super::context::{connect, runtime};
 use super::settings::Settings;
 use super::{Outcome, start};
 
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
     }
     let mut parts = Vec::new();
     for partition in args.settings.partitions_of(&config)? {
-        parts.push(Part { context: Context::new(partition)?, items: Vec::new(), accepted: 0 });
+        parts.push(Part { config: partition, items: Vec::new(), accepted: 0 });
     }
     let (mut reader, mut outcome) = (Reader::new(start::forgets(&config)), Outcome::Done);
     let mut take = |item: Vec<u8>| -> anyhow::Result<()> {
@@ -79,7 +79,7 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
     let has_one = parts.len() == 1;
     for part in &mut parts {
         part.hand_in()?;
-        let (config, count) = (&part.context.config, part.accepted);
+        let (config, count) = (&part.config, part.accepted);
         if config.source.kind == SourceKind::None {
             writeln!(out, "{count} fingerprints pass again")?;
         } else if has_one || count > 0 {
@@ -91,7 +91,7 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
 
 /// Partition of the crawl, with the items that it is to forget.
 struct Part {
-    context: Context,
+    config: Config,
     /// Items that the server does not have yet.
     items: Vec<Vec<u8>>,
     /// Number of items that the server has accepted.
@@ -107,7 +107,7 @@ impl Part {
     fn hand_in(&mut self) -> anyhow::Result<()> {
         let items = std::mem::take(&mut self.items);
         if !items.is_empty() {
-            self.accepted += self.context.runtime.block_on(hand_in(&self.context, &items))?;
+            self.accepted += runtime()?.block_on(hand_in(&self.config, &items))?;
         }
         Ok(())
     }
@@ -122,15 +122,14 @@ fn owner_of<'a>(
 ) -> Option<&'a mut Part> {
     let Identity::Fingerprint(fingerprint) = identity else { return parts.first_mut() };
     let owner = crawl.partitions.count.of(fingerprint);
-    parts.iter_mut().find(|part| part.context.config.partition == owner)
+    parts.iter_mut().find(|part| part.config.partition == owner)
 }
 
 /// Pushes items to the forget list, or sends them to the daemon at `serve.listen`. Returns the
 /// number of items that the server accepted.
-async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> {
-    let config = &context.config;
+async fn hand_in(config: &Config, items: &[Vec<u8>]) -> anyhow::Result<usize> {
     if config.source.kind != SourceKind::None {
-        let mut link = context.connect().await?;
+        let mut link = connect(config).await?;
         let mut push = cmd("RPUSH");
         push.arg(&config.forget.key).arg(items);
         link.call(&push).await?;

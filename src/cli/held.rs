@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::link::Link;
 
-use super::context::Context;
+use super::context::{connect, runtime};
 use super::settings::Settings;
 use super::status::span;
 use super::{Outcome, partitions};
@@ -90,16 +90,14 @@ struct HeldSession {
 pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
     let (HeldCommand::List { settings, .. } | HeldCommand::Requeue { settings, .. }) =
         &args.command;
-    partitions::each(settings.load_all()?, |config| held(args, config))
+    partitions::each(settings.load_all()?, |config| held(args, &config))
 }
 
 /// Works on the held requests of one partition.
-fn held(args: &HeldArgs, config: Config) -> anyhow::Result<Outcome> {
-    let context = Context::new(config)?;
-    let config = &context.config;
-    context.runtime.block_on(async {
+fn held(args: &HeldArgs, config: &Config) -> anyhow::Result<Outcome> {
+    runtime()?.block_on(async {
         let calls = Calls::new(record(config, &config.keys()));
-        let mut session = HeldSession { calls, link: context.connect().await? };
+        let mut session = HeldSession { calls, link: connect(config).await? };
         match &args.command {
             HeldCommand::List { requests, raw, json, .. } => {
                 session.list(*requests, *raw, *json, config.held.timeout).await

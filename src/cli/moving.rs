@@ -8,7 +8,6 @@ use crate::admin::printable::stdout;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use tokio::runtime::Runtime;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{SHARDS, ShardId};
 use urlseen_core::redis::link::Link;
@@ -26,7 +25,7 @@ use super::start::{self, usage};
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
-    let (wanted, runtime) = begin(config)?;
+    let (wanted, runtime) = (begin(config)?, runtime()?);
     let mut folder = Folder::open(&config.storage.dir)?;
     let dir = folder.dir().display().to_string();
     let Some(header) = folder.header() else {
@@ -72,7 +71,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
 /// Copies the filter at the configured `filter.key` to the configured storage folder, which must be
 /// new.
 pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
-    let (wanted, runtime) = begin(config)?;
+    let (wanted, runtime) = (begin(config)?, runtime()?);
     let dir = &config.storage.dir;
     if Folder::open(dir)?.header().is_some() {
         return Err(usage(format!(
@@ -138,14 +137,14 @@ async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyh
     Ok(())
 }
 
-fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
+fn begin(config: &Config) -> anyhow::Result<Wanted> {
     if config.filter.kind != NATIVE {
         return Err(usage(format!(
             "filter.kind is {:?}, and only a native filter can be moved",
             config.filter.kind.name()
         )));
     }
-    Ok((config.redis_filter()?, runtime()?))
+    Ok(config.redis_filter()?)
 }
 
 fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) -> io::Result<()> {

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tokio::runtime::Runtime;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{FilterKind, FilterSpec, ShardId};
 use urlseen_core::redis::link::Link;
@@ -12,7 +11,7 @@ use urlseen_core::redis_filter::opening::{self, Opened};
 use urlseen_core::storage::{AtRest, ShardReader};
 use urlseen_engine::config::{Config, FilterPlace};
 
-use super::context::Context;
+use super::context::{self, runtime};
 use super::settings::Settings;
 use super::start::usage;
 
@@ -73,16 +72,16 @@ impl Operand {
     }
 
     fn in_redis(text: &str, settings: &Settings) -> anyhow::Result<Self> {
-        let (mut config, runtime, mut link) = connect(text, settings)?;
+        let (mut config, mut link) = connect(text, settings)?;
         if !config.filter.kind.is_in(FilterPlace::Redis) {
             config.filter.kind = NATIVE;
         }
         let wanted = config.redis_filter()?;
         let Opened { definition, filter, .. } =
-            runtime.block_on(wanted.find_as_defined(&mut link))?;
+            runtime()?.block_on(wanted.find_as_defined(&mut link))?;
         let read = move |number| {
             let bytes = opening::get(&mut link, &filter, number);
-            Ok(Part::Bits(runtime.block_on(bytes)?))
+            Ok(Part::Bits(runtime()?.block_on(bytes)?))
         };
         let (spec, crawl, tombstones) = (definition.spec, config.crawl.name, BTreeSet::new());
         Ok(Self { spec, crawl, tombstones, read: Box::new(read) })
@@ -91,7 +90,7 @@ impl Operand {
 
 /// Connects to the Redis of `URL#KEY`, the place of a filter. The other settings come from the
 /// configuration.
-pub(super) fn connect(text: &str, settings: &Settings) -> anyhow::Result<(Config, Runtime, Link)> {
+pub(super) fn connect(text: &str, settings: &Settings) -> anyhow::Result<(Config, Link)> {
     let Some((url, key)) = text.split_once('#').filter(|(_, key)| !key.is_empty()) else {
         let words = "write a filter in Redis as the URL of Redis, # and the key: \
                      redis://127.0.0.1:6379/0#demo:filter";
@@ -100,7 +99,6 @@ pub(super) fn connect(text: &str, settings: &Settings) -> anyhow::Result<(Config
     let mut config = settings.load_for(&[format!("redis.url={url}")], |_| None)?;
     config.redis.url = config.redis.url.for_key(key);
     key.clone_into(&mut config.filter.key);
-    let context = Context::new(config)?;
-    let link = context.runtime.block_on(context.connect())?;
-    Ok((context.config, context.runtime, link))
+    let link = runtime()?.block_on(context::connect(&config))?;
+    Ok((config, link))
 }

@@ -20,14 +20,13 @@ use crate::admin::{AdminClient, ClientError, HeldStatus, Status};
 /// partition.
 pub(super) fn show(all: Vec<Config>, as_json: bool) -> anyhow::Result<Outcome> {
     if all.iter().any(|config| folder_of(config).is_none()) {
-        return partitions::each(all, |config| storage::show_in_redis(config, as_json));
+        return partitions::each(all, |config| storage::show_in_redis(&config, as_json));
     }
-    let runtime = runtime()?;
     let mut found = Vec::new();
     for config in all {
         let Some(folder) = folder_of(&config) else { continue };
         let asked = async { AdminClient::new(folder)?.status::<Value>().await };
-        let status = match runtime.block_on(asked) {
+        let status = match runtime()?.block_on(asked) {
             Err(ClientError::NoDaemon { .. }) => None,
             other => Some(other?),
         };

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Parameters, Seed, SpecError};
 use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::Timeouts;
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
@@ -27,6 +27,8 @@ use urlseen_engine::config::{Config, HostPort, ItemForm, Rollback};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options};
+
+use super::context::connect;
 
 /// Configuration file that is always empty, for a command that reads no configuration file.
 pub(super) const NO_FILE: &str = "/dev/null";
@@ -111,9 +113,9 @@ pub(super) async fn until<T>(
 }
 
 async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
-    let (address, timeouts) = (&config.redis.url, Timeouts::default());
-    preflight(address, timeouts, &wanted.needs()).await.map_err(RunError::Preflight)?;
-    let mut link = connect(address, timeouts).await?;
+    let checked = preflight(&config.redis.url, Timeouts::default(), &wanted.needs()).await;
+    checked.map_err(RunError::Preflight)?;
+    let mut link = connect(config).await?;
     let opened = wanted.open(&mut link).await?;
     let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));
     if opened.definition.spec.parameters.is_exact() {

@@ -72,15 +72,14 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     }
     let config = all.remove(0);
     let Some(folder) = folder_of(&config) else {
-        return storage::show_in_redis(config, args.json);
+        return storage::show_in_redis(&config, args.json);
     };
-    let runtime = runtime()?;
     let asked = async {
         let client = AdminClient::new(folder)?;
         let samples = if args.samples { client.samples(0).await? } else { Vec::new() };
         Ok((client.status::<Value>().await?, samples))
     };
-    let (mut status, samples) = match runtime.block_on(asked) {
+    let (mut status, samples) = match runtime()?.block_on(asked) {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
             say("urlseen: no daemon is running; this is what the storage folder holds");
             return storage::show(folder, args.json);
@@ -103,14 +102,13 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
 
 /// Checks that a healthy daemon runs all partitions.
 fn health(all: Vec<Config>) -> anyhow::Result<Outcome> {
-    let runtime = runtime()?;
     for config in all {
         let Some(folder) = folder_of(&config) else {
             let reason = "the filter is in Redis, so the daemon has no socket for --health: set \
                           admin.listen, and ask for /healthz there";
             return Err(start::usage(reason));
         };
-        runtime.block_on(async { AdminClient::new(folder)?.health().await })?;
+        runtime()?.block_on(async { AdminClient::new(folder)?.health().await })?;
     }
     Ok(Outcome::Done)
 }

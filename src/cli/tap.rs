@@ -60,11 +60,10 @@ pub(super) fn run(args: &TapArgs) -> anyhow::Result<Outcome> {
         };
         daemons.push((AdminClient::new(folder)?, 0));
     }
-    let runtime = runtime()?;
     let (mut out, mut left) = (stdout(), args.count.unwrap_or(u64::MAX));
     loop {
         for (daemon, after) in &mut daemons {
-            for sample in runtime.block_on(daemon.samples(*after))? {
+            for sample in runtime()?.block_on(daemon.samples(*after))? {
                 *after = sample.number;
                 if left > 0 && args.shows(&sample) {
                     left -= 1;

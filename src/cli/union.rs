@@ -11,6 +11,7 @@ use urlseen_engine::config::FilterPlace;
 
 use super::Outcome;
 use super::compare::{CompareArgs, unite};
+use super::context::runtime;
 use super::new_folder::NewFolder;
 use super::operand::{Operand, Part, connect, shard};
 use super::start::usage;
@@ -96,16 +97,16 @@ fn into_redis(args: &UnionArgs, a: &mut Operand, b: &mut Operand) -> anyhow::Res
              into a storage folder, or let the URLs pass first"
         )));
     }
-    let (config, runtime, mut link) = connect(&args.output, &args.operands.settings)?;
+    let (config, mut link) = connect(&args.output, &args.operands.settings)?;
     let wanted = Wanted::new(&config.filter.key, a.spec.clone())?;
     // The number has no effect for a kind without a seed.
     let seed = a.spec.parameters.seed().unwrap_or(Seed::new(0));
-    let new = runtime.block_on(wanted.begin_new(&mut link, RandomId::random(), seed))?;
+    let new = runtime()?.block_on(wanted.begin_new(&mut link, RandomId::random(), seed))?;
     let overlap = unite(a, b, |number, part| {
         // `Wanted::new` refuses the kinds that store keys.
         let Part::Bits(bytes) = part else { return Ok(()) };
-        Ok(runtime.block_on(new.put(&mut link, number, &bytes))?)
+        Ok(runtime()?.block_on(new.put(&mut link, number, &bytes))?)
     })?;
-    runtime.block_on(new.finish(&mut link))?;
+    runtime()?.block_on(new.finish(&mut link))?;
     Ok(overlap)
 }

@@ -8,7 +8,7 @@ use std::{fs, io};
 use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use urlseen_core::filter::Seed;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::Timeouts;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
@@ -16,7 +16,7 @@ use urlseen_core::storage::{AtRest, OpenError};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::store::CrawlPosition;
 
-use super::super::context::runtime;
+use super::super::context::{connect, runtime};
 use super::super::run::{chosen, divided, machine};
 use super::super::settings::Settings;
 use super::super::{Outcome, partitions, shape, start};
@@ -60,11 +60,10 @@ pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
         }
         return Ok(findings.end());
     }
-    let runtime = runtime()?;
     let mut is_running = false;
     if crawl.partitions.count.get() > 1 {
         let mut findings = Findings::default();
-        let fits = runtime.block_on(table::check(&crawl)).map_err(anyhow::Error::from);
+        let fits = runtime()?.block_on(table::check(&crawl)).map_err(anyhow::Error::from);
         let fits = findings.note("partitions", fits.map(|()| ((), crawl.partitions.count)))?;
         // Each partition would have the same problem.
         if fits.is_none() {
@@ -74,7 +73,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
     let chosen = chosen(&args.settings, &crawl)?;
     let each = partitions::each(chosen, |config| {
         let mut findings = Findings::default();
-        is_running |= runtime.block_on(check(&config, &mut findings))?;
+        is_running |= runtime()?.block_on(check(&config, &mut findings))?;
         Ok(findings.end())
     })?;
     let mut findings = Findings::default();
@@ -170,9 +169,9 @@ async fn server(config: &Config) -> anyhow::Result<(Link, String)> {
         needs = wanted.needs();
         needs.extend(protocol.needs());
     }
-    let (address, timeouts) = (&config.redis.url, Timeouts::default());
-    let facts = preflight(address, timeouts, &needs).await.map_err(RunError::Preflight)?;
-    let mut link = connect(address, timeouts).await?;
+    let address = &config.redis.url;
+    let facts = preflight(address, Timeouts::default(), &needs).await;
+    let (facts, mut link) = (facts.map_err(RunError::Preflight)?, connect(config).await?);
     Limits::ask(&mut link).await?.check(config.source.item_bytes)?;
     Ok((link, format!("{facts} at {address}")))
 }

@@ -6,14 +6,13 @@ use std::time::SystemTime;
 use crate::admin::{Checked, ClientError, GenerationsStatus, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
-use tokio::runtime::Runtime;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Named, look, named};
 
 use super::super::check::FilterAccess;
-use super::super::context::runtime;
+use super::super::context::{find, runtime};
 use super::super::migrate;
 use super::super::settings::folder_of;
 use super::Subject;
@@ -64,14 +63,10 @@ impl Wrong {
 }
 
 /// Names the filter that answered, and returns its error rate and fill.
-fn describe(
-    filter: &FilterAccess,
-    subject: &Subject,
-    runtime: &Runtime,
-) -> anyhow::Result<(String, Wrong)> {
+fn describe(filter: &FilterAccess, subject: &Subject) -> anyhow::Result<(String, Wrong)> {
     Ok(match filter {
         FilterAccess::Running(client) => {
-            let status: Status = runtime.block_on(client.status())?;
+            let status: Status = runtime()?.block_on(client.status())?;
             let says = format!("the daemon of the crawl {:?}", status.crawl);
             let spec = subject.header.as_ref().map(|header| &header.spec().filter);
             let is_exact = spec.is_some_and(|spec| spec.parameters.is_exact());
@@ -84,10 +79,10 @@ fn describe(
         FilterAccess::AtRest(folder) => {
             ("the storage folder, at rest".to_owned(), at_rest(folder, folder_of(&subject.config))?)
         }
-        FilterAccess::Redis { context, wanted } => {
-            let filter = &context.config.filter;
-            let (opened, estimate) = runtime.block_on(async {
-                let (mut link, opened) = context.find(wanted).await?;
+        FilterAccess::Redis(config, wanted) => {
+            let filter = &config.filter;
+            let (opened, estimate) = runtime()?.block_on(async {
+                let (mut link, opened) = find(config, wanted).await?;
                 let estimate = opening::estimate(&mut link, &opened.filter).await?;
                 anyhow::Ok((opened, estimate))
             })?;
@@ -102,7 +97,6 @@ fn describe(
 impl AnswerShown {
     /// Asks the daemon, the storage folder or the Redis server that has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
-        let runtime = runtime()?;
         let empty =
             |dir: &Path| Self::unknown(format!("{} holds no filter yet", dir.display()), false);
         let place = folder_of(&subject.config);
@@ -113,18 +107,19 @@ impl AnswerShown {
         }
         let mut filter = FilterAccess::of(&subject.config)?;
         if let (Some(dir), None, FilterAccess::Running(client)) = (place, &subject.header, &filter)
-            && let Err(ClientError::NoDaemon { .. }) = runtime.block_on(client.status::<Status>())
+            && let Err(ClientError::NoDaemon { .. }) =
+                runtime()?.block_on(client.status::<Status>())
         {
             return Ok(empty(dir));
         }
-        let checked = match filter.check(&[item.to_vec()], &runtime) {
+        let checked = match filter.check(&[item.to_vec()]) {
             Ok(mut checked) => checked.pop(),
             Err(error) => {
                 let is_missing = matches!(error.downcast_ref(), Some(RedisOpenError::Missing(_)));
                 return Ok(Self::unknown(format!("{error:#}"), !is_missing));
             }
         };
-        let (says, wrong) = describe(&filter, subject, &runtime)?;
+        let (says, wrong) = describe(&filter, subject)?;
         let times = match (&filter, place) {
             (FilterAccess::AtRest(_), Some(dir)) => Times::AtRest(dir),
             _ => Times::Running(wrong.generations),

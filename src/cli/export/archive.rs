@@ -11,12 +11,13 @@ use anyhow::Context as _;
 use indicatif::HumanCount;
 use serde_json::json;
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Archive, AtRest, Target};
-use urlseen_engine::config::SourceKind;
+use urlseen_engine::config::{Config, SourceKind};
 
 use super::super::Outcome;
 use super::super::bar::Bar;
-use super::super::context::Context;
+use super::super::context::{connect, runtime};
 use super::super::settings::folder_of;
 use super::super::start::usage;
 use super::{ExportArgs, form};
@@ -25,9 +26,8 @@ use super::{ExportArgs, form};
 const TELL: u64 = 100_000;
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
-    let context = Context::new(args.folder.locate()?)?;
-    let config = &context.config;
-    let Some(dir) = folder_of(config) else {
+    let config = args.folder.locate()?;
+    let Some(dir) = folder_of(&config) else {
         let words = "filter.place is \"redis\": there is no archive. With filter.kind = \
                      \"scrapy-redis\", scrapy-redis can use the set in Redis without an export";
         return Err(usage(words));
@@ -41,12 +41,12 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let target = if args.folder.named().is_some() || config.source.kind == SourceKind::None {
         Target::Last
     } else {
-        context.runtime.block_on(target(&context))?
+        runtime()?.block_on(target(&config))?
     };
     let archive = folder.archive(target)?;
     check(&archive, args.partial, dir)?;
     let count = match &args.archive_to_set {
-        Some(key) => add(archive, &context, key)?,
+        Some(key) => add(archive, &config.redis.url, key)?,
         None => print(archive, form(args))?,
     };
     let ArchiveCount { fingerprints, new, text } = count;
@@ -80,10 +80,10 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Reads the last committed batch of the crawl from Redis.
-async fn target(context: &Context) -> anyhow::Result<Target> {
+async fn target(config: &Config) -> anyhow::Result<Target> {
     let ask = async {
-        let mut link = context.connect().await?;
-        let protocol = Protocol::new(&context.config);
+        let mut link = connect(config).await?;
+        let protocol = Protocol::new(config);
         let (head, _) = protocol.place(link.call(&protocol.look()).await?)?;
         anyhow::Ok(head)
     };
@@ -159,9 +159,9 @@ fn print(archive: Archive<'_>, form: SetForm) -> anyhow::Result<ArchiveCount> {
     Ok(count)
 }
 
-fn add(archive: Archive<'_>, context: &Context, key: &str) -> anyhow::Result<ArchiveCount> {
-    let Context { config, runtime } = context;
-    let mut set = runtime.block_on(Filling::begin(&config.redis.url, key))?;
+fn add(archive: Archive<'_>, server: &RedisAddress, key: &str) -> anyhow::Result<ArchiveCount> {
+    let runtime = runtime()?;
+    let mut set = runtime.block_on(Filling::begin(server, key))?;
     let again = || format!("{key} has only some of the fingerprints: repeat the command");
     let count = each(archive, |fingerprint| {
         if set.push(fingerprint) {

@@ -10,7 +10,7 @@ use urlseen_core::redis::reject::Reject;
 
 use super::bar::Bar;
 use super::confirm::confirmed;
-use super::context::Context;
+use super::context::runtime;
 use super::settings::Settings;
 use super::{Outcome, partitions};
 
@@ -82,9 +82,8 @@ pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
         }
     };
     partitions::each(settings.load_all()?, |config| {
-        let context = Context::new(config)?;
-        context.runtime.block_on(async {
-            let list = RejectsList::open(&context.config).await?;
+        runtime()?.block_on(async {
+            let list = RejectsList::open(&config).await?;
             match &args.command {
                 RejectsCommand::List(args) => table::show(list, args).await,
                 RejectsCommand::Requeue { reason, .. } => requeue(list, reason.as_deref()).await,

@@ -75,9 +75,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let partitions = chosen(&args.settings, &config)?;
     descriptors::raise(&config, partitions.len())
         .context("cannot raise the limit on file descriptors")?;
-    let runtime = runtime()?;
     let Some(Ended { ending, report, rules }) =
-        runtime.block_on(process::run(args, &config, partitions, &console))?
+        runtime()?.block_on(process::run(args, &config, partitions, &console))?
     else {
         info!("the process was told to stop during standby");
         return Ok(Outcome::Done);

@@ -121,8 +121,7 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     };
     keeping.spec.filter.parameters = frozen.parameters;
     keeping.spec.filter.fingerprint = recorded.unwrap_or(keeping.spec.filter.fingerprint);
-    let runtime = runtime()?;
-    let upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
+    let upkeep = runtime()?.block_on(start::lease(config, Some(&mut folder)))?;
     let threads = Threads::start(config.filter.threads)?;
     let mut store = start::kept(folder, keeping, start::items(config), threads)?;
     let standing = upkeep.standing();
@@ -134,7 +133,7 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     drop(store);
     renamed(dir, &earlier)?;
     new.finish()?;
-    runtime.block_on(upkeep.tie(recovered.filter, recovered.head))?;
+    runtime()?.block_on(upkeep.tie(recovered.filter, recovered.head))?;
     let (keys, kept) = (HumanCount(keys), earlier.display());
     writeln!(
         stdout(),

@@ -10,16 +10,14 @@ use urlseen_core::redis_filter::opening;
 use urlseen_engine::config::Config;
 
 use super::super::Outcome;
-use super::super::context::Context;
+use super::super::context::{find, runtime};
 use super::super::rows::{CRAWL, Rows};
 use super::super::status::{about_rate, lost};
 
 /// Prints the state of a crawl in Redis.
-pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
-    let context = Context::new(config)?;
-    let Context { config, runtime } = &context;
-    let (opened, estimate, (head, holder), lists) = runtime.block_on(async {
-        let (mut link, opened) = context.find(&config.redis_filter()?).await?;
+pub(in crate::cli) fn show(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
+    let (opened, estimate, (head, holder), lists) = runtime()?.block_on(async {
+        let (mut link, opened) = find(config, &config.redis_filter()?).await?;
         let estimate = opening::estimate(&mut link, &opened.filter).await?;
         let protocol = Protocol::new(config);
         let place = protocol.place(link.call(&protocol.look()).await?)?;

@@ -153,7 +153,7 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
         StorageCommand::Show { folder, json } => {
             partitions::each(folder.locate_all()?, |config| match folder_of(&config) {
                 Some(folder) => show(folder, *json),
-                None => show_in_redis(config, *json),
+                None => show_in_redis(&config, *json),
             })
         }
         StorageCommand::Adopt { folder, yes } => {

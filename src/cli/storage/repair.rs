@@ -13,12 +13,12 @@ use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::Threads;
 
 use super::super::confirm::confirmed;
-use super::super::context::Context;
+use super::super::context::runtime;
 use super::super::{Outcome, start};
 
 /// Crawl that does not run, for commands that change its filter.
 pub(super) struct Repair {
-    context: Context,
+    config: Config,
     filter: StoppedFilter,
 }
 
@@ -62,15 +62,13 @@ fn without_damage(folder: &mut Folder, yes: bool) -> anyhow::Result<bool> {
 impl Repair {
     /// Locks the storage folder if the filter is in one.
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
-        let context = Context::new(config)?;
-        let config = &context.config;
         let filter = match config.filter.place {
             FilterPlace::Local => {
                 StoppedFilter::Local(Box::new(Folder::open(&config.storage.dir)?))
             }
             FilterPlace::Redis => StoppedFilter::Redis(config.redis_filter()?),
         };
-        Ok(Self { context, filter })
+        Ok(Self { config, filter })
     }
 
     /// Makes the crawl continue with the filter as it is. Neither adds nor removes fingerprints,
@@ -83,7 +81,7 @@ impl Repair {
         }
         let (mut upkeep, name) = (self.lease()?, self.name());
         let theirs = upkeep.standing().head;
-        let Self { context: Context { config, runtime }, filter } = self;
+        let Self { config, filter } = self;
         let (filter, head, line) = match filter {
             StoppedFilter::Local(folder) => {
                 let (keeping, items) = (start::keeping(&config)?, start::items(&config));
@@ -97,7 +95,7 @@ impl Repair {
                 (store.filter().expect("the folder was begun"), head, line)
             }
             StoppedFilter::Redis(wanted) => {
-                let opened = runtime.block_on(wanted.open(upkeep.link()))?;
+                let opened = runtime()?.block_on(wanted.open(upkeep.link()))?;
                 let head = theirs.unwrap_or(Head::START);
                 (
                     opened.definition.id,
@@ -106,7 +104,7 @@ impl Repair {
                 )
             }
         };
-        runtime.block_on(upkeep.tie(filter, head))?;
+        runtime()?.block_on(upkeep.tie(filter, head))?;
         writeln!(stdout(), "{line}")?;
         Ok(Outcome::Done)
     }
@@ -120,20 +118,19 @@ impl Repair {
         }
         let mut upkeep = self.lease()?;
         let head = upkeep.standing().head.unwrap_or(Head::START);
-        let Context { config, runtime } = self.context;
         let filter = match self.filter {
             StoppedFilter::Local(mut folder) => {
-                let (spec, id) = (start::keeping(&config)?.spec, RandomId::random());
+                let (spec, id) = (start::keeping(&self.config)?.spec, RandomId::random());
                 folder.erase()?;
                 folder.begin(&spec, id.get(), head)?;
                 id
             }
-            StoppedFilter::Redis(wanted) => runtime.block_on(async {
+            StoppedFilter::Redis(wanted) => runtime()?.block_on(async {
                 wanted.delete(upkeep.link()).await?;
                 anyhow::Ok(wanted.open(upkeep.link()).await?.definition.id)
             })?,
         };
-        runtime.block_on(upkeep.tie(filter, head))?;
+        runtime()?.block_on(upkeep.tie(filter, head))?;
         writeln!(stdout(), "{name} is empty and continues from {head}")?;
         Ok(Outcome::Done)
     }
@@ -144,14 +141,13 @@ impl Repair {
         let (name, shared) = (self.name(), self.shared());
         let question = format!(
             "Delete {name}{shared}, and the state of the crawl {:?} in Redis?",
-            self.context.config.crawl_name()
+            self.config.crawl_name()
         );
         if !confirmed(yes, &question, "nothing is changed")? {
             return Ok(Outcome::Done);
         }
         let mut upkeep = self.lease()?;
-        let Context { config, runtime } = self.context;
-        let given = runtime.block_on(async {
+        let given = runtime()?.block_on(async {
             if let StoppedFilter::Redis(wanted) = &self.filter {
                 wanted.delete(upkeep.link()).await?;
             }
@@ -161,7 +157,7 @@ impl Repair {
         if let StoppedFilter::Local(mut folder) = self.filter {
             folder.erase()?;
         }
-        let (back, source) = (given.back, config.source.key);
+        let (back, source) = (given.back, self.config.source.key);
         writeln!(
             stdout(),
             "{name} and the state of the crawl in Redis are deleted, {back} items are back in \
@@ -172,7 +168,7 @@ impl Repair {
 
     /// Names the filter, for people.
     fn name(&self) -> String {
-        let config = &self.context.config;
+        let config = &self.config;
         match &self.filter {
             StoppedFilter::Local(folder) => format!("the filter in {}", folder.dir().display()),
             StoppedFilter::Redis(_) => {
@@ -191,11 +187,10 @@ impl Repair {
 
     /// Takes the lease. Fails if a running process holds it.
     fn lease(&mut self) -> anyhow::Result<Upkeep> {
-        let Context { config, runtime } = &self.context;
         let folder = match &mut self.filter {
             StoppedFilter::Local(folder) => Some(&mut **folder),
             StoppedFilter::Redis(_) => None,
         };
-        runtime.block_on(start::lease(config, folder))
+        runtime()?.block_on(start::lease(&self.config, folder))
     }
 }

@@ -17,7 +17,7 @@ use urlseen_engine::config::{Config, Sources};
 use self::draft::{Draft, shell};
 use self::found::{Found, FoundKey, PossibleFilter, Use};
 use super::super::Outcome;
-use super::super::context::Context;
+use super::super::context::{connect, runtime};
 use super::super::rows::Rows;
 use super::super::start::{NO_FILE, usage};
 use crate::admin::printable::{printable, stdout};
@@ -75,20 +75,18 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
              write the configuration by hand",
         ));
     }
-    let context = Context::new(config)?;
-    let found = context.runtime.block_on(async {
-        let link = context.connect().await.map_err(anyhow::Error::from);
+    let found = runtime()?.block_on(async {
+        let link = connect(&config).await.map_err(anyhow::Error::from);
         let mut link = match link {
-            Err(error) if is_default(&context.config) => {
+            Err(error) if is_default(&config) => {
                 Err(error.context("cannot look at the default Redis; --redis URL names another"))
             }
             link => link,
         }?;
         anyhow::Ok(Found::look(&mut link, args.crawl.as_deref()).await?)
     })?;
-    let config = &context.config;
-    print_found(config, &found)?;
-    let name = chosen(args, config, &found)?;
+    print_found(&config, &found)?;
+    let name = chosen(args, &config, &found)?;
     let url = args.redis.as_ref().map(|_| &config.redis.url);
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
     let draft = Draft::new(&name, keys, url, args.trial)?;
