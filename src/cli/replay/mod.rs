@@ -40,13 +40,10 @@ pub(super) struct ReplayArgs {
     #[command(flatten)]
     settings: Settings,
     /// Key to read at the configured redis.url: a list, a sorted set (for scrapy-redis,
-    /// SPIDER:requests), a set (SPIDER:dupefilter) or a stream. The option can be repeated.
-    /// Default: source.key
+    /// SPIDER:requests) or a set (SPIDER:dupefilter). The option can be repeated. Default:
+    /// source.key
     #[arg(long, value_name = "KEY", conflicts_with = "files")]
     key: Vec<String>,
-    /// Field of a stream's entries that contains the item
-    #[arg(long, value_name = "NAME", default_value = "item", conflicts_with = "files")]
-    field: String,
     /// Fingerprints that count as seen from the start. The value is a file with lines of hex
     /// digits, a requests.seen file of Scrapy, or a set at the configured redis.url (for
     /// scrapy-redis, SPIDER:dupefilter). If a file and a set have this name, the command reads the
@@ -114,7 +111,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let report = replay(setup, &stop, &mut teller)?;
     let tally = &report.tally;
     teller.end(tally.given_bad, "are in --seen and are not fingerprints");
-    let is_bad = tally.rejected + tally.given_bad + tally.without > 0;
+    let is_bad = tally.rejected + tally.given_bad > 0;
     let is_nothing = tally.items == 0;
     let report = match report {
         // The replay failed before its first item, so there is nothing to report.
@@ -176,8 +173,8 @@ fn input(args: &ReplayArgs, config: &Config) -> Input {
     if !args.files.is_empty() {
         return Input::Files(args.files.clone());
     }
-    let keys = if args.key.is_empty() { vec![config.source.key.clone()] } else { args.key.clone() };
-    Input::Keys { keys, field: args.field.clone() }
+    let has_keys = !args.key.is_empty();
+    Input::Keys(if has_keys { args.key.clone() } else { vec![config.source.key.clone()] })
 }
 
 /// Returns the file with the given name. If there is no such file, returns the key.

@@ -7,7 +7,7 @@ use urlseen_analysis::{
     DAEMON_BYTES, Ending, KeyRead, LaneReport, Merges, Report, Ruled, Suggestion, Suggestions,
     Tally, grouped, size,
 };
-use urlseen_engine::config::{Config, FilterPlace, NamedRule};
+use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::flow::reasons::Reason;
 use urlseen_engine::item::Brief;
 
@@ -64,7 +64,7 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
         value["redis_bytes"] = json!(redis);
         lanes.push(value);
     }
-    let Tally { items, forms, unfiltered, again, new, rejected, without, .. } = tally;
+    let Tally { items, forms, unfiltered, again, new, rejected, .. } = tally;
     Ok(json!({
         "items": items,
         "forms": forms,
@@ -72,15 +72,14 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
         "again": again,
         "unfiltered": unfiltered,
         "merged": tally.merges.as_ref().map(|merges| merges.links),
-        "merged_by_rule": tally.merges.as_ref().map(|it| by_rule(&same(config), &it.by_rule)),
-        "passed": by_rule(&named(config.pass), &tally.passed),
+        "merged_by_rule": tally.merges.as_ref().map(|it| by_rule(&it.by_rule)),
+        "passed": by_rule(&tally.passed),
         "dropped": all(&tally.dropped),
-        "dropped_by_rule": by_rule(&named(config.drop), &tally.dropped),
+        "dropped_by_rule": by_rule(&tally.dropped),
         "over_limit": all(&tally.over_limit),
-        "over_limit_by_rule": by_rule(&limits(config), &tally.over_limit),
+        "over_limit_by_rule": by_rule(&tally.over_limit),
         "rejected": rejected,
         "rejects": tally.rejects.iter().map(reject).collect::<Vec<_>>(),
-        "without_field": without,
         "given": tally.given,
         "given_bad": tally.given_bad,
         "keys": keys,
@@ -102,27 +101,12 @@ fn all(rules: &[Ruled]) -> u64 {
     rules.iter().map(|ruled| ruled.items).sum()
 }
 
-fn limits(config: &Config) -> Vec<String> {
-    config.limits.iter().map(|rule| rule.name.clone()).collect()
-}
-
-fn named(rules: &[NamedRule]) -> Vec<String> {
-    rules.iter().map(|rule| rule.name.clone()).collect()
-}
-
-/// Returns the names of the rules by which URLs are the same. The last one is the list of tracking
-/// parameters.
-fn same(config: &Config) -> Vec<String> {
-    let names = (0..config.same.len()).map(|number| config.same.name(number));
-    names.chain(["fingerprint.drop_tracking".to_owned()]).collect()
-}
-
 /// Returns the number of items of each rule, and examples.
-fn by_rule(names: &[String], tallies: &[Ruled]) -> Vec<Value> {
-    let shown = names.iter().zip(tallies).map(|(name, ruled)| {
+fn by_rule(tallies: &[Ruled]) -> Vec<Value> {
+    let shown = tallies.iter().map(|ruled| {
         let examples = ruled.examples().map(|item| printable(&Brief::of(item).text, None));
         json!({
-            "rule": name,
+            "rule": ruled.rule,
             "items": ruled.items,
             "examples": examples.collect::<Vec<_>>(),
         })
@@ -145,7 +129,7 @@ fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<(
             _ => writeln!(out)?,
         }
     }
-    items(tally, *seconds, config, out)?;
+    items(tally, *seconds, out)?;
     let verdicts = ["would pass", "would drop", "wrong drops", "computed", "error rate"];
     columns(out, kinds, verdicts, |lane| {
         [
@@ -196,8 +180,8 @@ fn columns(
     Ok(())
 }
 
-fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> io::Result<()> {
-    let Tally { items, unfiltered, again, new, rejected, without, given, given_bad, .. } = tally;
+fn items(tally: &Tally, seconds: f64, out: &mut impl Write) -> io::Result<()> {
+    let Tally { items, unfiltered, again, new, rejected, given, given_bad, .. } = tally;
     let mut rows = Rows::new(out, CRAWL);
     let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
     row("items", *items, &paced(*items, seconds))?;
@@ -213,18 +197,18 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     row("new", *new, "first occurrences")?;
     row("again", *again, "later occurrences")?;
     row("unchecked", *unfiltered, "would pass without a test")?;
-    rules(&mut rows, &named(config.pass), &tally.passed)?;
-    if !config.drop.is_empty() {
+    rules(&mut rows, &tally.passed)?;
+    if !tally.dropped.is_empty() {
         rows.number("dropped", grouped(all(&tally.dropped)), "by rules")?;
     }
-    rules(&mut rows, &named(config.drop), &tally.dropped)?;
-    if !config.limits.is_empty() {
+    rules(&mut rows, &tally.dropped)?;
+    if !tally.over_limit.is_empty() {
         rows.number("over limit", grouped(all(&tally.over_limit)), "unseen, and would not pass")?;
     }
-    rules(&mut rows, &limits(config), &tally.over_limit)?;
+    rules(&mut rows, &tally.over_limit)?;
     if let Some(Merges { links, by_rule }) = &tally.merges {
         rows.number("merged", grouped(*links), "seen only by rules [[same]]")?;
-        rules(&mut rows, &same(config), by_rule)?;
+        rules(&mut rows, by_rule)?;
     }
     let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
     row("rejected", *rejected, "")?;
@@ -232,16 +216,13 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
         let item = printable(&Brief::of(item).text, Some(SHOWN));
         row("", *items, &format!("{reason}; the first is {place}: {item}"))?;
     }
-    if *without > 0 {
-        row("without", *without, "entries of a stream that lack the field (--field)")?;
-    }
     Ok(())
 }
 
 /// Prints the number of items of each rule, and examples.
-fn rules(rows: &mut Rows<impl Write>, names: &[String], tallies: &[Ruled]) -> io::Result<()> {
-    for (name, ruled) in names.iter().zip(tallies) {
-        let words = format!("of these by the rule {name:?}");
+fn rules(rows: &mut Rows<impl Write>, tallies: &[Ruled]) -> io::Result<()> {
+    for ruled in tallies {
+        let words = format!("of these by the rule {:?}", ruled.rule);
         rows.number("", grouped(ruled.items), words)?;
         for item in ruled.examples() {
             rows.number("", "", printable(&Brief::of(item).text, Some(SHOWN)))?;

@@ -106,7 +106,7 @@ impl StepShown {
 }
 
 /// Key of the configuration that names the list of tracking parameters.
-const DROP_TRACKING: &str = "fingerprint.drop_tracking";
+pub(crate) const DROP_TRACKING: &str = "fingerprint.drop_tracking";
 
 /// Group of a limit that counts an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

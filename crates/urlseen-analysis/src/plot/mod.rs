@@ -36,7 +36,8 @@ pub struct Series {
     pub colour: usize,
     /// Width of the drawn line.
     pub stroke: Stroke,
-    /// Points of the line, in the order in which they are joined. No coordinate is negative.
+    /// Points of the line, in the order in which they are joined. Their coordinates are finite and
+    /// not negative.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -52,16 +53,6 @@ pub enum Stroke {
 /// Error of a plot that was not drawn or not written.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// A coordinate of a point is not finite.
-    #[error("the plot has no place for ({x}, {y}) of {series}: numbers must be finite")]
-    NotFinite {
-        /// Name of the line with the point.
-        series: String,
-        /// Horizontal coordinate of the point.
-        x: f64,
-        /// Vertical coordinate of the point.
-        y: f64,
-    },
     /// The drawing itself failed.
     #[error("the plot could not be drawn: {0}")]
     Draw(String),
@@ -93,14 +84,8 @@ impl Plot {
     /// Returns plots, one below the other, as the text of an SVG file.
     ///
     /// # Errors
-    /// A point is not finite.
+    /// The drawing fails.
     pub fn svg(plots: &[Self]) -> Result<String, PlotError> {
-        for Series { name, points, .. } in plots.iter().flat_map(|plot| &plot.series) {
-            let wrong = points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite()));
-            if let Some(&(x, y)) = wrong {
-                return Err(PlotError::NotFinite { series: name.clone(), x, y });
-            }
-        }
         draw::svg(plots).map_err(PlotError::Draw)
     }
 
@@ -108,7 +93,7 @@ impl Plot {
     /// replaces an existing file of that name.
     ///
     /// # Errors
-    /// A point is not finite, or the file cannot be written.
+    /// The drawing fails, or the file cannot be written.
     pub fn write(plots: &[Self], path: &Path) -> Result<(), PlotError> {
         let svg = Self::svg(plots)?;
         file::replace(path, svg.as_bytes())

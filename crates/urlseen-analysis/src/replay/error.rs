@@ -36,7 +36,7 @@ pub enum ReplayError {
     /// The key has a type that urlseen does not read items from.
     #[error(
         "the key {key} holds a {found}; items come from a list, a sorted set (as scrapy-redis \
-         queues requests), a set (as scrapy-redis keeps fingerprints) or a stream"
+         queues requests) or a set (as scrapy-redis keeps fingerprints)"
     )]
     OtherType {
         /// Name of the key in Redis.

@@ -1,7 +1,6 @@
 //! Redis keys whose items a replay reads. The replay never changes the keys: a Redis user with read
 //! permission is enough.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::{Cmd, cmd};
@@ -62,53 +61,23 @@ struct Key {
     link: Link,
     row: KeyRead,
     list: Source,
-    field: String,
-    kind: Kind,
     /// Command that returns the length.
     length: &'static str,
-    place: Position,
+    /// Number of items that were read, or the cursor of `SSCAN` for a set. `None` at the end.
+    place: Option<u64>,
     /// Mean length of an item in the last page, in bytes.
     item_bytes: u64,
 }
 
-/// Type of a key with items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    List,
-    /// Sorted set. It is read in the order of scores, in which scrapy-redis pops requests.
-    Sorted,
-    Set,
-    Stream,
-}
-
-/// All types: the answer of `TYPE`, and the command that returns the length.
-const KINDS: [(&str, Kind, &str); 4] = [
-    ("list", Kind::List, "LLEN"),
-    ("zset", Kind::Sorted, "ZCARD"),
-    ("set", Kind::Set, "SCARD"),
-    ("stream", Kind::Stream, "XLEN"),
-];
-
-/// Position in a key that is being read.
-enum Position {
-    /// Number of items that were read.
-    At(u64),
-    /// Cursor of `SSCAN` for the next page of a set.
-    Cursor(u64),
-    /// Start of the next page of a stream: `-`, or `(` and the id of the entry that was read last.
-    Behind(String),
-    End,
-}
-
-/// An entry of a stream: its id, its fields and their values.
-type Entry = (String, HashMap<String, Vec<u8>>);
+/// Types of keys with items, each with the command that returns the length. A sorted set is read in
+/// the order of scores, in which scrapy-redis pops requests.
+const KINDS: [(&str, &str); 3] = [("list", "LLEN"), ("zset", "ZCARD"), ("set", "SCARD")];
 
 impl Keys {
     /// Connects, and checks the types of the keys. The replay reads at most `most` items.
     pub(super) fn open(
         config: &Config,
         names: Vec<String>,
-        field: &str,
         most: u64,
     ) -> Result<Self, ReplayError> {
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -119,23 +88,18 @@ impl Keys {
             let mut link =
                 runtime.block_on(connect(&address.for_key(&name), Timeouts::default()))?;
             let found: String = runtime.block_on(link.query(cmd("TYPE").arg(&name)))?;
-            let kind = KINDS.into_iter().find(|&(name, ..)| name == found);
-            let Some((_, kind, length)) = kind else {
+            let kind = KINDS.into_iter().find(|&(name, _)| name == found);
+            let Some((_, length)) = kind else {
                 return Err(match found.as_str() {
                     "none" => ReplayError::NoKey { key: name, address: address.to_string() },
                     _ => ReplayError::OtherType { key: name, found },
                 });
             };
             let before = runtime.block_on(link.query(cmd(length).arg(&name)))?;
-            let place = match kind {
-                Kind::List | Kind::Sorted => Position::At(0),
-                Kind::Set => Position::Cursor(0),
-                Kind::Stream => Position::Behind("-".to_owned()),
-            };
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
-            let (list, field) = (Source::new(config.source.take_from), field.to_owned());
+            let (list, place) = (Source::new(config.source.take_from), Some(0));
             let item_bytes = PAGE_BYTES / FIRST;
-            keys.push(Key { link, row, list, field, kind, length, place, item_bytes });
+            keys.push(Key { link, row, list, length, place, item_bytes });
         }
         Ok(Self { runtime, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
     }
@@ -197,33 +161,29 @@ impl Key {
     /// replay are not read.
     async fn page(&mut self, wanted: u64) -> Result<Option<Page>, LinkError> {
         let count = (PAGE_BYTES / self.item_bytes.max(1)).clamp(1, PAGE_ITEMS).min(wanted);
-        let page = match &self.place {
-            Position::End => return Ok(None),
-            &Position::At(from) => self.window(from, count).await?,
-            &Position::Cursor(cursor) => self.scan(cursor, count).await?,
-            Position::Behind(entry) => {
-                let after = entry.clone();
-                self.entries(&after, count).await?
-            }
+        let items = match (self.place, &*self.row.kind) {
+            (None, _) => return Ok(None),
+            (Some(cursor), "set") => self.scan(cursor, count).await?,
+            (Some(from), _) => self.window(from, count).await?,
         };
-        let (items, bytes) = (page.items.len() as u64, page.items.bytes_len() as u64);
-        if items > 0 {
-            self.item_bytes = bytes.div_ceil(items);
+        let (number, bytes) = (items.len() as u64, items.bytes_len() as u64);
+        if number > 0 {
+            self.item_bytes = bytes.div_ceil(number);
         }
-        let is_end = matches!(self.place, Position::End) && items == 0 && page.bad_count == 0;
-        Ok((!is_end).then_some(page))
+        let is_end = self.place.is_none() && number == 0;
+        Ok((!is_end).then(|| Page { items, ..Page::default() }))
     }
 
     /// Returns up to `count` items of a list or a sorted set, after the first `from` items. Reading
     /// does not lock the key: if other programs change it meanwhile, some items are skipped or read
     /// twice.
-    async fn window(&mut self, from: u64, count: u64) -> Result<Page, LinkError> {
+    async fn window(&mut self, from: u64, count: u64) -> Result<Items, LinkError> {
         let count = count.min(self.row.before - from);
         if count == 0 {
-            self.place = Position::End;
-            return Ok(Page::default());
+            self.place = None;
+            return Ok(Items::default());
         }
-        let items = if self.kind == Kind::List {
+        let items = if self.row.kind == "list" {
             let command = self.list.window(&self.row.key, from, count);
             let reply = self.reply(&command).await?;
             self.list.taken(reply)
@@ -234,33 +194,18 @@ impl Key {
             strings.map(|(bytes, places)| Items::new(bytes, places))
         };
         let items = items.ok_or_else(garbled)?;
-        self.place = if items.is_empty() { Position::End } else { Position::At(from + count) };
-        Ok(Page { items, ..Page::default() })
+        self.place = (!items.is_empty()).then_some(from + count);
+        Ok(items)
     }
 
     /// Returns a page of the members of a set.
-    async fn scan(&mut self, cursor: u64, count: u64) -> Result<Page, LinkError> {
+    async fn scan(&mut self, cursor: u64, count: u64) -> Result<Items, LinkError> {
         let mut command = cmd("SSCAN");
         command.arg(&self.row.key).arg(cursor).arg("COUNT").arg(count);
         let page = self.reply(&command).await?.into_page();
         let Scanned { cursor, bytes, members } = page.ok_or_else(garbled)?;
-        self.place = if cursor == 0 { Position::End } else { Position::Cursor(cursor) };
-        Ok(Page { items: Items::new(bytes, members), ..Page::default() })
-    }
-
-    /// Returns a page of the items in a stream. `after` is the start of the range for `XRANGE`.
-    async fn entries(&mut self, after: &str, count: u64) -> Result<Page, LinkError> {
-        let mut command = cmd("XRANGE");
-        command.arg(&self.row.key).arg(after).arg("+").arg("COUNT").arg(count);
-        let entries: Vec<Entry> = self.link.query(&command).await?;
-        self.place = match entries.last() {
-            Some((id, _)) => Position::Behind(format!("({id}")),
-            None => Position::End,
-        };
-        let found = entries.iter().filter_map(|(_, fields)| fields.get(&self.field));
-        let items: Items = found.map(Vec::as_slice).collect();
-        let bad_count = (entries.len() - items.len()) as u64;
-        Ok(Page { items, bad_count, ..Page::default() })
+        self.place = (cursor != 0).then_some(cursor);
+        Ok(Items::new(bytes, members))
     }
 
     async fn reply(&mut self, command: &Cmd) -> Result<Reply, LinkError> {

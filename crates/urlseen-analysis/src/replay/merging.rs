@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
+use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Options, Reader};
 
 use super::report::Ruled;
+use crate::explain::DROP_TRACKING;
 use crate::hash;
 
 /// Links that the rules of a crawl merge: they count as seen, and would be new without the rules.
@@ -30,11 +32,13 @@ pub(super) struct Merging {
 impl Merging {
     /// Starts a search. Returns `None` if there are no rules.
     pub(super) fn start(items: Options) -> Option<Self> {
-        let has_list = items.fingerprint.drop_tracking != TrackingList::None;
-        let rules = items.fingerprint.same.len() + usize::from(has_list);
-        let merges = Merges { links: 0, by_rule: vec![Ruled::default(); rules] };
+        let FingerprintSpec { same, drop_tracking, .. } = items.fingerprint;
+        let list = (drop_tracking != TrackingList::None).then(|| Ruled::new(DROP_TRACKING));
+        let rules = (0..same.len()).map(|number| Ruled::new(&same.name(number)));
+        let merges = Merges { links: 0, by_rule: rules.chain(list).collect() };
+        let is_empty = merges.by_rule.is_empty();
         let started = || Self { reader: Reader::new(items), spellings: HashSet::new(), merges };
-        (rules > 0).then(started)
+        (!is_empty).then(started)
     }
 
     /// Adds the items of a batch.

@@ -72,13 +72,8 @@ pub struct Setup<'a> {
 pub enum Input {
     /// Lines of these files, or of standard input if the list is empty.
     Files(Vec<PathBuf>),
-    /// Keys in Redis: lists, sorted sets, sets and streams.
-    Keys {
-        /// Names of the keys, in the order in which they are read.
-        keys: Vec<String>,
-        /// Field of a stream's entries that contains the item.
-        field: String,
-    },
+    /// Lists, sorted sets and sets in Redis, in the order in which they are read.
+    Keys(Vec<String>),
 }
 
 /// Fingerprints that count as seen from the start.
@@ -185,8 +180,8 @@ fn open(input: Input, config: &Config, most: Option<u64>) -> Result<Opened, Repl
             let expected = if most.is_none() { feed.expected } else { 0 };
             (Feed { expected, ..feed }, 0)
         }
-        Input::Keys { keys, field } => {
-            let keys = Keys::open(config, keys, &field, most.unwrap_or(u64::MAX))?;
+        Input::Keys(keys) => {
+            let keys = Keys::open(config, keys, most.unwrap_or(u64::MAX))?;
             rows = Some(keys.rows());
             let expected = keys.expected();
             (Feed { expected, pages: Box::new(keys) }, expected)

@@ -75,9 +75,6 @@ pub struct Tally {
     pub rejected: u64,
     /// Reasons why items cannot be read, each with its number of items.
     pub rejects: Reasons,
-    /// Number of stream entries without the field that contains the item. No other count includes
-    /// them.
-    pub without: u64,
     /// Number of different fingerprints that counted as seen from the start.
     pub given: u64,
     /// Number of malformed entries among the fingerprints that count as seen from the start.
@@ -87,6 +84,8 @@ pub struct Tally {
 /// Items that a rule decides about.
 #[derive(Debug, Default, Clone)]
 pub struct Ruled {
+    /// Name of the rule in the configuration.
+    pub rule: String,
     /// Number of these items.
     pub items: u64,
     /// Different items with the lowest hashes, by their hashes. So these examples are random, and
@@ -95,6 +94,11 @@ pub struct Ruled {
 }
 
 impl Ruled {
+    /// Makes a tally of no items.
+    pub(super) fn new(rule: &str) -> Self {
+        Self { rule: rule.to_owned(), ..Self::default() }
+    }
+
     pub(super) fn add(&mut self, item: &[u8]) {
         self.items += 1;
         let hash = hash(item);
@@ -181,9 +185,9 @@ impl Tally {
     /// Makes a tally of no items, which are read with these options.
     pub(super) fn new(options: Options) -> Self {
         Self {
-            passed: vec![Ruled::default(); options.pass.len()],
-            dropped: vec![Ruled::default(); options.drop.len()],
-            over_limit: vec![Ruled::default(); options.limits.len()],
+            passed: options.pass.iter().map(|rule| Ruled::new(&rule.name)).collect(),
+            dropped: options.drop.iter().map(|rule| Ruled::new(&rule.name)).collect(),
+            over_limit: options.limits.iter().map(|rule| Ruled::new(&rule.name)).collect(),
             ..Self::default()
         }
     }
@@ -197,7 +201,6 @@ impl Tally {
     /// Adds a batch of items. `form` is the configured form of items.
     pub(super) fn add(&mut self, page: &Page, batch: &Batch<Judged>, form: Form) {
         self.items += batch.items().len() as u64;
-        self.without += page.bad_count;
         self.new += batch.added().len() as u64;
         self.again += batch.seen_len() as u64;
         self.unfiltered += batch.unfiltered_len() as u64;

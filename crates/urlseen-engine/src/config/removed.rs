@@ -23,6 +23,7 @@ const REMOVED: &[(&str, &str)] = &[
     ("over_limit.max_len", DROPS),
     ("explain --bits", EXPLAINED),
     ("explain --all", EXPLAINED),
+    ("replay --field", "write the items of the stream to a file, one a line, and replay the file"),
     ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
     ("plan --plot", "the tables of urlseen plan, or its --json"),
 ];
