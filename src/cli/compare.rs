@@ -1,14 +1,24 @@
-//! `urlseen compare`: counts the fingerprints that two filters have in common.
+//! `urlseen compare` and `urlseen union`: count the fingerprints that two filters have in common, and
+//! unite two filters into a new filter. Commands only read both filters, part by part.
 
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 
 use indicatif::HumanCount;
 use urlseen_analysis::{Overlap, Totals};
-use urlseen_core::filter::{FilterKind, SHARDS, ShardId};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::{FilterKind, FilterSpec, SHARDS, Saved, Seed, ShardId};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
+use urlseen_core::storage::{AtRest, Head, ShardReader, StorageSpec};
+use urlseen_engine::config::{Config, FilterPlace};
 
 use super::Outcome;
 use super::bar::Bar;
-use super::operand::{Operand, Part};
+use super::context::{self, runtime};
+use super::moving::NewFolder;
 use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
 use super::start::usage;
@@ -27,7 +37,7 @@ Examples:
   urlseen compare monday redis://127.0.0.1:6379/0#demo:filter")]
 pub(super) struct CompareArgs {
     #[command(flatten)]
-    pub(super) settings: Settings,
+    settings: Settings,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -53,7 +63,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
 impl CompareArgs {
     /// Opens both filters. Refuses them if their kind cannot be united, or if their bits have
     /// different meanings.
-    pub(super) fn open(&self) -> anyhow::Result<[Operand; 2]> {
+    fn open(&self) -> anyhow::Result<[Operand; 2]> {
         let a = Operand::open(&self.a, &self.settings)?;
         let b = Operand::open(&self.b, &self.settings)?;
         let parameters = &a.spec.parameters;
@@ -85,7 +95,7 @@ impl CompareArgs {
     }
 
     /// Prints the numbers as a table or as JSON.
-    pub(super) fn print(&self, overlap: &Overlap) -> anyhow::Result<Outcome> {
+    fn print(&self, overlap: &Overlap) -> anyhow::Result<Outcome> {
         let mut out = stdout();
         if self.json {
             writeln!(out, "{}", serde_json::to_string(overlap)?)?;
@@ -113,7 +123,7 @@ impl CompareArgs {
 
 /// Unites two filters part by part, and counts their fingerprints. Passes each part of the union to
 /// `put`.
-pub(super) fn unite(
+fn unite(
     a: &mut Operand,
     b: &mut Operand,
     mut put: impl FnMut(u32, Part) -> anyhow::Result<()>,
@@ -140,4 +150,187 @@ pub(super) fn unite(
         bar.show(done, parts.len() as u64);
     }
     Ok(totals.overlap(strings.as_deref()))
+}
+
+/// Filter that a command reads.
+struct Operand {
+    spec: FilterSpec,
+    /// Name of the filter's crawl.
+    crawl: String,
+    /// Forgotten keys that have not passed again.
+    tombstones: BTreeSet<(ShardId, u128)>,
+    /// Reads a part: a shard, or a string. The parts must be read in order.
+    read: Box<dyn FnMut(u32) -> anyhow::Result<Part>>,
+}
+
+/// Content of a part of a filter.
+enum Part {
+    /// Shard of a kind that stores keys.
+    Keys(Box<dyn FilterKind>),
+    /// String of a Bloom filter: for a shard in memory, the bytes that Redis would have, or none if
+    /// the shard is empty.
+    Bits(Vec<u8>),
+}
+
+/// Returns the shard with this number.
+fn shard(number: u32) -> ShardId {
+    ShardId::all().nth(number as usize).expect("the parts of this kind are shards")
+}
+
+impl Operand {
+    /// Opens the filter that `text` names.
+    fn open(text: &str, settings: &Settings) -> anyhow::Result<Self> {
+        if text.contains("://") { Self::in_redis(text, settings) } else { Self::folder(text) }
+    }
+
+    fn folder(path: &str) -> anyhow::Result<Self> {
+        let (folder, _) = AtRest::open_beside(Path::new(path))?;
+        let Some(header) = folder.header() else {
+            anyhow::bail!("the storage folder {path} is new: it holds no filter");
+        };
+        let spec = header.spec().clone();
+        if let Err(rules) = folder.check(&spec) {
+            anyhow::bail!("{path}: {}", rules[0]);
+        }
+        let has_strings = spec.filter.parameters.in_redis().is_ok();
+        let mut reader = ShardReader::of_folder(folder)?;
+        // A kind that stores keys has removed the forgotten ones.
+        let tombstones = if has_strings { reader.tombstones().clone() } else { BTreeSet::new() };
+        let read = move |number| {
+            let filter = reader.read(shard(number))?;
+            Ok(if has_strings {
+                Part::Bits(filter.save(shard(number), Vec::new()).into_buffer())
+            } else {
+                Part::Keys(filter)
+            })
+        };
+        let (spec, crawl) = (spec.filter, spec.crawl);
+        Ok(Self { spec, crawl, tombstones, read: Box::new(read) })
+    }
+
+    fn in_redis(text: &str, settings: &Settings) -> anyhow::Result<Self> {
+        let (mut config, mut link) = connect(text, settings)?;
+        if !config.filter.kind.is_in(FilterPlace::Redis) {
+            config.filter.kind = NATIVE;
+        }
+        let wanted = config.redis_filter()?;
+        let Opened { definition, filter, .. } =
+            runtime()?.block_on(wanted.find_as_defined(&mut link))?;
+        let read = move |number| {
+            let bytes = opening::get(&mut link, &filter, number);
+            Ok(Part::Bits(runtime()?.block_on(bytes)?))
+        };
+        let (spec, crawl, tombstones) = (definition.spec, config.crawl.name, BTreeSet::new());
+        Ok(Self { spec, crawl, tombstones, read: Box::new(read) })
+    }
+}
+
+/// Connects to the Redis of `URL#KEY`, the place of a filter. The other settings come from the
+/// configuration.
+fn connect(text: &str, settings: &Settings) -> anyhow::Result<(Config, Link)> {
+    let Some((url, key)) = text.split_once('#').filter(|(_, key)| !key.is_empty()) else {
+        let words = "write a filter in Redis as the URL of Redis, # and the key: \
+                     redis://127.0.0.1:6379/0#demo:filter";
+        return Err(usage(words));
+    };
+    let mut config = settings.load_for(&[format!("redis.url={url}")], |_| None)?;
+    config.redis.url = config.redis.url.for_key(key);
+    key.clone_into(&mut config.filter.key);
+    let link = runtime()?.block_on(context::connect(&config))?;
+    Ok((config, link))
+}
+
+/// Unite two filters A and B into a new filter C. Each URL that A or B has seen counts as seen in
+/// C.
+///
+/// A and B must have the same kind, parameters and seed. C is a new storage folder for urlseen run,
+/// or a new key in Redis. The command never overwrites an existing folder or key. If the command
+/// fails, it leaves no C. The command does not change A or B.
+///
+/// A URL that was forgotten in a native filter A or B passes again in C. With other kinds, it
+/// passes again unless the other filter has seen it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen union monday tuesday --output both
+  urlseen union monday tuesday --output both --crawl news  # for another crawl")]
+pub(super) struct UnionArgs {
+    #[command(flatten)]
+    operands: CompareArgs,
+    /// The new filter C: a new storage folder, or URL#KEY in Redis
+    #[arg(short, long, value_name = "C")]
+    output: String,
+    /// Name of the crawl for the new folder. Default: the crawl of A
+    #[arg(long, value_name = "NAME")]
+    crawl: Option<String>,
+}
+
+pub(super) fn union(args: &UnionArgs) -> anyhow::Result<Outcome> {
+    let is_redis = args.output.contains("://");
+    if !is_redis && Path::new(&args.output).exists() {
+        return Err(usage(format!(
+            "{} already exists, and a union needs a new storage folder: use another name",
+            args.output
+        )));
+    }
+    let [mut a, mut b] = args.operands.open()?;
+    let into = if is_redis { into_redis } else { into_folder };
+    args.operands.print(&into(args, &mut a, &mut b)?)
+}
+
+/// Unites two filters into a new storage folder.
+fn into_folder(args: &UnionArgs, a: &mut Operand, b: &mut Operand) -> anyhow::Result<Overlap> {
+    let kind = a.spec.kind();
+    if !kind.is_in(FilterPlace::Local) {
+        return Err(usage(format!(
+            "a storage folder cannot hold a filter of the kind {kind}: use -o redis://…#KEY"
+        )));
+    }
+    let (new, mut folder) = NewFolder::begin(Path::new(&args.output), ".uniting")?;
+    let crawl = args.crawl.as_ref().unwrap_or(&a.crawl).clone();
+    let spec = StorageSpec { crawl, filter: a.spec.clone() };
+    folder.begin(&spec, RandomId::random().get(), Head::START)?;
+    let mut rebase = folder.rebase(Head::START)?;
+    let native = a.spec.parameters.layout();
+    let overlap = unite(a, b, |number, part| {
+        let blob = match part {
+            Part::Keys(filter) => filter.save(shard(number), Vec::new()),
+            Part::Bits(bytes) => {
+                let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
+                let keys = native.map_or(0, |native| native.geometry.keys_from_ones(ones));
+                Box::new(Saved { keys, bytes })
+            }
+        };
+        Ok(rebase.write(shard(number), &*blob)?)
+    })?;
+    for &(shard, id) in a.tombstones.union(&b.tombstones) {
+        rebase.sections.tombstones(shard, &[id]);
+    }
+    rebase.finish()?;
+    drop(folder);
+    new.finish()?;
+    Ok(overlap)
+}
+
+/// Unites two filters into a new filter in Redis, which has temporary keys until it is complete.
+fn into_redis(args: &UnionArgs, a: &mut Operand, b: &mut Operand) -> anyhow::Result<Overlap> {
+    let forgotten = a.tombstones.len() + b.tombstones.len();
+    if forgotten > 0 {
+        return Err(usage(format!(
+            "{forgotten} fingerprints were forgotten, and a filter in Redis cannot forget: unite \
+             into a storage folder, or let the URLs pass first"
+        )));
+    }
+    let (config, mut link) = connect(&args.output, &args.operands.settings)?;
+    let wanted = Wanted::new(&config.filter.key, a.spec.clone())?;
+    // The number has no effect for a kind without a seed.
+    let seed = a.spec.parameters.seed().unwrap_or(Seed::new(0));
+    let new = runtime()?.block_on(wanted.begin_new(&mut link, RandomId::random(), seed))?;
+    let overlap = unite(a, b, |number, part| {
+        // `Wanted::new` refuses the kinds that store keys.
+        let Part::Bits(bytes) = part else { return Ok(()) };
+        Ok(runtime()?.block_on(new.put(&mut link, number, &bytes))?)
+    })?;
+    runtime()?.block_on(new.finish(&mut link))?;
+    Ok(overlap)
 }

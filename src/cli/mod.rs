@@ -16,8 +16,6 @@ mod held;
 mod import;
 mod migrate;
 mod moving;
-mod new_folder;
-mod operand;
 mod overview;
 mod partitions;
 mod plan;
@@ -35,8 +33,6 @@ mod start;
 mod status;
 mod storage;
 mod tap;
-mod teller;
-mod union;
 mod view;
 mod watch;
 
@@ -132,7 +128,7 @@ enum CliCommand {
     Check(check::CheckArgs),
     Explain(explain::ExplainArgs),
     Compare(compare::CompareArgs),
-    Union(union::UnionArgs),
+    Union(compare::UnionArgs),
     Rejects(rejects::RejectsArgs),
     Forget(forget::ForgetArgs),
     Held(held::HeldArgs),
@@ -162,7 +158,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Check(args) => check::run(&args),
         CliCommand::Explain(args) => explain::run(&args),
         CliCommand::Compare(args) => compare::run(&args),
-        CliCommand::Union(args) => union::run(&args),
+        CliCommand::Union(args) => compare::union(&args),
         CliCommand::Rejects(args) => rejects::run(&args),
         CliCommand::Forget(args) => forget::run(&args),
         CliCommand::Held(args) => held::run(&args),

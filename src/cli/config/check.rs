@@ -1,9 +1,11 @@
 //! `urlseen config check`: makes the checks of a daemon's start, and starts nothing.
 
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fs, io};
 
 use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -17,10 +19,11 @@ use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::store::CrawlPosition;
 
 use super::super::context::{connect, runtime};
+use super::super::rows::Rows;
 use super::super::run::{chosen, divided, machine};
 use super::super::settings::Settings;
 use super::super::{Outcome, partitions, shape, start};
-use super::findings::Findings;
+use crate::admin::printable::{say, stderr, stdout};
 use crate::crawl::protocol::{Protocol, table};
 use crate::pipeline::RunError;
 
@@ -213,4 +216,51 @@ fn addresses(config: &Config, findings: &mut Findings) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Width of the names in the table, in columns.
+const WIDTHS: [usize; 2] = [13, 0];
+
+/// Results of the checks so far.
+#[derive(Default)]
+struct Findings {
+    outcome: Option<Outcome>,
+    problems: usize,
+}
+
+impl Findings {
+    /// Prints the result of a check: a row of the table, or the problem on standard error. Returns
+    /// the value if there is no problem.
+    ///
+    /// # Errors
+    /// The program that reads the output has closed it.
+    fn note<T>(
+        &mut self,
+        name: &str,
+        result: anyhow::Result<(T, impl Display)>,
+    ) -> io::Result<Option<T>> {
+        match result {
+            Ok((value, text)) => {
+                Rows::new(stdout(), WIDTHS).row(name, text)?;
+                Ok(Some(value))
+            }
+            Err(error) => {
+                // If standard error fails, no other output is left for a message.
+                let _ = writeln!(stderr(), "urlseen: {error:#}");
+                self.problems += 1;
+                self.outcome = self.outcome.max(Some(Outcome::of(&error)));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Prints the number of problems, if there are any. Returns the gravest result.
+    fn end(self) -> Outcome {
+        match self.problems {
+            0 => {}
+            1 => say("urlseen: 1 problem, nothing was started"),
+            count => say(format_args!("urlseen: {count} problems, nothing was started")),
+        }
+        self.outcome.unwrap_or(Outcome::Done)
+    }
 }

@@ -1,7 +1,6 @@
 //! `urlseen config`: commands about the configuration.
 
 mod check;
-mod findings;
 mod init;
 mod show;
 

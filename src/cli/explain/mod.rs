@@ -2,23 +2,23 @@
 
 mod answer;
 mod passing;
-mod text;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 
-use crate::admin::ItemText;
-use crate::admin::printable::{json_text, stdout};
+use answer::AnswerShown;
 use serde::Serialize;
-use urlseen_analysis::{Explained, Pair, explain, pair};
+use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 use urlseen_core::storage::{self, Header};
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
+use super::rows::{COMPARED, Rows};
 use super::settings::{Folder, folder_of};
 use super::{Outcome, start};
-use answer::AnswerShown;
+use crate::admin::ItemText;
+use crate::admin::printable::{json_text, printable, stdout};
 
 /// Explain the fingerprint of an item and the verdict of the filter.
 ///
@@ -104,7 +104,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     if args.json {
         writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
     } else {
-        text::print(&reports, between.as_ref(), &items, out)?;
+        print(&reports, between.as_ref(), &items, out)?;
     }
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =
@@ -139,4 +139,104 @@ fn bytes(item: &OsString) -> io::Result<Vec<u8>> {
         bytes.pop();
     }
     Ok(bytes)
+}
+
+/// Prints a report on each item. If there are two items, prints their comparison first.
+fn print(
+    reports: &[ExplainReport],
+    between: Option<&Pair>,
+    items: &[Vec<u8>],
+    out: impl Write,
+) -> io::Result<()> {
+    let mut rows = Rows::new(out, COMPARED);
+    if let Some(pair) = between {
+        compared(&mut rows, reports[0].explained.algorithm, pair)?;
+    }
+    for (number, (report, item)) in reports.iter().zip(items).enumerate() {
+        if number > 0 || between.is_some() {
+            rows.gap()?;
+        }
+        self::report(&mut rows, report, item)?;
+    }
+    Ok(())
+}
+
+fn compared(rows: &mut Rows<impl Write>, algorithm: &str, pair: &Pair) -> io::Result<()> {
+    let Pair { same, difference, rules } = pair;
+    let shown = |side: &Option<String>| match side {
+        Some(text) => format!("`{text}`"),
+        None => "nothing".to_owned(),
+    };
+    let word = match same {
+        Some(true) => "the same request",
+        Some(false) => "different requests",
+        None => "unknown: one of them has no fingerprint",
+    };
+    rows.row("the two are", format!("{algorithm:<13} {word}   (in use)"))?;
+    let difference = difference.as_ref().map(|difference| {
+        let (one, other) = (shown(&difference.one), shown(&difference.other));
+        format!("   {}: {one} and {other}", difference.what)
+    });
+    rows.each("", difference)?;
+    rows.each("rules", rules.iter().map(|rule| format!("{}: {}", rule.rule, rule.words)))
+}
+
+fn report(rows: &mut Rows<impl Write>, report: &ExplainReport, item: &[u8]) -> io::Result<()> {
+    let ExplainReport { explained, answer, .. } = report;
+    rows.row("item", printable(item, None))?;
+    self::explained(rows, explained)?;
+    if let Some(answer) = answer {
+        let how_sure = Some(answer.how_sure.clone()).filter(|words| !words.is_empty());
+        let said = format!("{}: {}", answer.verdict, answer.says);
+        rows.each("seen", [said].into_iter().chain(how_sure))?;
+    }
+    Ok(())
+}
+
+fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<()> {
+    let Explained { form, request, unreadable, passes, steps, canonical, .. } = explained;
+    rows.each("form", form)?;
+    if let Some(RequestShown { method, url, body_bytes, verbatim_url }) = request {
+        let body = match body_bytes {
+            0 => "no body".to_owned(),
+            bytes => format!("a body of {bytes} bytes"),
+        };
+        let verbatim = if *verbatim_url { ", meta.verbatim_url" } else { "" };
+        rows.row("request", format!("{method} {url}, {body}{verbatim}"))?;
+    }
+    rows.each("steps", self::steps(steps))?;
+    if let Some(canonical) = canonical {
+        let words = if steps.is_empty() { ", unchanged" } else { "" };
+        rows.row("canonical", format!("{canonical}{words}"))?;
+    }
+    rows.each("rules", self::steps(&explained.merged))?;
+    rows.each("hashed", &explained.hashed)?;
+    if let Some(given) = &explained.given {
+        rows.row("given", format!("{given}: the item contains its fingerprint"))?;
+    }
+    let computed = explained.fingerprint.as_ref().filter(|_| explained.given.is_none());
+    let computed = computed.map(|it| format!("{:<13} {it}   (in use)", explained.algorithm));
+    rows.each("fingerprints", computed)?;
+    let passes = passes.as_ref().map(|why| format!("unchecked and unrecorded: {why}"));
+    rows.each("passes", passes)?;
+    let dropped =
+        explained.dropped_by.as_ref().map(|it| format!("the rule {it:?} ([[drop]]) fits"));
+    rows.each("dropped", dropped)?;
+    let limits = explained.limits.iter().map(|LimitShown { limit, group, max }| {
+        format!("at most {max} of {group}, by the rule {limit:?}")
+    });
+    rows.each("limits", limits)?;
+    rows.each("rejected", unreadable)
+}
+
+/// Returns the lines of changes to a URL.
+fn steps(steps: &[StepShown]) -> impl Iterator<Item = String> {
+    (1..).zip(steps).flat_map(|(number, step)| {
+        let by = if step.by.is_empty() { String::new() } else { format!(" ({})", step.by) };
+        [
+            format!("{number}. {}: {}{by}", step.rule, step.words),
+            format!("   - {}", step.before),
+            format!("   + {}", step.after),
+        ]
+    })
 }

@@ -1,6 +1,5 @@
 //! `urlseen replay`: predicts the verdicts of urlseen on the links of a crawl.
 
-mod plot;
 mod report;
 
 use std::path::PathBuf;
@@ -15,11 +14,10 @@ use urlseen_core::filter::Capacity;
 use urlseen_engine::config::{Config, ItemForm, Kind, choose};
 use urlseen_engine::flow::driver::Progress;
 
-use super::bar::Bar;
+use super::bar::{Bar, Teller};
 use super::context::runtime;
 use super::settings::Settings;
 use super::start::usage;
-use super::teller::Teller;
 use super::{Outcome, start};
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
@@ -120,7 +118,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     };
     report::print(args.json, &report, &config)?;
     if let Some(path) = &args.plot {
-        Plot::write(&plot::plots(&report, &config), path)?;
+        Plot::write(&report::plots(&report, &config), path)?;
     }
     match report.ending {
         Ending::Whole => {}

@@ -1,7 +1,6 @@
 //! `urlseen run`: the daemon, which moves unseen items from the source to the sink.
 
 mod descriptors;
-mod partition;
 mod process;
 mod slot;
 mod summary;

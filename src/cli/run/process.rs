@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing::{Instrument, error, info, info_span};
-use urlseen_engine::config::{Config, SourceKind};
-use urlseen_engine::engine::Threads;
+use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+use urlseen_engine::engine::{Threads, query};
 
 use super::super::service_manager;
 use super::summary::RunProgress;
-use super::{Ended, RunArgs};
+use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, Limits};
 use crate::cli::start;
@@ -21,7 +22,7 @@ use crate::cli::view::Partitions;
 use crate::crawl::protocol::table;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::{self, Stop};
-use crate::pipeline::{Ending, Report, RunError};
+use crate::pipeline::{Board, Ending, Report, RunError};
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -30,18 +31,18 @@ const REDRAW: Duration = Duration::from_millis(200);
 const IDLE: Duration = Duration::from_hours(1);
 
 /// Everything that the partitions of a process share.
-pub(super) struct Process<'a> {
-    pub(super) args: &'a RunArgs,
-    pub(super) stop: Stop,
-    pub(super) admin: AdminServer,
-    pub(super) view: Arc<Partitions>,
+struct Process<'a> {
+    args: &'a RunArgs,
+    stop: Stop,
+    admin: AdminServer,
+    view: Arc<Partitions>,
     /// Time between two progress lines; `None` for no such lines.
-    pub(super) interval: Option<Duration>,
+    interval: Option<Duration>,
     progress: RefCell<Progress<'a>>,
     /// Threads that judge the items.
-    pub(super) threads: Threads,
+    threads: Threads,
     /// Set once the admin endpoint has ended by itself.
-    pub(super) broken: watch::Sender<bool>,
+    broken: watch::Sender<bool>,
 }
 
 /// Runs partitions of the crawl, until all of them have ended. If a partition fails, the others go
@@ -132,7 +133,7 @@ impl Process<'_> {
     }
 
     /// Shows the progress of the partition with this index.
-    pub(super) fn show(&self, index: usize, report: &Report) {
+    fn show(&self, index: usize, report: &Report) {
         self.progress.borrow_mut().show(index, report, self.interval);
     }
 }
@@ -214,6 +215,65 @@ impl<'a> Progress<'a> {
             report.is_over();
         }
     }
+}
+
+impl Process<'_> {
+    /// Runs a partition until its end. Returns `None` if the process was told to stop during
+    /// standby.
+    async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
+        let enter = |phase| self.view.enter(config.partition, phase);
+        let Some(place) = open(self.args, config, &mut self.stop.clone(), enter).await? else {
+            return Ok(None);
+        };
+        let (asker, dispatcher) = query::open(config.forget.max_len);
+        let (mut clients, count) = serve(config, asker).await?;
+        let (threads, board) = (self.threads.clone(), Board::new(config));
+        let (mut work, view) =
+            begin(self.args, config, place, threads, dispatcher, board, self.stop.clone())?;
+        let view = Arc::new(view.with_clients(count));
+        self.view.run(config.partition, Arc::clone(&view));
+        // The socket is removed before `work` releases the folder's lock. If the filter is in
+        // Redis, there is no folder for a socket.
+        let socket = match config.filter.place {
+            FilterPlace::Local => Some(self.admin.listen_in(&config.storage.dir, view)?),
+            FilterPlace::Redis => None,
+        };
+        let ending = self.until_end(index, &mut work, &mut clients).await;
+        drop(socket);
+        ended(config, ending, work).await.map(Some)
+    }
+
+    /// Works until the run ends.
+    async fn until_end(
+        &self,
+        index: usize,
+        work: &mut Work,
+        clients: &mut JoinSet<()>,
+    ) -> Result<Ending, RunError> {
+        let mut broken = self.broken.subscribe();
+        let mut show = |report: &_| self.show(index, report);
+        tokio::select! {
+            ending = work.run(self.interval, &mut show) => ending,
+            Some(_) = clients.join_next() => Err(RunError::Ended("the server at serve.listen")),
+            Ok(_) = broken.wait_for(|it| *it) => Err(RunError::Ended("the admin endpoint")),
+        }
+    }
+}
+
+/// Returns the result of a partition whose run has ended.
+async fn ended(
+    config: &Config,
+    ending: Result<Ending, RunError>,
+    mut work: Work,
+) -> anyhow::Result<Ended> {
+    if let Err(failure @ RunError::Ended(_)) = &ending {
+        work.give_up(failure).await;
+    }
+    let (ending, report) = (ending?, work.report());
+    if ending == Ending::Full {
+        error!("{}", full(config, report.filter.keys, work.lacks_room())?);
+    }
+    Ok(Ended { ending, report, rules: work.by_rule() })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use urlseen_engine::engine::{EngineError, Threads};
 
 use super::super::bar::Bar;
 use super::super::context::runtime;
-use super::super::new_folder::NewFolder;
+use super::super::moving::NewFolder;
 use super::super::start::{self, usage};
 use super::Outcome;
 use crate::admin::printable::stdout;

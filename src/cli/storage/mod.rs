@@ -1,9 +1,8 @@
 //! `urlseen storage`: shows a storage folder, and repairs a crawl whose folder and Redis disagree.
 
 mod convert;
-mod folder;
-mod in_redis;
 mod repair;
+mod show;
 
 use std::io::Write;
 use std::path::Path;
@@ -21,8 +20,7 @@ use super::start::usage;
 use super::{Outcome, partitions};
 use crate::crawl::protocol::table;
 
-pub(super) use folder::show;
-pub(super) use in_redis::show as show_in_redis;
+pub(super) use show::{show, show_in_redis};
 
 /// Show a storage folder, and repair a crawl whose folder and Redis disagree.
 ///
