@@ -2,14 +2,13 @@
 //! problems are collected and returned together.
 
 use super::layers::{FoundValue, Layers};
-use super::mask::masked;
 use super::partitions::has_tag;
 use super::problem::{Problems, ValueOrigin};
 use super::raw::ValueError;
-use super::removed::removed;
 use super::rules::FoundRules;
-use super::secret::Secret;
+use super::secret::{Secret, masked};
 use super::sections::Config;
+use super::unknown::removed;
 use super::value::{CRAWL, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use urlseen_core::filter::Kind;

@@ -2,12 +2,11 @@
 //! key, the map holds the values with their origins. Another module checks the values.
 
 use super::effective::EffectiveRule;
-use super::mask::{carries_password, masked};
 use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::rule_kinds::KINDS;
 use super::rules::FoundRules;
-use super::secret::Secret;
+use super::secret::{Secret, carries_password, masked};
 use super::sections::{KEYS, SECTIONS};
 use super::unknown::{unknown_key, unknown_section, unknown_variable};
 use super::{DEFAULT_FILE, Sources};

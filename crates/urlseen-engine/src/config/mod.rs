@@ -16,17 +16,12 @@
 
 mod check;
 mod effective;
-mod expire;
 mod filter_defaults;
 mod host_port;
 mod layers;
-mod limit;
-mod mask;
-mod named;
 mod partitions;
 mod problem;
 mod raw;
-mod removed;
 mod rule_kinds;
 mod rules;
 mod secret;
@@ -36,15 +31,14 @@ mod unknown;
 mod value;
 
 pub use effective::{Effective, EffectiveRule, EffectiveValue, toml_text};
-pub use expire::ExpireRule;
 pub use host_port::HostPort;
-pub use named::NamedRule;
 pub use partitions::{PartitionChoice, PartitionChoiceError};
 pub use problem::{FilePlace, Problems, ValueOrigin};
-pub use removed::removed;
+pub use rule_kinds::{ExpireRule, NamedRule};
 pub use secret::Secret;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
+pub use unknown::removed;
 
 pub(crate) use sections::THREADS_MAX;
 pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};

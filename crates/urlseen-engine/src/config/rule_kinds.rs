@@ -1,12 +1,20 @@
 //! Kinds of rules: the keys of their tables, and the functions that read them.
 
-use super::expire::ExpireRule;
-use super::layers::Layers;
-use super::limit;
-use super::named::NamedRule;
-use super::rules::Table;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use urlseen_core::filter::choice::FilterPlace;
+use urlseen_core::filter::expire_after::{ExpireAfter, shown};
+use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::pages::Pages;
 use urlseen_core::fingerprint::same::{SameRule, SameRules};
+use urlseen_core::limit::{By, LimitRule};
+
+use super::Config;
+use super::check::Taker;
+use super::layers::Layers;
+use super::problem::ValueOrigin;
+use super::rules::Table;
 
 /// Maximum number of rules of a kind in a configuration.
 pub(super) const MOST: usize = 100;
@@ -90,7 +98,7 @@ pub(super) const KINDS: [RuleKind; 5] = [
             RuleKey { name: "max", form: ValueForm::Number },
         ],
         for_all: true,
-        add: |layers, table, pages| limit::add(&mut layers.rules.limit, table, pages),
+        add: |layers, table, pages| add_limit(&mut layers.rules.limit, table, pages),
     },
     RuleKind {
         name: "expire",
@@ -123,6 +131,164 @@ impl ValueForm {
             Self::Number => "a whole number",
             Self::List => "an array of texts in quotes",
             Self::Pattern | Self::Text => "a text in quotes",
+        }
+    }
+}
+
+/// Maximum length of a rule's name in bytes.
+pub(super) const LONGEST_NAME: usize = 100;
+
+/// Rule of `[[pass]]` or `[[drop]]`. Its items are counted under its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedRule {
+    /// Name that metrics and status show for the rule.
+    pub name: String,
+    /// Pages that the rule is for.
+    pub(crate) pages: Pages,
+}
+
+impl NamedRule {
+    /// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of
+    /// its patterns.
+    ///
+    /// # Errors
+    /// Returns the reason why the rule is refused.
+    pub(super) fn add(rules: &mut Vec<Self>, table: &Table, pages: Pages) -> Result<(), String> {
+        let name = name_of(table, &pages.to_string(), rules.iter().map(|rule| &rule.name[..]))?;
+        rules.push(Self { name, pages });
+        Ok(())
+    }
+}
+
+/// Returns the name of a rule, or a text if the file gives it none.
+///
+/// # Errors
+/// Returns the reason why the name is refused. `others` are the names of other rules.
+fn name_of<'a>(
+    table: &Table,
+    otherwise: &str,
+    mut others: impl Iterator<Item = &'a str>,
+) -> Result<String, String> {
+    let name = table.text("name").unwrap_or(otherwise);
+    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        return Err(format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\""));
+    }
+    if others.any(|other| other == name) {
+        return Err(format!("has the name {name:?}, as another rule has; give each its own"));
+    }
+    Ok(name.to_owned())
+}
+
+/// Rule with the time after which the URLs of some pages pass again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpireRule {
+    /// Pages whose URLs have this time.
+    pub(crate) pages: Pages,
+    /// Time after which their URLs pass again; `None` for never.
+    after: Option<Duration>,
+    /// Place of the rule in the file.
+    pub(super) origin: ValueOrigin,
+}
+
+impl ExpireRule {
+    /// Reads a rule of `[[expire]]`.
+    ///
+    /// # Errors
+    /// Returns the reason why the rule is refused.
+    pub(super) fn read(table: &Table, pages: Pages) -> Result<Self, String> {
+        let after = match table.text("expire_after") {
+            Some("never") => Some(None),
+            text => text.and_then(|text| humantime::parse_duration(text).ok()).map(Some),
+        };
+        let is_whole = |time: Duration| time.subsec_nanos() == 0 && !time.is_zero();
+        let after = after.filter(|after| after.is_none_or(is_whole)).ok_or(
+            "has no time in whole seconds, as in expire_after = \"1d\" or expire_after = \"never\"",
+        )?;
+        Ok(Self { pages, after, origin: table.origin.clone() })
+    }
+
+    /// Returns the lifetime of the fingerprints of these pages in a filter with this
+    /// `expire_after`.
+    pub(crate) fn lifetime(&self, expire_after: ExpireAfter) -> Lifetime {
+        self.after.map_or(Lifetime::FOREVER, |after| Lifetime::at_least(after, expire_after))
+    }
+
+    /// Returns the reason if a filter with this `expire_after` cannot keep the rule's time.
+    pub(super) fn problem(&self, expire_after: Option<ExpireAfter>) -> Option<String> {
+        let Some(expire_after) = expire_after else {
+            return Some("needs filter.expire_after, which is not set".to_owned());
+        };
+        let (after, shortest) = (self.after?, expire_after.step());
+        let is_allowed = (shortest..=expire_after.time()).contains(&after);
+        (!is_allowed).then(|| {
+            format!(
+                "has expire_after = {:?}, and filter.expire_after is {:?}; allowed: \"never\", or \
+                 a fifth of filter.expire_after to all of it, {:?} to {:?}",
+                shown(after),
+                expire_after.to_string(),
+                shown(shortest),
+                expire_after.to_string(),
+            )
+        })
+    }
+}
+
+/// Allowed values of `max`.
+pub(super) const MAX: RangeInclusive<u64> = 1..=1_000_000_000_000;
+
+/// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of its
+/// scope.
+///
+/// # Errors
+/// Returns the reason why the rule is refused.
+fn add_limit(rules: &mut Vec<LimitRule>, table: &Table, pages: Pages) -> Result<(), String> {
+    let by = By::read(table.text("by"), table.text("parameter"))?;
+    let Some(max) = table.number("max").filter(|max| MAX.contains(max)) else {
+        let found = table.number("max").map_or("no max".to_owned(), |max| format!("max = {max}"));
+        return Err(format!("has {found}; allowed: {} to {}", MAX.start(), MAX.end()));
+    };
+    let mut rule = LimitRule { name: String::new(), max, by, pages };
+    if let Some(other) = rules.iter().find(|other| rule.overlaps(other)) {
+        return Err(format!(
+            "limits the same groups as the rule {:?}, {}; keep one of them, or give each pages of \
+             its own",
+            other.name, other.by
+        ));
+    }
+    let scope = rule.scope();
+    rule.name = name_of(table, scope.trim(), rules.iter().map(|rule| &rule.name[..]))?;
+    rules.push(rule);
+    Ok(())
+}
+
+impl Taker {
+    /// Checks that the filter can have limits, if there are any.
+    pub(super) fn check_limits(&mut self, config: &Config) {
+        if config.limits.is_empty() {
+            return;
+        }
+        let Config { filter, serve, .. } = config;
+        if filter.place == FilterPlace::Redis {
+            let fault = "filter.place is \"redis\", where other daemons may use the filter, and \
+                         [[limit]] needs exact counts; set filter.place = \"local\", or leave \
+                         [[limit]] out";
+            self.refuse(&["filter.place"], fault.to_owned());
+        }
+        if let Some(listen) = &serve.listen {
+            let fault = format!(
+                "serve.listen is {:?}, and [[limit]] applies only to items of the source: clients \
+                 would pass it by; leave out one of them",
+                listen.to_string()
+            );
+            self.refuse(&["serve.listen"], fault);
+        }
+        if let Some(expire_after) = filter.expire_after {
+            let fault = format!(
+                "filter.expire_after is {:?}, and [[limit]] would count a page that passes again \
+                 once more, until no page passes; leave out one of them",
+                expire_after.to_string()
+            );
+            self.refuse(&["filter.expire_after"], fault);
         }
     }
 }

@@ -6,14 +6,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::effective::EffectiveRule;
-use super::expire::ExpireRule;
 use super::layers::Layers;
-use super::named::NamedRule;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
-use super::rule_kinds::{MOST, RuleKey, RuleKind, ValueForm};
-use super::unknown::hint;
-use super::unknown::nearest;
+use super::rule_kinds::{ExpireRule, MOST, NamedRule, RuleKey, RuleKind, ValueForm};
+use super::unknown::{hint, nearest};
 use urlseen_core::fingerprint::pages::{Pages, Pattern};
 use urlseen_core::fingerprint::same::SameRule;
 use urlseen_core::limit::LimitRule;

@@ -2,11 +2,10 @@
 //! structs and the list of known keys from the table.
 
 use super::check::Taker;
-use super::expire::ExpireRule;
 use super::host_port::HostPort;
 use super::layers::Layers;
-use super::named::NamedRule;
 use super::partitions::PartitionChoice;
+use super::rule_kinds::{ExpireRule, NamedRule};
 use super::rules::FoundRules;
 use super::secret::Secret;
 use super::span::DurationRange;

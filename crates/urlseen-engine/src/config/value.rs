@@ -1,9 +1,9 @@
 //! Rules that convert found values to typed ones, and describe the allowed values.
 
 use super::host_port::HostPort;
-use super::mask::masked;
 use super::partitions::PartitionChoice;
 use super::raw::{Raw, ValueError};
+use super::secret::masked;
 use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
