@@ -63,17 +63,25 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
         json: args.json,
         outcome: Outcome::Done,
     };
-    for items in args.items.chunk_by(|one, next| (one == "-") == (next == "-")) {
+    each_page(&args.items, |items| desk.check(&items))?;
+    Ok(desk.outcome)
+}
+
+/// Passes the items of arguments to `take`. `-` stands for the pages of standard input.
+pub(super) fn each_page(
+    arguments: &[OsString],
+    mut take: impl FnMut(Vec<Vec<u8>>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for items in arguments.chunk_by(|one, next| (one == "-") == (next == "-")) {
         if items[0] != "-" {
-            let items: Vec<_> = items.iter().map(|item| item.clone().into_vec()).collect();
-            desk.check(&items)?;
+            take(items.iter().map(|item| item.clone().into_vec()).collect())?;
             continue;
         }
         for page in input::lines(Vec::new()).pages {
-            desk.check(&page?.items.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())?;
+            take(page?.items.iter().map(<[u8]>::to_vec).collect())?;
         }
     }
-    Ok(desk.outcome)
+    Ok(())
 }
 
 /// State of a run of the command.

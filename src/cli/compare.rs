@@ -1,5 +1,5 @@
-//! `urlseen compare` and `urlseen union`: count the fingerprints that two filters have in common, and
-//! unite two filters into a new filter. Commands only read both filters, part by part.
+//! `urlseen compare` and `urlseen union`: count the fingerprints that two filters have in common,
+//! and unite two filters into a new filter. Both filters are only read, part by part.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -21,7 +21,7 @@ use super::context::{self, runtime};
 use super::moving::NewFolder;
 use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
-use super::start::usage;
+use super::start::{self, usage};
 use crate::admin::printable::stdout;
 
 /// Count the fingerprints in each of two filters, in their union, and in their intersection.
@@ -185,10 +185,7 @@ impl Operand {
 
     fn folder(path: &str) -> anyhow::Result<Self> {
         let (folder, _) = AtRest::open_beside(Path::new(path))?;
-        let Some(header) = folder.header() else {
-            anyhow::bail!("the storage folder {path} is new: it holds no filter");
-        };
-        let spec = header.spec().clone();
+        let spec = start::spec_of(folder.header(), Path::new(path))?.clone();
         if let Err(rules) = folder.check(&spec) {
             anyhow::bail!("{path}: {}", rules[0]);
         }

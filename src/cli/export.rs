@@ -16,7 +16,7 @@ use urlseen_engine::config::{Config, SourceKind};
 use super::bar::Bar;
 use super::context::{connect, runtime};
 use super::settings::{Folder, folder_of};
-use super::start::usage;
+use super::start::{self, usage};
 use super::{Outcome, moving};
 use crate::admin::printable::{say, stdout};
 use crate::cli::migrate::{self, Filling, SetForm, Written, write_fingerprint};
@@ -103,17 +103,13 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         return Err(usage(words));
     };
     let folder = AtRest::open(dir)?;
-    match folder.header().map(|header| header.spec().filter.kind()) {
-        Some(kind) if kind == REDISBLOOM => {}
-        Some(kind) => {
-            return Err(usage(format!(
-                "the filter in {} has the kind {}, and RedisBloom cannot read that kind: export a \
-                 filter of the kind redisbloom",
-                dir.display(),
-                kind.name()
-            )));
-        }
-        None => anyhow::bail!("the storage folder {} is new: it holds no filter", dir.display()),
+    let kind = start::spec_of(folder.header(), dir)?.filter.kind();
+    if kind != REDISBLOOM {
+        return Err(usage(format!(
+            "the filter in {} has the kind {kind}, and RedisBloom cannot read that kind: export a \
+             filter of the kind redisbloom",
+            dir.display()
+        )));
     }
     let filter = migrate::of_folder(&mut folder.reader()?)?;
     let bar = Bar::new("written");

@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::ffi::OsStringExt;
 
 use crate::admin::printable::{printable, say, stdout};
 use anyhow::{Context as _, anyhow};
 use redis::{Cmd, cmd};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
-use urlseen_engine::flow::input;
 use urlseen_engine::item::{Identity, Reader};
 
+use super::check::each_page;
 use super::context::{connect, runtime};
 use super::settings::Settings;
 use super::{Outcome, start};
@@ -66,15 +65,7 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
         }
         Ok(())
     };
-    for item in &args.items {
-        if item != "-" {
-            take(item.clone().into_vec())?;
-            continue;
-        }
-        for page in input::lines(Vec::new()).pages {
-            page?.items.iter().try_for_each(|line| take(line.to_vec()))?;
-        }
-    }
+    each_page(&args.items, |items| items.into_iter().try_for_each(&mut take))?;
     let mut out = stdout();
     let has_one = parts.len() == 1;
     for part in &mut parts {

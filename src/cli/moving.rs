@@ -28,13 +28,11 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let (wanted, runtime) = (begin(config)?, runtime()?);
     let mut folder = Folder::open(&config.storage.dir)?;
     let dir = folder.dir().display().to_string();
-    let Some(header) = folder.header() else {
-        anyhow::bail!("the storage folder {dir} is new: it holds no filter");
-    };
-    let Some(seed) = header.spec().filter.parameters.layout().map(|native| native.seed) else {
+    let filter = &start::spec_of(folder.header(), folder.dir())?.filter;
+    let Some(seed) = filter.parameters.layout().map(|native| native.seed) else {
         return Err(usage(format!(
             "the filter in {dir} has the kind {}, and only a native filter can be moved to Redis",
-            header.spec().filter.kind()
+            filter.kind()
         )));
     };
     let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;

@@ -12,7 +12,7 @@ use crate::crawl::upkeep::Upkeep;
 use crate::pipeline::RunError;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
 use urlseen_core::filter::id::RandomId;
@@ -76,17 +76,6 @@ pub(super) fn shared_engine(
     Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
 }
 
-/// Opens the filter in Redis, or creates it. Retries while Redis is unavailable. Returns `None` if
-/// the process was told to stop before Redis answered. Passes the phase of a wait to `enter`.
-pub(super) async fn shared(
-    config: &Config,
-    wanted: &Wanted,
-    stop: &mut Stop,
-    enter: impl Fn(Phase),
-) -> anyhow::Result<Option<Opened>> {
-    until(stop, enter, || open(config, wanted)).await
-}
-
 /// Attempts a step of the start until it succeeds. Retries while Redis is unavailable, and passes
 /// this phase to `enter`. Returns `None` if the process was told to stop before that.
 pub(super) async fn until<T>(
@@ -112,7 +101,8 @@ pub(super) async fn until<T>(
     }
 }
 
-async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
+/// Opens the filter in Redis, or creates it.
+pub(super) async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     let checked = preflight(&config.redis.url, Timeouts::default(), &wanted.needs()).await;
     checked.map_err(RunError::Preflight)?;
     let mut link = connect(config).await?;
@@ -178,6 +168,15 @@ pub(super) fn kept(
     *parameters = parameters.reseeded(drawn);
     let engine = engine(parameters, drawn, items, threads)?;
     Ok(Local::kept(engine, folder, keeping))
+}
+
+/// Returns the spec of the filter in the folder `dir`, which has this header.
+pub(super) fn spec_of<'a>(
+    header: Option<&'a Header>,
+    dir: &Path,
+) -> anyhow::Result<&'a StorageSpec> {
+    let new = || anyhow!("the storage folder {} is new: it holds no filter", dir.display());
+    header.map(Header::spec).ok_or_else(new)
 }
 
 /// Sets the parameters that a filter has from the folder with this header, such as its seed.

@@ -19,7 +19,7 @@ use super::context::runtime;
 use super::rows::{CRAWL, Rows};
 use super::settings::{Folder, folder_of};
 use super::speed::Speed;
-use super::{overview, start, storage, tap, watch};
+use super::{overview, start, storage, watch};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
@@ -35,23 +35,19 @@ use super::{overview, start, storage, tap, watch};
 Examples:
   urlseen status --watch
   urlseen status --storage storage/news --json")]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct StatusArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Show the newest items of each fate and rule, too, as `urlseen tap` does
-    #[arg(long)]
-    samples: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
     /// Draw the state again once a second until Ctrl-C, with the speed of the crawl and the newest
     /// rejects, drops and items over a limit
-    #[arg(long, conflicts_with_all = ["json", "samples"])]
+    #[arg(long, conflicts_with = "json")]
     watch: bool,
     /// Print nothing, and end with status 3 if no daemon is running or if it has failed. Health
     /// checks of containers use this
-    #[arg(long, conflicts_with_all = ["json", "samples", "watch"])]
+    #[arg(long, conflicts_with_all = ["json", "watch"])]
     health: bool,
 }
 
@@ -63,10 +59,6 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     if args.health {
         return health(all);
     }
-    if all.len() > 1 && args.samples {
-        let reason = "--samples shows the items of one partition: name it with --partition";
-        return Err(start::usage(reason));
-    }
     if all.len() > 1 {
         return overview::show(all, args.json);
     }
@@ -74,12 +66,8 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     let Some(folder) = folder_of(&config) else {
         return storage::show_in_redis(&config, args.json);
     };
-    let asked = async {
-        let client = AdminClient::new(folder)?;
-        let samples = if args.samples { client.samples(0).await? } else { Vec::new() };
-        Ok((client.status::<Value>().await?, samples))
-    };
-    let (mut status, samples) = match runtime()?.block_on(asked) {
+    let asked = async { AdminClient::new(folder)?.status::<Value>().await };
+    let status = match runtime()?.block_on(asked) {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
             say("urlseen: no daemon is running; this is what the storage folder holds");
             return storage::show(folder, args.json);
@@ -88,14 +76,10 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     };
     let mut out = stdout();
     if args.json {
-        if args.samples {
-            status["samples"] = serde_json::to_value(samples)?;
-        }
         writeln!(out, "{}", json_text(&format!("{status:#}")))?;
     } else {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
-        print(&status, None, SystemTime::now(), &mut out)?;
-        samples.iter().try_for_each(|sample| writeln!(out, "{}", tap::line(sample, false)))?;
+        print(&status, None, SystemTime::now(), out)?;
     }
     Ok(Outcome::Done)
 }

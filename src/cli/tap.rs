@@ -84,7 +84,7 @@ pub(super) fn run(args: &TapArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Describes an item for people, or shows its bytes.
-pub(super) fn line(sample: &Sample, raw: bool) -> String {
+fn line(sample: &Sample, raw: bool) -> String {
     let Sample { time, fate, rule, reason, same_as, text, item, .. } = sample;
     let time = humantime::format_rfc3339_millis(*time);
     let item =

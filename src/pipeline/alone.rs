@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::board::{Board, Report, Watch};
+use super::board::{Board, Report};
 use super::filter_status::LostUrls;
 use super::{Ending, FilterStatus, RunError};
 use crate::pipeline::phase::Phase;
@@ -44,11 +44,6 @@ impl Alone {
         let filter = FilterStatus::of_gauges(works.engine.gauges(), &mut lost).limited(limit);
         let board = board.with_filter(filter);
         Self { works, limit, when_full, board, lost, stop }
-    }
-
-    /// Returns the access for watchers.
-    pub(crate) fn watch(&self) -> Watch {
-        self.board.watch()
     }
 
     /// Recovers the filter, and answers queries until the run is asked to stop. If `every` is set,

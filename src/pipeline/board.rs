@@ -124,7 +124,7 @@ impl Board {
     }
 
     /// Returns the access for watchers.
-    pub(super) fn watch(&self) -> Watch {
+    pub(crate) fn watch(&self) -> Watch {
         Watch { live: self.published.subscribe(), samples: self.samples.clone() }
     }
 

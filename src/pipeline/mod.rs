@@ -153,11 +153,6 @@ impl Pipeline {
         }
     }
 
-    /// Returns the access for watchers.
-    pub(crate) fn watch(&self) -> Watch {
-        self.board.watch()
-    }
-
     /// Runs until there is nothing more to do, or until an error that no retry can fix. If
     /// `interval` is set, calls `show` with a report once in each interval.
     pub async fn run(

@@ -6,14 +6,13 @@ mod slot;
 mod summary;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::admin::ByRule;
 use crate::admin::telemetry::Console;
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use crate::pipeline::{Alone, Board, Ending, Parts, Pipeline, Report, RunError, Shared, Watch};
+use crate::pipeline::{Alone, Board, Ending, Parts, Pipeline, Report, RunError, Shared};
 use crate::serve::{ClientCount, Server};
 use anyhow::Context;
 use tokio::task::JoinSet;
@@ -161,57 +160,6 @@ enum Work {
     Alone(Box<Alone>),
 }
 
-impl Work {
-    fn watch(&self) -> Watch {
-        match self {
-            Self::Queue(pipeline) => pipeline.watch(),
-            Self::Alone(alone) => alone.watch(),
-        }
-    }
-
-    async fn run(
-        &mut self,
-        interval: Option<Duration>,
-        show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, RunError> {
-        match self {
-            Self::Queue(pipeline) => pipeline.run(interval, show).await,
-            Self::Alone(alone) => alone.run(interval, show).await,
-        }
-    }
-
-    /// Ends a run after a failure.
-    async fn give_up(&mut self, failure: &RunError) {
-        match self {
-            Self::Queue(pipeline) => pipeline.give_up(failure).await,
-            Self::Alone(_) => {}
-        }
-    }
-
-    fn report(&mut self) -> Report {
-        match self {
-            Self::Queue(pipeline) => pipeline.report(),
-            Self::Alone(alone) => alone.report(),
-        }
-    }
-
-    /// Returns true if the filter had no room for further items.
-    fn lacks_room(&self) -> bool {
-        match self {
-            Self::Queue(pipeline) => pipeline.lacks_room(),
-            Self::Alone(_) => false,
-        }
-    }
-
-    /// Returns the numbers of items by rule.
-    fn by_rule(&self) -> ByRule {
-        match self {
-            Self::Queue(pipeline) => pipeline.by_rule(),
-            Self::Alone(_) => ByRule::default(),
-        }
-    }
-}
-
 /// Starts the server for clients, if `serve.listen` is set. Returns its task and the counts of its
 /// clients.
 async fn serve(
@@ -264,7 +212,8 @@ async fn open(
         }
         FilterPlace::Redis => {
             let wanted = config.redis_filter()?;
-            let opened = start::shared(config, &wanted, stop, enter).await?;
+            let open = || start::open(config, &wanted);
+            let opened = start::until(stop, enter, open).await?;
             Ok(opened.map(|opened| Place::Redis(Box::new((wanted, opened)))))
         }
     }
@@ -295,16 +244,15 @@ fn begin(
     };
     let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
+    let watch = board.watch();
     let work = if config.source.kind == SourceKind::None {
         let when_full = config.filter.when_full;
-        let alone = Alone::new(works, parameters.clone(), limit, when_full, board, stop);
-        Work::Alone(Box::new(alone))
+        Work::Alone(Box::new(Alone::new(works, parameters, limit, when_full, board, stop)))
     } else {
-        let (parts, made_for) = (parts(config, shared.as_ref(), args), parameters.clone());
-        Work::Queue(Box::new(Pipeline::new(parts, works, made_for, limit, shared, board, stop)))
+        let parts = parts(config, shared.as_ref(), args);
+        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, board, stop)))
     };
-    let view = Daemon::new(config, work.watch(), filter);
-    Ok((work, view))
+    Ok((work, Daemon::new(config, watch, filter)))
 }
 
 /// Returns the message for a run that a full filter has ended. `lacks_room` is true if the filter

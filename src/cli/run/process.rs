@@ -16,7 +16,7 @@ use super::super::service_manager;
 use super::summary::RunProgress;
 use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::telemetry::Console;
-use crate::admin::{AdminServer, Limits};
+use crate::admin::{AdminServer, ByRule, Limits};
 use crate::cli::start;
 use crate::cli::view::Partitions;
 use crate::crawl::protocol::table;
@@ -251,9 +251,15 @@ impl Process<'_> {
         clients: &mut JoinSet<()>,
     ) -> Result<Ending, RunError> {
         let mut broken = self.broken.subscribe();
-        let mut show = |report: &_| self.show(index, report);
+        let (interval, mut show) = (self.interval, |report: &_| self.show(index, report));
+        let run = async {
+            match work {
+                Work::Queue(pipeline) => pipeline.run(interval, &mut show).await,
+                Work::Alone(alone) => alone.run(interval, &mut show).await,
+            }
+        };
         tokio::select! {
-            ending = work.run(self.interval, &mut show) => ending,
+            ending = run => ending,
             Some(_) = clients.join_next() => Err(RunError::Ended("the server at serve.listen")),
             Ok(_) = broken.wait_for(|it| *it) => Err(RunError::Ended("the admin endpoint")),
         }
@@ -266,14 +272,18 @@ async fn ended(
     ending: Result<Ending, RunError>,
     mut work: Work,
 ) -> anyhow::Result<Ended> {
-    if let Err(failure @ RunError::Ended(_)) = &ending {
-        work.give_up(failure).await;
+    if let (Err(failure @ RunError::Ended(_)), Work::Queue(pipeline)) = (&ending, &mut work) {
+        pipeline.give_up(failure).await;
     }
-    let (ending, report) = (ending?, work.report());
+    let ending = ending?;
+    let (report, rules, lacks_room) = match work {
+        Work::Queue(mut pipeline) => (pipeline.report(), pipeline.by_rule(), pipeline.lacks_room()),
+        Work::Alone(mut alone) => (alone.report(), ByRule::default(), false),
+    };
     if ending == Ending::Full {
-        error!("{}", full(config, report.filter.keys, work.lacks_room())?);
+        error!("{}", full(config, report.filter.keys, lacks_room)?);
     }
-    Ok(Ended { ending, report, rules: work.by_rule() })
+    Ok(Ended { ending, report, rules })
 }
 
 #[cfg(test)]

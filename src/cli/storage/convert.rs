@@ -33,14 +33,8 @@ pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
              use urlseen storage reset",
         ));
     }
-    let dir = &config.storage.dir;
-    resume(dir, &beside(dir, ".native"))?;
-    let mut folder = Folder::open(dir)?;
-    let at = dir.display();
-    let Some(header) = folder.header() else {
-        anyhow::bail!("the storage folder {at} is new: it holds no filter");
-    };
-    let (found, wanted) = (header.spec().filter.clone(), config.fingerprint_spec());
+    let (mut folder, found) = open(config)?;
+    let (at, wanted) = (config.storage.dir.display(), config.fingerprint_spec());
     let with_rules = FingerprintSpec {
         drop_tracking: wanted.drop_tracking,
         same: wanted.same,
@@ -85,16 +79,9 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
              two-choice: set filter.place = \"local\" and filter.kind = \"two-choice\"",
         ));
     }
-    let dir = &config.storage.dir;
-    let earlier = beside(dir, ".native");
-    resume(dir, &earlier)?;
-    let mut folder = Folder::open(dir)?;
-    let at = dir.display();
-    let Some(header) = folder.header() else {
-        anyhow::bail!("the storage folder {at} is new: it holds no filter");
-    };
-    let frozen = header.spec().filter.clone();
-    let kind = frozen.kind();
+    let (mut folder, frozen) = open(config)?;
+    let (dir, kind) = (&config.storage.dir, frozen.kind());
+    let (at, earlier) = (dir.display(), beside(dir, ".native"));
     if kind == Kind::TWO_CHOICE {
         writeln!(stdout(), "{at} already holds a filter of the kind two-choice")?;
         return Ok(Outcome::Done);
@@ -170,13 +157,17 @@ fn write(
     Ok(())
 }
 
-/// Completes a conversion that was killed after the earlier folder was renamed.
-fn resume(dir: &Path, earlier: &Path) -> anyhow::Result<()> {
-    let aside = beside(dir, ".converting");
+/// Opens the configured folder, and returns the spec of its filter. Completes a conversion that was
+/// killed after the earlier folder was renamed.
+fn open(config: &Config) -> anyhow::Result<(Folder, FilterSpec)> {
+    let dir = &config.storage.dir;
+    let [earlier, aside] = [".native", ".converting"].map(|ending| beside(dir, ending));
     if !dir.exists() && earlier.exists() && aside.exists() {
         renamed(&aside, dir)?;
     }
-    Ok(())
+    let folder = Folder::open(dir)?;
+    let filter = start::spec_of(folder.header(), dir)?.filter.clone();
+    Ok((folder, filter))
 }
 
 fn beside(dir: &Path, ending: &str) -> PathBuf {

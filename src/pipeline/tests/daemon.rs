@@ -81,7 +81,7 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
     let capacity = Some(crawl.config.filter.capacity);
     let (board, stop) = (Board::new(&crawl.config), world.stop());
     let mut daemon = Pipeline::new(parts, works, parameters, capacity, shared, board, stop);
-    world.data().live = Some(daemon.watch().live);
+    world.data().live = Some(daemon.board.watch().live);
     let show = &mut |_: &Report| {};
     Ok(daemon.run(None, show).await)
 }

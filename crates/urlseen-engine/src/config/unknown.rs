@@ -137,6 +137,7 @@ const REMOVED: &[(&str, &str)] = &[
     ("explain --bits", EXPLAINED),
     ("explain --all", EXPLAINED),
     ("replay --field", "write the items of the stream to a file, one a line, and replay the file"),
+    ("status --samples", "urlseen tap --once"),
     ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
     ("plan --plot", "the tables of urlseen plan, or its --json"),
 ];
