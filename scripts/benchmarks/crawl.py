@@ -89,7 +89,10 @@ def run_spiders(folder, count, settings, url):
     """Runs spiders that share a crawl. Returns their numbers of pages and of links."""
     written = folder / "settings.json"
     written.write_text(json.dumps(settings))
-    packages = str(tools.ROOT / "integrations/scrapy/src")
+    native = subprocess.check_output(
+        [tools.ROOT / "scripts/checks/native", "--release"], text=True
+    ).strip()
+    packages = f"{tools.ROOT / 'integrations/scrapy/src'}:{native}"
     options = {"env": {**os.environ, "PYTHONPATH": packages}, "stdout": subprocess.PIPE}
     command = [sys.executable, "-B", SPIDER, written, url]
     spiders = [subprocess.Popen(command, **options) for _ in range(count)]

@@ -48,6 +48,8 @@ pub enum ErrorKind {
     Storage,
     /// Redis or the connection to Redis failed, and no retry succeeded.
     Redis,
+    /// Redis refused a call, and would refuse the call again.
+    Refused,
 }
 
 impl Error {

@@ -430,7 +430,7 @@ pub(crate) fn raised(error: &Error) -> PyErr {
         ErrorKind::Spec | ErrorKind::Mismatch | ErrorKind::Placement => PyValueError::new_err(text),
         ErrorKind::Memory => PyMemoryError::new_err(text),
         ErrorKind::Storage => PyOSError::new_err(text),
-        ErrorKind::Redis => PyConnectionError::new_err(text),
+        ErrorKind::Redis | ErrorKind::Refused => PyConnectionError::new_err(text),
         _ => PyRuntimeError::new_err(text),
     }
 }

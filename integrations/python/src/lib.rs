@@ -4,6 +4,7 @@
 // The examples in the documentation are in Python, which shows it to its users.
 #![allow(rustdoc::invalid_rust_codeblocks)]
 
+mod consumer;
 mod filter;
 mod fingerprints;
 mod key;
@@ -17,6 +18,8 @@ use urlseen_engine::item::Options;
 
 #[pymodule]
 mod _urlseen {
+    #[pymodule_export]
+    use super::consumer::{Address, Asker, Away, Consumer, Full, Held, Refused};
     #[pymodule_export]
     use super::explain_json;
     #[pymodule_export]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import urlseen_scrapy.fingerprinter
 from scrapy import Request
 from scrapy.utils.request import fingerprint as scrapy_fingerprint
 from scrapy.utils.test import get_crawler
@@ -161,16 +160,6 @@ def test_the_fingerprinter_has_the_algorithm_of_its_setting() -> None:
         Fingerprinter.from_crawler(
             get_crawler(settings_dict={**settings, "URLSEEN_FINGERPRINT_ALGORITHM": "md5"})
         )
-
-
-def test_the_other_package_computes_its_fingerprints_with_this_one() -> None:
-    fingerprinter = urlseen_scrapy.ScrapyRedisFingerprinter()
-    for each in REQUESTS:
-        urlseen_scrapy.fingerprinter.native = urlseen.fingerprint
-        made = fingerprinter.fingerprint(each)
-        urlseen_scrapy.fingerprinter.native = None
-        assert made == fingerprinter.fingerprint(each)
-    urlseen_scrapy.fingerprinter.native = urlseen.fingerprint
 
 
 def test_an_explanation_names_each_step() -> None:

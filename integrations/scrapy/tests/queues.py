@@ -12,7 +12,6 @@ from scrapy import Request
 from conftest import make_crawler
 from servers import RedisServer, write_record
 from urlseen_scrapy import PriorityQueue
-from urlseen_scrapy.partition import Partition
 
 
 def moved(url: str, queue: str) -> dict[str, Any]:
@@ -38,10 +37,9 @@ def make_queue(cls, server, settings=None, *, through=None, record=True):
     return cls(client, make_crawler(settings).spider, "demo:requests")
 
 
-def partition_of(queue) -> Partition:
-    """Returns the only partition of a crawl that is not divided."""
-    (partition,) = queue.deliveries._partitions.all
-    return partition
+def name_of(queue) -> str:
+    """Returns the name of the queue's consumer."""
+    return queue.deliveries._partitions.name
 
 
 def held(server) -> list[tuple[int, bytes]]:

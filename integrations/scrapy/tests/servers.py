@@ -18,7 +18,7 @@ import redis
 from scrapy import Request
 from scrapy.utils.misc import load_object
 
-from urlseen_scrapy.keys import CrawlKeys
+from scripts import prefix
 from urlseen_scrapy.record import FINGERPRINTERS, PROBE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -129,7 +129,7 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
     }
     fingerprinter = load_object(FINGERPRINTERS[record["algorithm"]])()
     record.setdefault("probe", fingerprinter.fingerprint(Request(PROBE)).hex())
-    tagged = CrawlKeys.of_source(record["source"]).crawl.removesuffix(":crawl")
+    tagged = prefix(record["source"])
     record.setdefault("processing", f"{tagged}:processing")
     with client.pipeline(transaction=True) as pipe:
         pipe.delete(f"{tagged}:crawl")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 import redis
+from urlseen._urlseen import Asker, Refused
 
 from clusters import DAEMON_KEYS, SPIDER_KEYS
 from conftest import make_crawler
 from queues import held, moved, to
 from servers import Daemon, until, write_record
 from urlseen_scrapy import PriorityQueue, Redis, SendDiscovered, forget
-from urlseen_scrapy.scripts import POP
-from urlseen_scrapy.wire import Away, Refused, Wire
+from urlseen_scrapy.nodes import address_of
 
 CLIENT = {"REDIS_PARAMS": {"redis_cls": "urlseen_scrapy.Redis"}}
 
@@ -67,28 +67,6 @@ def test_a_moving_slot_repeats_no_push_and_no_pop(cluster, daemon):
     queue.deliveries.close()
 
 
-def test_a_command_on_a_moved_slot_is_sent_on_a_new_connection(cluster):
-    wires = [Wire.of_client(Redis.from_url(cluster.url), "{demo}:discovered") for _ in range(2)]
-    wire, idle = wires
-    assert wire.ask("RPUSH", "{demo}:discovered", "a") == 1
-    assert idle.ask("LLEN", "{demo}:discovered") == 1
-    cluster.begin_move()
-    with pytest.raises(Away, match="slot 903 .* is being moved to 127.0.0.1") as raised:
-        wire.ask("RPUSH", "{demo}:unseen", "a")
-    assert not raised.value.sent
-    with pytest.raises(Away, match="Multiple keys request") as raised:
-        POP.run(wire, ["{demo}:discovered", "{demo}:a", "{demo}:b", "{demo}:c"], "list", "LEFT", 1)
-    assert not raised.value.sent
-    cluster.end_move()
-    with pytest.raises(Away, match="slot 903 of the Redis Cluster is at 127.0.0.1") as raised:
-        idle.ask("RPUSH", "{demo}:discovered", "b")
-    assert not raised.value.sent
-    for each, length, connects in ((wire, 2, 3), (idle, 3, 2)):
-        assert each.ask("RPUSH", "{demo}:discovered", "b") == length
-        assert each.connects == connects
-        each.close()
-
-
 def test_other_parts_of_scrapy_redis_find_their_nodes(cluster):
     client = Redis.from_url(cluster.url)
     assert client.ping()
@@ -120,9 +98,9 @@ def test_a_key_of_urlseen_in_another_slot_is_refused(cluster):
 
 
 def test_a_node_as_a_single_server_is_refused_with_the_remedy(cluster):
-    wire = Wire.of_client(redis.Redis(port=cluster.nodes[2].port), "")
-    with pytest.raises(Refused, match=r'Set REDIS_URL = "redis\+cluster://127.0.0.1:'):
-        wire.ask("RPUSH", "{demo}:discovered", "a")
+    asker = Asker(address_of(redis.Redis(port=cluster.nodes[2].port)))
+    with pytest.raises(Refused, match=r'set REDIS_URL = "redis\+cluster://HOST'):
+        asker.ask([b"RPUSH", b"{demo}:discovered", b"a"])
 
 
 def test_send_discovered_connects_to_a_cluster(cluster):

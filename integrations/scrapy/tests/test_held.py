@@ -17,20 +17,17 @@ H10  the rules also apply to `SendDiscovered`
 from __future__ import annotations
 
 import hashlib
-import json
-from types import SimpleNamespace
 
 import pytest
 
-from queues import held, held_numbers, make_queue, partition_of, pushed, put, to, waiting
-from servers import until, write_record
+from queues import held, held_numbers, make_queue, name_of, pushed, put, to, waiting
+from scripts import give_back
+from servers import until
 from urlseen_scrapy import FifoQueue
 from urlseen_scrapy.engine import RELIED_ON, check_engine
-from urlseen_scrapy.reject import write_reject
 
 CONSUMERS = "urlseen:{demo:discovered}:consumers"
 REQUEUES = "urlseen:{demo:discovered}:requeues"
-HELD = "urlseen:{demo:discovered}:held:"
 
 
 def next_of(queue):
@@ -49,27 +46,12 @@ def queue(redis_server):
     queue.deliveries.close()
 
 
-def test_h1_an_unknown_delivery_is_requeued_after_a_heartbeat(redis_server):
-    write_record(redis_server.client, held_timeout_ms=200)
-    queue = make_queue(FifoQueue, redis_server, record=False)
-    put(redis_server, "a", "b")
-    first = next_of(queue)
-    queue.spider.crawler.engine.finish(first)
-    # Redis reads the first call of pop only now.
-    assert partition_of(queue).consumer.pop(1).endswith(b'/b"}')
-    until(lambda: len(queue) and waiting(redis_server) == ["b"], "the request to be given back")
-    assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
-    queue.deliveries.close()
-
-
 def test_h2_a_page_that_another_spider_has_pushes_nothing(redis_server, queue):
     put(redis_server, "a")
     other = make_queue(FifoQueue, redis_server)
     slow = next_of(queue)
     slow_engine, engine = queue.spider.crawler.engine, other.spider.crawler.engine
-    (name,) = names(redis_server)
-    beat = redis_server.client.hget(CONSUMERS, name).decode()
-    assert partition_of(other).consumer.reclaim(name, beat) == (1, 0)
+    give_back(redis_server, name_of(queue), 1)
     fast = next_of(other)
     assert fast.url == slow.url
     for page, its_queue, its_engine in ((fast, other, engine), (slow, queue, slow_engine)):
@@ -79,20 +61,6 @@ def test_h2_a_page_that_another_spider_has_pushes_nothing(redis_server, queue):
     assert pushed(redis_server) == ["unfiltered"]
     assert queue.spider.crawler.stats.get_value("urlseen/given_to_others") == 1
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
-
-
-def test_h5_values_of_other_programs_are_rejected_or_left(redis_server, queue):
-    client, consumer = redis_server.client, partition_of(queue).consumer
-    values = {b"\xfe": b"text", b"a": b"x 0 no score", b"b": b"0 2 too often"}
-    client.hset(HELD + "odd", mapping=values)
-    client.set(HELD + "type", "text")
-    client.hset(CONSUMERS, mapping={"odd": 1, "type": 1})
-    assert consumer.reclaim("type", "1") == (0, 0)
-    assert consumer.reclaim("odd", "1") == (0, 3)
-    rejects = client.lrange("demo:rejected", 0, -1)
-    reasons = sorted(json.loads(reject)["reason"].split()[0] for reject in rejects)
-    assert reasons == ["delivered", "the", "the"]
-    assert not client.exists(HELD + "odd") and not client.hexists(CONSUMERS, "odd")
 
 
 def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue, monkeypatch):
@@ -137,7 +105,7 @@ def test_h3_a_retry_and_a_redirect_are_pushed_with_the_acknowledgement(
     queue.push(retry)
     if not is_held:
         # Another spider has the page now, and retries it.
-        partition_of(queue).consumer.give_back([1])
+        give_back(redis_server, name_of(queue), 1)
     engine.finish(page)
     assert (held(redis_server), pushed(redis_server)) == ([], ["a"] if is_held else [])
 
@@ -178,49 +146,6 @@ def test_h4_links_are_sent_before_the_count(redis_server, queue):
     assert pushed(redis_server) == []
     assert len(queue) == 1
     assert pushed(redis_server) == ["1"]
-
-
-def stopped_consumer(server, cls=FifoQueue):
-    """Makes a consumer that pops a request and then stops. Returns its name and the request."""
-    before = set(names(server))
-    queue = make_queue(cls, server, record=False)
-    request = next_of(queue)
-    partition_of(queue).heartbeat.stop()
-    (name,) = set(names(server)) - before
-    return name, request
-
-
-def test_h6_unchanged_heartbeats_do_not_count_while_redis_is_away(redis_server, proxy, monkeypatch):
-    clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
-    monkeypatch.setattr("urlseen_scrapy.reclaim.time", clock)
-    write_record(redis_server.client, held_timeout_ms=8000)
-    put(redis_server, "a")
-    name, _ = stopped_consumer(redis_server)
-    looks = make_queue(FifoQueue, redis_server, through=proxy, record=False)
-    wire = partition_of(looks).wire
-
-    def look(seconds):
-        clock.now += seconds
-        len(looks)
-        return partition_of(looks)._reclaimer._since[name][1]
-
-    begun = look(1)
-    for _ in range(3):
-        assert {look(2) for _ in range(3)} == {begun}
-        # The time-out has not ended yet.
-        connects = wire.connects
-        proxy.lead_to(redis_server.port)
-        until(lambda made=connects: len(looks) and wire.connects > made, "a new connection")
-        before, begun = begun, look(1)
-        assert begun == clock.now > before, "the time-out starts again"
-    # The time-out also starts again if this process was paused.
-    assert look(60) == clock.now
-    assert len(held(redis_server)) == 1
-    for _ in range(3):
-        look(2)
-    clock.now += 2
-    len(looks)
-    assert (held(redis_server), waiting(redis_server)) == ([], ["a"])
 
 
 def test_h7_equal_requests_and_equal_names_are_separate(redis_server):
@@ -293,11 +218,3 @@ def test_the_number_of_held_requests_is_bounded(redis_server, caplog):
     queue.deliveries.left(pages[0])
     assert next_of(queue).url.endswith("/c")
     queue.deliveries.close()
-
-
-def test_the_beginning_of_a_reject_cuts_no_character():
-    item = ("a" + "ü" * (32 << 20)).encode()
-    fields = json.loads(write_reject(item, "ü" * 2000))
-    assert fields["begins"] == "a" + "ü" * 2047
-    assert fields["bytes"] == len(item) and "item" not in fields
-    assert fields["reason"] == "ü" * 1024

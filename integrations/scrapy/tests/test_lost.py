@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import pytest
-import redis
 
-from queues import held, held_numbers, make_queue, partition_of, pushed, put, to, waiting
+from queues import held, held_numbers, make_queue, name_of, pushed, put, to, waiting
+from scripts import HASHES, SCRIPTS, pop
 from servers import RedisServer, until
 from test_held import next_of
-from urlseen_scrapy import FifoQueue, scripts
-from urlseen_scrapy.wire import Away, Wire
+from urlseen_scrapy import FifoQueue
 
-SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.Script)]
 #: Bytes by which the proxy recognizes each command.
 COMMANDS = {
-    "pop": scripts.POP._hash.encode(),
-    "finish": scripts.FINISH._hash.encode(),
+    "pop": HASHES["pop"],
+    "finish": HASHES["finish"],
     # The command itself, in Redis's protocol. Scripts also have the word RPUSH as an argument.
     "push": b"\r\nRPUSH\r\n$15\r\ndemo:discovered",
 }
@@ -24,24 +22,11 @@ COMMANDS = {
 @pytest.fixture
 def lossy(redis_server, proxy):
     """Makes a queue that connects through a proxy. The server knows the scripts."""
-    for script in SCRIPTS:
-        redis_server.client.script_load(script._text)
+    for text in SCRIPTS.values():
+        redis_server.client.script_load(text)
     queue = make_queue(FifoQueue, redis_server, {"REDIS_URL": proxy.url}, through=proxy)
     yield queue
     queue.deliveries.close()
-
-
-@pytest.mark.parametrize("what", ["question", "answer"])
-def test_h1_a_connection_repeats_no_command(redis_server, proxy, what):
-    """If a connection repeated a pop, it would pop a second request, and lose the first one."""
-    # scrapy-redis makes its own clients, which repeat commands by default.
-    wire = Wire.of_client(redis.Redis(port=proxy.port), "calls")
-    proxy.lose(b"INCR", what)
-    with pytest.raises(Away) as raised:
-        wire.ask("INCR", "calls")
-    assert raised.value.sent
-    assert redis_server.client.get("calls") == (b"1" if what == "answer" else None)
-    wire.close()
 
 
 @pytest.mark.parametrize("what", ["question", "answer"])
@@ -71,7 +56,7 @@ def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, los
 def test_h1_an_unknown_delivery_is_requeued_after_a_reconnect(redis_server, proxy, lossy):
     put(redis_server, "a", "b")
     next_of(lossy)
-    assert partition_of(lossy).consumer.pop(7).endswith(b'/b"}')
+    assert pop(redis_server, name_of(lossy), 7).endswith(b'/b"}')
     proxy.lead_to(redis_server.port)
     until(lambda: len(lossy) and waiting(redis_server) == ["b"], "the request to be given back")
     assert held_numbers(redis_server) == [1]

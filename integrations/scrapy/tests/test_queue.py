@@ -11,7 +11,7 @@ from scrapy.utils.request import fingerprint
 
 from conftest import make_crawler
 from pages import PAGES
-from queues import held, make_queue, move_through, moved, partition_of
+from queues import held, make_queue, move_through, moved
 from servers import until, write_record
 from urlseen_scrapy import FifoQueue, PriorityQueue
 
@@ -191,15 +191,14 @@ def test_an_item_that_a_starting_daemon_takes_is_counted(redis_server, monkeypat
     queue = make_queue(FifoQueue, redis_server, record=False)
     queue.push(Request("https://example.com/"))
     queue.deliveries.flush()
-    wire = partition_of(queue).wire
-    send = wire.send
+    partitions = queue.deliveries._partitions
+    ask = partitions._ask
 
-    def send_after_the_start(*command):
-        if command == ("LLEN", "demo:discovered"):
-            record = write_record(redis_server.client)
-            redis_server.client.rename("demo:discovered", record["processing"])
-            monkeypatch.undo()
-        return send(*command)
+    def ask_after_the_start(questions):
+        record = write_record(redis_server.client)
+        redis_server.client.rename("demo:discovered", record["processing"])
+        monkeypatch.undo()
+        return ask(questions)
 
-    monkeypatch.setattr(wire, "send", send_after_the_start)
+    monkeypatch.setattr(partitions, "_ask", ask_after_the_start)
     assert len(queue) == 1

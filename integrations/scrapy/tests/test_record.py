@@ -43,11 +43,15 @@ def refused(redis_server, cls=FifoQueue, settings=None):
         ({"emit": "start-url"}, FifoQueue, ["SCHEDULER_QUEUE_CLASS", 'sink.emit = "start-url"']),
         ({"sink": "demo:other"}, FifoQueue, ['Set URLSEEN_SINK_KEY = "demo:other"']),
         (
-            {"partitions": "16", "tags": "0.13,1.10"},
+            {"partitions": "16", "tags": "0.13,1.10", "kind": "native"},
             FifoQueue,
-            ["lacks the tags of its 16 partitions", "Restart the daemon"],
+            ["lacks the field item", "restart the daemon"],
         ),
-        ({"protocol": "3"}, FifoQueue, ["protocol '3'", "Install the urlseen_scrapy"]),
+        (
+            {"protocol": "3"},
+            FifoQueue,
+            ['protocol "3"', "install the urlseen and urlseen-scrapy of that version"],
+        ),
         (
             {"same": '[{"fold":["www"]}]'},
             FifoQueue,
@@ -67,7 +71,7 @@ def test_settings_that_do_not_fit_are_refused_before_the_sink_exists(
 def test_a_record_without_a_field_is_refused(redis_server):
     write_record(redis_server.client)
     redis_server.client.hdel("urlseen:{demo:discovered}:crawl", "pop")
-    assert "lacks pop" in refused(redis_server)
+    assert "lacks the field pop" in refused(redis_server)
 
 
 def test_the_fingerprinter_of_the_message_fits(redis_server):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from redis.connection import SSLConnection
+from redis.exceptions import AuthenticationError, ConnectionError
+from urlseen._urlseen import Address, Asker, Refused
 
 from conftest import make_crawler
 from queues import moved
-from servers import RedisServer, free_port
+from servers import RedisServer
 from test_cluster import CLIENT
 from urlseen_scrapy import NoDupeFilter, Redis, nodes
-from urlseen_scrapy.wire import Away, Refused, Wire
+from urlseen_scrapy.nodes import address_of
 
 
 @pytest.fixture
@@ -25,9 +30,9 @@ def _sentinel(folder, primary, lines=""):
     return RedisServer(folder, str(config), "--sentinel")
 
 
-def wire_of(*sentinels, login="", more=""):
+def client_of(*sentinels, login="", more=""):
     hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in sentinels)
-    return Wire.of_client(Redis.from_url(f"redis+sentinel://{login}{hosts}/mymaster{more}"), "")
+    return Redis.from_url(f"redis+sentinel://{login}{hosts}/mymaster{more}")
 
 
 def test_a_switch_ends_a_connection_to_a_primary_that_still_answers(
@@ -36,19 +41,17 @@ def test_a_switch_ends_a_connection_to_a_primary_that_still_answers(
     monkeypatch.setattr(nodes, "LOOK_S", 0.0)
     (tmp_path / "second").mkdir()
     second = RedisServer(tmp_path / "second")
-    wire = wire_of(sentinel)
-    assert wire.ask("INCR", "calls") == 1
+    client = client_of(sentinel)
+    assert client.incr("calls") == 1
     sentinel.client.execute_command("SENTINEL REMOVE", "mymaster")
     sentinel.client.execute_command("SENTINEL MONITOR", "mymaster", "127.0.0.1", second.port, 1)
-    with pytest.raises(Away, match="switched mymaster from .*:.* to .*:"):
-        wire.ask("INCR", "calls")
-    assert wire.ask("INCR", "calls") == 1
+    assert client.incr("calls") == 1
     assert [each.client.get("calls") for each in (redis_server, second)] == [b"1", b"1"]
     sentinel.stop()
-    assert wire.ask("INCR", "calls") == 2, "the primary answers without the Sentinels"
-    wire.close()
-    with pytest.raises(Away, match="no Sentinel names the primary mymaster: 127.0.0.1:"):
-        wire.ask("INCR", "calls")
+    assert client.incr("calls") == 2, "the primary answers without the Sentinels"
+    client.connection_pool.disconnect()
+    with pytest.raises(ConnectionError, match="no Sentinel names mymaster"):
+        client.incr("calls")
     second.close()
 
 
@@ -56,8 +59,8 @@ def test_a_server_that_is_no_primary_is_not_used(tmp_path, redis_server):
     (tmp_path / "replica").mkdir()
     replica = RedisServer(tmp_path / "replica", "--replicaof", "127.0.0.1", str(redis_server.port))
     sentinel = _sentinel(tmp_path, replica.port)
-    with pytest.raises(Away, match="is not a primary. Wait for the end of the failover"):
-        wire_of(sentinel).ask("PING")
+    with pytest.raises(ConnectionError, match="which is not a primary"):
+        client_of(sentinel).ping()
     for each in (sentinel, replica):
         each.close()
 
@@ -68,26 +71,38 @@ def test_a_sentinel_gets_the_login_only_if_it_requires_one(tmp_path, redis_serve
     sentinel = _sentinel(tmp_path, redis_server.port, "sentinel auth-pass mymaster secret")
     if is_required:
         sentinel.client.acl_setuser("default", enabled=True, passwords=["+secret"])
-    assert wire_of(sentinel, login=":secret@", more="/3").ask("PING") == b"PONG"
-    with pytest.raises(Refused, match="invalid username-password|WRONGPASS"):
-        wire_of(sentinel, login=":wrong@").ask("PING")
+    client = client_of(sentinel, login=":secret@", more="/3")
+    assert client.ping()
+    assert Asker(address_of(client)).ask([b"PING"]) == b"PONG"
+    wrong = client_of(sentinel, login=":wrong@")
+    for call in (wrong.ping, lambda: Asker(address_of(wrong)).ask([b"PING"])):
+        with pytest.raises((AuthenticationError, Refused), match="WRONGPASS|authentication failed"):
+            call()
     sentinel.close()
 
 
-def test_a_node_that_does_not_answer_is_not_asked_first_again(redis_server, sentinel):
-    other = type("Closed", (), {"port": free_port()})
-    wire = wire_of(other, sentinel)
-    with sentinel.frozen(), pytest.raises(Away, match="Timeout"):
-        wire.ask("PING")
-    assert wire.ask("PING") == b"PONG"
-    first, *_ = wire._connection._nodes._nodes
-    assert first.port == sentinel.port
+def test_a_node_that_does_not_answer_is_not_asked_first_again(tmp_path, redis_server, sentinel):
+    (tmp_path / "frozen").mkdir()
+    silent = _sentinel(tmp_path / "frozen", redis_server.port)
+    asker = Asker(address_of(client_of(silent, sentinel)))
+    with silent.frozen():
+        waited = []
+        for _ in range(2):
+            begun = time.monotonic()
+            assert asker.ask([b"PING"]) == b"PONG"
+            waited.append(time.monotonic() - begun)
+            asker.close()
+    assert waited[0] > 0.9 > waited[1]
+    silent.close()
 
 
 def test_an_unknown_name_is_an_error(sentinel):
     client = Redis.from_url(f"redis+sentinel://127.0.0.1:{sentinel.port}/other")
-    with pytest.raises(Away, match="SENTINEL MASTERS shows the names"):
-        Wire.of_client(client, "").ask("PING")
+    for call in (client.ping, lambda: Asker(address_of(client)).ask([b"PING"])):
+        with pytest.raises(
+            (AuthenticationError, Refused), match="SENTINEL MASTERS shows the names"
+        ):
+            call()
 
 
 @pytest.mark.parametrize(
@@ -119,17 +134,31 @@ def test_a_bad_url_is_refused_without_its_password(url):
     )
 
 
-def test_parts_of_a_url_and_options_reach_all_connections():
-    url = "rediss+sentinel://ann:p%40ss@a,[::1]:7/mymaster/3?ssl_check_hostname=false"
-    pool = Redis.from_url(url, socket_timeout=30, db=1).connection_pool
-    found = pool.connection_kwargs
+def test_parts_of_a_url_and_options_reach_all_connections(monkeypatch):
+    monkeypatch.setattr(nodes, "Address", lambda *words, **more: (words, more))
+    url = "rediss+sentinel://ann:p%40ss@a,[::1]:7/mymaster/3?ssl_ca_certs=ca.pem"
+    client = Redis.from_url(url, socket_timeout=30, socket_connect_timeout=5, db=1)
+    found = client.connection_pool.connection_kwargs
     expected = {"username": "ann", "password": "p@ss", "db": 3, "socket_timeout": 30}
     assert {name: found[name] for name in expected} == expected
-    assert found["nodes"]._nodes == [("a", 26379), ("::1", 7)]
-    assert issubclass(pool.connection_class, nodes.SSLConnection)
-    assert found["nodes"]._class is nodes.SSLConnection
-    cluster = Redis.from_url("valkey+cluster://a:7000,b/0").connection_pool.connection_kwargs
-    assert cluster["nodes"]._nodes == [("a", 7000), ("b", 6379)]
+    assert issubclass(client.connection_pool.connection_class, SSLConnection)
+    files = {"client_name": None, "ca": "ca.pem", "cert": None, "key": None}
+    url = "rediss+sentinel://ann:p%40ss@a,[::1]:7/mymaster/3"
+    assert address_of(client) == ((url, 1.0, 30), files)
+    for url, expected in (
+        ("valkey+cluster://a:7000,b/0", "redis+cluster://a:7000,b/0"),
+        ("redis://:p%2Fss@[::1]/2", "redis://:p%2Fss@[::1]:6379/2"),
+        ("unix://ann:p%26ss@/tmp/a b?db=2", "unix:///tmp/a%20b?db=2&user=ann&pass=p%26ss"),
+    ):
+        ((found, *_), _) = address_of(Redis.from_url(url))
+        assert found == expected
+        Address(found, 1.0, 1.0)
+
+
+def test_certificates_are_always_checked():
+    for wrong in ("ssl_cert_reqs=none", "ssl_check_hostname=false"):
+        with pytest.raises(ValueError, match="Name its authority in ssl_ca_certs"):
+            address_of(Redis.from_url(f"rediss://a?{wrong}"))
 
 
 def test_the_missing_setting_is_named():

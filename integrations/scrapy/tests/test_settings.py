@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conftest import make_crawler
-from urlseen_scrapy.keys import CrawlKeys
 from urlseen_scrapy.settings import AskSettings
 
 
@@ -30,18 +29,3 @@ def test_the_defaults_fit_those_of_urlseen():
 def test_wrong_values_are_refused(name, value):
     with pytest.raises(ValueError, match=name):
         AskSettings.from_crawler(make_crawler({name: value}))
-
-
-@pytest.mark.parametrize(
-    ("source", "tagged"),
-    [
-        ("demo:discovered", "urlseen:{demo:discovered}"),
-        ("{demo}:discovered", "urlseen:{demo}:discovered"),
-        ("a{}b", "urlseen:{a{}b}"),
-        ("a{b", "urlseen:{a{b}"),
-    ],
-)
-def test_keys_have_the_same_names_as_in_urlseen(source, tagged):
-    keys = CrawlKeys.of_source(source)
-    assert keys.crawl == f"{tagged}:crawl"
-    assert keys.held("me#1") == f"{tagged}:held:me#1"

@@ -19,9 +19,8 @@ pub(crate) fn patches(name: &str) -> Result<Vec<PathBuf>> {
 
 /// Copies the package to `folder`, and patches the copy.
 pub(crate) fn apply(patch: &Path, package: &Path, folder: &Path) -> Result<()> {
-    // The scripts of the package are links into the tree.
     let mut copy = Command::new("cp");
-    copy.args(["--recursive", "--dereference"]).arg(package.join(".")).arg(folder);
+    copy.arg("--recursive").arg(package.join(".")).arg(folder);
     let copied = copy.status()?;
     ensure!(copied.success(), "{} cannot be copied", package.display());
     let options = ["--strip=4", "--fuzz=0", "--no-backup-if-mismatch", "--batch", "--forward"];

@@ -36,7 +36,9 @@ impl Spider {
             "URLSEEN_CONSUMER": name,
         });
         let script = super::root().join("tests/chaos/spiders/spider.py");
-        let python_path = format!("PYTHONPATH={}", package.display());
+        // scripts/chaos sets the path of the native package.
+        let native = std::env::var("PYTHONPATH").unwrap_or_default();
+        let python_path = format!("PYTHONPATH={}:{native}", package.display());
         let python = super::python()?;
         let words = [python_path, "PYTHONDONTWRITEBYTECODE=1".to_owned()]
             .into_iter()

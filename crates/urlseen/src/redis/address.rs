@@ -5,22 +5,33 @@
 
 use std::fmt::Display;
 
-use redis::{Client, RedisResult};
+use redis::{Client, ConnectionAddr, RedisResult};
 
 use super::RedisOptions;
 use super::cluster::Cluster;
+use super::patience;
 use super::sentinels::{PrimaryWatch, Sentinels};
+use super::server::{Node, Nodes};
 use crate::{Error, ErrorKind};
 
 /// Ports of a Sentinel and of a node of a cluster, if the address has none.
 const PORTS: [&str; 2] = ["26379", "6379"];
 
+/// Files of encrypted connections, in PEM form.
+#[cfg(feature = "tls")]
+type Files = redis::TlsCertificates;
+#[cfg(not(feature = "tls"))]
+type Files = std::convert::Infallible;
+
 /// Address of Redis, with the login.
+#[doc(hidden)]
 #[derive(Debug, Clone)]
-pub(super) struct Address {
+pub struct Address {
     /// Client of the only server, or of the first node.
     first: Client,
     lookup: Lookup,
+    /// Name of the connections, as `CLIENT LIST` shows it.
+    pub(super) client_name: Option<String>,
 }
 
 /// Way to find the server.
@@ -34,13 +45,29 @@ enum Lookup {
 
 impl Address {
     /// Parses an address. The error does not show the address, which may contain a password.
-    pub(super) fn parse(url: &str) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// The address is not valid.
+    pub fn parse(url: &str) -> Result<Self, Error> {
+        Self::parse_with(url, None, None)
+    }
+
+    /// Parses an address, whose connections have this name, and use these files if they are
+    /// encrypted.
+    ///
+    /// # Errors
+    /// The address or a file is not valid.
+    pub fn parse_with(
+        url: &str,
+        client_name: Option<String>,
+        files: Option<&Files>,
+    ) -> Result<Self, Error> {
         let (scheme, rest) = url.trim().split_once("://").unwrap_or((url, ""));
         let scheme = scheme.to_ascii_lowercase();
         let Some((single, kind)) = scheme.split_once('+').filter(|(_, kind)| *kind != "unix")
         else {
-            let first = Client::open(url.trim()).map_err(|error| invalid(&error))?;
-            return Ok(Self { first, lookup: Lookup::Single });
+            let first = client(url.trim(), files).map_err(|error| invalid(&error))?;
+            return Ok(Self { first, lookup: Lookup::Single, client_name });
         };
         let is_sentinel = kind == "sentinel";
         if !is_sentinel && kind != "cluster" {
@@ -63,21 +90,22 @@ impl Address {
         let port = PORTS[usize::from(!is_sentinel)];
         let node = |host: &str| {
             let colon = if has_port(host) { String::new() } else { format!(":{port}") };
-            Client::open(format!("{single}://{login}{host}{colon}/{database}{settings}"))
+            client(&format!("{single}://{login}{host}{colon}/{database}{settings}"), files)
         };
         let nodes: RedisResult<Vec<Client>> = hosts.split(',').map(node).collect();
         let nodes = nodes.map_err(|error| invalid(&error))?;
         let first = nodes.first().ok_or_else(|| invalid(&"the host is missing"))?.clone();
+        let nodes = Nodes::new(nodes);
         let lookup = if is_sentinel {
             Lookup::Sentinels(Sentinels { nodes, name: name.to_owned() })
         } else {
             Lookup::Cluster(Cluster { nodes, key: String::new() })
         };
-        Ok(Self { first, lookup })
+        Ok(Self { first, lookup, client_name })
     }
 
     /// Returns true if the keys can be on several nodes.
-    pub(super) fn is_cluster(&self) -> bool {
+    pub fn is_cluster(&self) -> bool {
         matches!(self.lookup, Lookup::Cluster(_))
     }
 
@@ -89,6 +117,21 @@ impl Address {
             key.clone_into(&mut cluster.key);
         }
         address
+    }
+
+    /// Finds the host and the port of the server for `key`, or for any key if it is empty.
+    ///
+    /// # Errors
+    /// The server cannot be found.
+    pub fn server(&self, key: &str, options: &RedisOptions) -> Result<Node, Error> {
+        let found = self.for_key(key).find(options);
+        let (client, _) = found.map_err(|error| patience::last(&error, self.is_cluster()))?;
+        match client.get_connection_info().addr() {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                Ok((host.clone(), *port))
+            }
+            _ => Err(invalid(&"it is the path of a socket")),
+        }
     }
 
     /// Finds the server. Returns it with a watch over its connections, if it is a primary that
@@ -104,6 +147,17 @@ impl Address {
                 sentinels.find(&self.first, options).map(|(client, watch)| (client, Some(watch)))
             }
         }
+    }
+}
+
+/// Returns the client of a server.
+fn client(url: &str, files: Option<&Files>) -> RedisResult<Client> {
+    match files {
+        #[cfg(feature = "tls")]
+        Some(files) => Client::build_with_tls(url, files.clone()),
+        #[cfg(not(feature = "tls"))]
+        Some(files) => match *files {},
+        None => Client::open(url),
     }
 }
 
@@ -129,7 +183,7 @@ mod tests {
         let clients = match &address.lookup {
             Lookup::Single => std::slice::from_ref(&address.first),
             Lookup::Sentinels(Sentinels { nodes, .. }) | Lookup::Cluster(Cluster { nodes, .. }) => {
-                nodes
+                &nodes.all
             }
         };
         let shown = clients.iter().map(|it| {

@@ -58,7 +58,7 @@ impl AsyncLink {
         T: Send,
         Asked: Future<Output = RedisResult<T>> + Send,
     {
-        let mut patience = Patience::new(self.options.retries);
+        let mut patience = Patience::new(self.options.retries, self.address.is_cluster());
         loop {
             let asked = match self.connected().await {
                 Ok((which, connection)) => {

@@ -1,15 +1,18 @@
 //! Connection to Redis, for threads.
 
+use std::sync::Arc;
 use std::{io, mem};
 
-use redis::{Connection, ConnectionLike as _, ErrorKind as Kind, RedisError, RedisResult};
+use redis::{Cmd, Connection, ConnectionLike as _, ErrorKind as Kind, RedisError, RedisResult};
 use redis::{ServerErrorKind, Value};
 
 use super::RedisOptions;
 use super::address::Address;
-use super::patience::Patience;
+use super::consumer::{Rests, resting};
+use super::patience::{self, Patience};
 use super::sentinels::PrimaryWatch;
 use crate::Error;
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::script::Call;
 
 /// Address of Redis, and the open connection, if one is open.
@@ -23,12 +26,24 @@ pub(super) struct Link {
     waiting: usize,
     /// Number of connections that were opened so far.
     connects: u64,
+    /// Server of the last connection.
+    node: String,
+    /// Rests of all connections of a consumer, and the place of this one among them.
+    rests: Option<(Arc<Rests>, usize)>,
 }
 
 impl Link {
     /// Stores the address. Opens no connection yet.
     pub(super) fn new(address: Address, options: RedisOptions) -> Self {
-        Self { address, options, connection: None, watch: None, waiting: 0, connects: 0 }
+        let (connection, watch, rests) = (None, None, None);
+        let node = String::new();
+        Self { address, options, connection, watch, waiting: 0, connects: 0, node, rests }
+    }
+
+    /// Makes the connection rest after failed calls.
+    pub(super) fn rest_with(&mut self, rests: &Arc<Rests>, place: usize) {
+        rests.connected(place, self.node.clone());
+        self.rests = Some((Arc::clone(rests), place));
     }
 
     /// Makes a call. If the call fails, repeats the call on a new connection.
@@ -36,7 +51,7 @@ impl Link {
         &mut self,
         ask: impl Fn(&mut Connection) -> RedisResult<T>,
     ) -> Result<T, Error> {
-        let mut patience = Patience::new(self.options.retries);
+        let mut patience = Patience::new(self.options.retries, self.address.is_cluster());
         loop {
             // While a call uses the connection, the connection is not in `self`. So after a panic
             // or an error, the next call opens another connection.
@@ -49,9 +64,42 @@ impl Link {
                     self.connection = Some(connection).filter(Connection::is_open);
                     return Ok(answer);
                 }
-                Err(error) => std::thread::sleep(patience.after(&error)?),
+                Err(error) => {
+                    self.went_away(&error);
+                    std::thread::sleep(patience.after(&error)?);
+                }
             }
         }
+    }
+
+    /// Makes a call once. If the call fails, also returns true if the server may have executed it.
+    pub(super) fn ask_once(&mut self, command: &Cmd) -> Result<Value, (Error, bool)> {
+        let is_cluster = self.address.is_cluster();
+        let last = |error: &RedisError| patience::last(error, is_cluster);
+        let mut connection = self.take().map_err(|error| (last(&error), false))?;
+        let answer = command.query(&mut connection).map_err(|error: RedisError| {
+            // A server that is stopping answers LOADING, and may have executed the call.
+            let is_loading = LinkError::from(error.clone()) == LinkError::Loading;
+            let is_reply = matches!(error.kind(), Kind::Server(_) | Kind::Extension);
+            (last(&error), is_loading || !is_reply)
+        })?;
+        self.connection = Some(connection).filter(Connection::is_open);
+        Ok(answer)
+    }
+
+    /// Begins the rest of the connection after a failed call, if it can rest.
+    pub(super) fn went_away(&self, error: &RedisError) {
+        if let Some((rests, place)) = &self.rests {
+            rests.begin(*place, error, &self.address, self.options);
+        }
+    }
+
+    /// Returns an error if the connection rests. Closes the connection then.
+    fn check_rest(&mut self) -> RedisResult<()> {
+        let Some((rests, place)) = &self.rests else { return Ok(()) };
+        let Some(reason) = rests.reason(*place) else { return Ok(()) };
+        self.connection = None;
+        Err(resting(&reason))
     }
 
     /// Calls a script that is safe to repeat.
@@ -71,6 +119,7 @@ impl Link {
     /// Takes the open connection. Opens one if none is open, if answers are missing after a panic,
     /// or if the primary is another server now.
     fn take(&mut self) -> RedisResult<Connection> {
+        self.check_rest()?;
         let is_complete = mem::take(&mut self.waiting) == 0;
         if let Some(connection) = self.connection.take().filter(|_| is_complete)
             && !self.watch.as_mut().is_some_and(|watch| watch.is_over(&self.options))
@@ -78,11 +127,18 @@ impl Link {
             return Ok(connection);
         }
         let (client, watch) = self.address.find(&self.options)?;
-        let connection = client.get_connection_with_timeout(self.options.connect_timeout)?;
+        let mut connection = client.get_connection_with_timeout(self.options.connect_timeout)?;
         connection.set_read_timeout(Some(self.options.response_timeout))?;
         connection.set_write_timeout(Some(self.options.response_timeout))?;
+        if let Some(name) = &self.address.client_name {
+            redis::cmd("CLIENT").arg("SETNAME").arg(name).exec(&mut connection)?;
+        }
         self.connects += 1;
         self.watch = watch;
+        self.node = client.get_connection_info().addr().to_string();
+        if let Some((rests, place)) = &self.rests {
+            rests.connected(*place, self.node.clone());
+        }
         Ok(connection)
     }
 
@@ -100,6 +156,7 @@ impl Link {
 
     /// Receives the next answer. The connection is not used again after a lost answer.
     pub(super) fn receive(&mut self) -> RedisResult<Value> {
+        self.check_rest()?;
         let mut connection = self.connection.take().ok_or_else(lost)?;
         let answer = connection.recv_response();
         self.connection = Some(connection).filter(Connection::is_open);

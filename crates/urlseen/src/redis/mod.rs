@@ -1,6 +1,7 @@
 //! Filters in Redis, and a consumer of the requests that the daemon found unseen.
 
 mod address;
+mod asker;
 #[cfg(feature = "tokio")]
 mod async_filter;
 #[cfg(feature = "tokio")]
@@ -16,10 +17,16 @@ mod server;
 
 use std::time::Duration;
 
+#[doc(hidden)]
+pub use address::Address;
+#[doc(hidden)]
+pub use asker::Asker;
 #[cfg(feature = "tokio")]
 pub use async_filter::AsyncRedisFilter;
 pub use consumer::{Consumer, ConsumerOptions, Delivery, Item};
 pub use filter::RedisFilter;
+#[doc(hidden)]
+pub use urlseen_core::redis::held::HeldRecord;
 
 /// Timeouts and retries of a filter in Redis.
 ///

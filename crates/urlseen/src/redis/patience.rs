@@ -16,11 +16,13 @@ const LONGEST: Duration = Duration::from_secs(2);
 pub(super) struct Patience {
     retries: u32,
     tried: u32,
+    /// True if another node of a cluster may execute a call that one node has refused.
+    is_cluster: bool,
 }
 
 impl Patience {
-    pub(super) fn new(retries: u32) -> Self {
-        Self { retries, tried: 0 }
+    pub(super) fn new(retries: u32, is_cluster: bool) -> Self {
+        Self { retries, tried: 0, is_cluster }
     }
 
     /// Returns the time to wait before the next try, after a try failed with this error.
@@ -28,19 +30,13 @@ impl Patience {
     /// # Errors
     /// Another try would not help, or the maximum number of tries is reached.
     pub(super) fn after(&mut self, error: &RedisError) -> Result<Duration, Error> {
-        let cause = LinkError::from(error.clone());
-        if cause.retry() == Retry::Never {
-            return Err(Error::new(ErrorKind::Redis, format!("Redis refuses the call: {error}")));
+        let last = last(error, self.is_cluster);
+        if last.kind() == ErrorKind::Refused {
+            return Err(last);
         }
         if self.tried >= self.retries {
             let tries = self.tried + 1;
-            let remedy = match cause {
-                LinkError::Moved { .. } => {
-                    "; write the address of a Redis Cluster as redis+cluster://HOST:PORT"
-                }
-                _ => "",
-            };
-            let text = format!("Redis is unreachable: {error} (tried {tries} times){remedy}");
+            let text = format!("Redis is unreachable: {last} (tried {tries} times)");
             return Err(Error::new(ErrorKind::Redis, text));
         }
         let wait = FIRST.saturating_mul(1 << self.tried.min(16)).min(LONGEST);
@@ -49,6 +45,26 @@ impl Patience {
         let share = (id::random() >> 32) as f64 / f64::from(u32::MAX);
         Ok(wait.mul_f64(0.5 + share / 2.0))
     }
+}
+
+/// Returns the error of a call that failed with this error, and that is not repeated. Its kind is
+/// [`ErrorKind::Refused`] if another try would not help.
+pub(super) fn last(error: &RedisError, is_cluster: bool) -> Error {
+    let cause = LinkError::from(error.clone());
+    let (is_elsewhere, remedy) = match cause {
+        LinkError::Moved { .. } if !is_cluster => {
+            (true, "; write the address of a Redis Cluster as redis+cluster://HOST:PORT")
+        }
+        _ => (false, ""),
+    };
+    if is_elsewhere || cause.retry() == Retry::Never {
+        let text = format!("Redis refuses the call: {error}{remedy}");
+        return Error::new(ErrorKind::Refused, text);
+    }
+    if error.is_timeout() {
+        return Error::new(ErrorKind::Redis, "no answer in the time allowed");
+    }
+    Error::new(ErrorKind::Redis, error.clone())
 }
 
 #[cfg(test)]
@@ -71,15 +87,18 @@ mod tests {
             "ERR max number of clients reached",
             in_script,
         ] {
-            assert!(Patience::new(1).after(&reply(line)).is_ok(), "{line}");
-            assert!(Patience::new(0).after(&reply(line)).is_err(), "{line}");
+            assert!(Patience::new(1, true).after(&reply(line)).is_ok(), "{line}");
+            assert!(Patience::new(0, true).after(&reply(line)).is_err(), "{line}");
         }
-        let moved = Patience::new(0).after(&reply("MOVED 903 127.0.0.1:7000")).unwrap_err();
-        assert!(moved.to_string().contains("redis+cluster://HOST:PORT"), "{moved}");
+        let moved = reply("MOVED 903 127.0.0.1:7000");
+        assert!(Patience::new(1, true).after(&moved).is_ok());
+        let refused = Patience::new(1, false).after(&moved).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused);
+        assert!(refused.to_string().contains("redis+cluster://HOST:PORT"), "{refused}");
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-        assert!(Patience::new(1).after(&refused.into()).is_ok());
+        assert!(Patience::new(1, true).after(&refused.into()).is_ok());
         for line in ["WRONGTYPE Operation against a key", "NOAUTH Authentication required."] {
-            assert!(Patience::new(1).after(&reply(line)).is_err(), "{line}");
+            assert!(Patience::new(1, true).after(&reply(line)).is_err(), "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use redis::{Client, Connection, RedisConnectionInfo, RedisResult, Value, cmd};
 
 use super::RedisOptions;
-use super::server::{Node, at, first_answer, open, unreachable};
+use super::server::{Node, Nodes, at, open, unreachable};
 use urlseen_core::redis::error::LinkError;
 
 /// Time between two questions to the Sentinels, and after a question without an answer.
@@ -15,7 +15,7 @@ const LATER_LOOK: Duration = Duration::from_secs(10);
 /// Sentinels, and the name by which they know the primary. Their logins are those of the primary.
 #[derive(Debug, Clone)]
 pub(super) struct Sentinels {
-    pub(super) nodes: Vec<Client>,
+    pub(super) nodes: Nodes,
     pub(super) name: String,
 }
 
@@ -54,7 +54,7 @@ impl Sentinels {
     /// answered.
     fn look_up(&self, options: &RedisOptions) -> RedisResult<(Node, Connection)> {
         let failure = format!("no Sentinel names {}", self.name);
-        first_answer(&self.nodes, &failure, |sentinel| {
+        self.nodes.first_answer(&failure, |sentinel| {
             let mut connection = log_in_if_asked(sentinel, options)?;
             let primary = self.ask(&mut connection)?;
             Ok((primary, connection))

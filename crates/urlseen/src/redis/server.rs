@@ -1,6 +1,8 @@
 //! Single servers, between which an address with several nodes chooses.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
 
@@ -9,6 +11,13 @@ use urlseen_core::redis::error::{LinkError, Retry};
 
 /// Host and port of a server.
 pub(super) type Node = (String, u16);
+
+/// Nodes of an address. They are asked in turn, beginning with the one that gave the last answer.
+#[derive(Debug, Clone)]
+pub(super) struct Nodes {
+    pub(super) all: Vec<Client>,
+    first: Arc<AtomicUsize>,
+}
 
 /// Connects to a server, to ask it for another one.
 pub(super) fn open(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
@@ -36,26 +45,37 @@ pub(super) fn at(client: &Client, host: &str, port: u16) -> RedisResult<Client> 
     Client::open(info.set_addr(addr))
 }
 
-/// Asks servers in turn, and returns the first answer. If no server can answer before an operator
-/// changes something, returns the first error.
-pub(super) fn first_answer<T>(
-    servers: &[Client],
-    failure: &str,
-    ask: impl Fn(&Client) -> RedisResult<T>,
-) -> RedisResult<T> {
-    let mut errors: Vec<RedisError> = Vec::new();
-    for server in servers {
-        match ask(server) {
-            Ok(answer) => return Ok(answer),
-            Err(error) => errors.push(error),
-        }
+impl Nodes {
+    pub(super) fn new(all: Vec<Client>) -> Self {
+        Self { all, first: Arc::default() }
     }
-    let is_lasting = |error: &RedisError| LinkError::from(error.clone()).retry() == Retry::Never;
-    match errors.first() {
-        Some(first) if errors.iter().all(is_lasting) => Err(first.clone()),
-        _ => {
-            let causes: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            Err(unreachable(format!("{failure}: {}", causes.join("; "))))
+
+    /// Asks the nodes in turn, and returns the first answer. If no node can answer before an
+    /// operator changes something, returns the first error.
+    pub(super) fn first_answer<T>(
+        &self,
+        failure: &str,
+        ask: impl Fn(&Client) -> RedisResult<T>,
+    ) -> RedisResult<T> {
+        let (mut errors, first) = (Vec::<RedisError>::new(), self.first.load(Relaxed));
+        let nodes = self.all.iter().enumerate();
+        for (place, node) in nodes.cycle().skip(first).take(self.all.len()) {
+            match ask(node) {
+                Ok(answer) => {
+                    self.first.store(place, Relaxed);
+                    return Ok(answer);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        let is_lasting =
+            |error: &RedisError| LinkError::from(error.clone()).retry() == Retry::Never;
+        match errors.first() {
+            Some(first) if errors.iter().all(is_lasting) => Err(first.clone()),
+            _ => {
+                let causes: Vec<_> = errors.iter().map(ToString::to_string).collect();
+                Err(unreachable(format!("{failure}: {}", causes.join("; "))))
+            }
         }
     }
 }

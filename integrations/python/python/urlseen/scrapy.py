@@ -14,16 +14,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from scrapy.dupefilters import BaseDupeFilter
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.job import job_dir
-from scrapy.utils.request import referer_str
 
 from urlseen._urlseen import Filter, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from scrapy import Request, Spider
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.utils.request import RequestFingerprinterProtocol
     from typing_extensions import Self
@@ -111,7 +110,7 @@ class Fingerprinter:
         )
 
 
-class LocalDupeFilter(BaseDupeFilter):
+class LocalDupeFilter(RFPDupeFilter):
     """Dupefilter with a filter in memory, which is stored in the JOBDIR if there is one.
 
         DUPEFILTER_CLASS = "urlseen.scrapy.LocalDupeFilter"
@@ -134,12 +133,11 @@ class LocalDupeFilter(BaseDupeFilter):
         error_rate: float | None = None,
         debug: bool = False,
     ) -> None:
+        super().__init__(debug=debug, fingerprinter=fingerprinter)
         self._fingerprinter = fingerprinter
         self._jobdir = Path(jobdir) if jobdir else None
         self._size = (capacity, error_rate)
         self._filter: Filter | None = None
-        self.debug = debug
-        self.logdupes = True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -189,27 +187,6 @@ class LocalDupeFilter(BaseDupeFilter):
         """Closes the filter, with all requests on the disk."""
         if self._filter is not None:
             self._filter.close()
-
-    def log(self, request: Request, spider: Spider) -> None:
-        """Logs and counts a seen request, as `scrapy.dupefilters.RFPDupeFilter` does."""
-        if self.debug:
-            logger.debug(
-                "Filtered duplicate request: %(request)s (referer: %(referer)s)",
-                {"request": request, "referer": referer_str(request)},
-                extra={"spider": spider},
-            )
-        elif self.logdupes:
-            logger.debug(
-                "Filtered duplicate request: %(request)s"
-                " - no more duplicates will be shown"
-                " (see DUPEFILTER_DEBUG to show all duplicates)",
-                {"request": request},
-                extra={"spider": spider},
-            )
-            self.logdupes = False
-        stats = spider.crawler.stats
-        if stats is not None:
-            stats.inc_value("dupefilter/filtered")
 
 
 def take_over(seen: Path, folder: Path) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
+from redis.connection import Connection, parse_url
 from scrapy import signals
+from urlseen._urlseen import Asker, Away, Refused
 
 from urlseen_scrapy.ending import close_spider
+from urlseen_scrapy.nodes import single_address
 from urlseen_scrapy.patience import LONGEST_PAUSE_S, Patience
-from urlseen_scrapy.server import Server
 from urlseen_scrapy.settings import AskSettings
-from urlseen_scrapy.wire import Away, Refused
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -35,6 +36,26 @@ def client_of(crawler: Crawler) -> Client:
     return client
 
 
+def open_asker(url: str, timeout_s: float) -> tuple[Asker, str]:
+    """Makes a connection to urlseen, and returns it with the name of the server.
+
+    It does not connect yet. Raises `ValueError` if `url` is invalid.
+    """
+    limits = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    try:
+        options: dict[str, Any] = limits | dict(parse_url(url))
+    except ValueError:
+        # The text of this error may contain a part of the password.
+        raise ValueError(
+            "URLSEEN_URL cannot be read. Its form is redis://[[user]:password@]host[:port],"
+            " rediss://… for TLS, or unix://[[user]:password@]/path. Write special characters"
+            " of a password in the form %40"
+        ) from None
+    place = f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+    kind = options.get("connection_class", Connection)
+    return Asker(single_address(kind, options)), str(options.get("path", place))
+
+
 class Client:
     """Asks urlseen about the requests of one crawl.
 
@@ -48,8 +69,8 @@ class Client:
         # would keep the crawler alive for ever.
         self._crawler = ref(crawler)
         self._settings = settings
-        self._server = Server(settings.url, settings.key, settings.timeout_s)
-        self._whom = f"urlseen at {self._server.name}"
+        self._asker, name = open_asker(settings.url, settings.timeout_s)
+        self._whom = f"urlseen at {name}"
         #: Time of the next attempt; 0 unless urlseen is away.
         self._next_try = 0.0
         self._is_ending = False
@@ -57,7 +78,8 @@ class Client:
     def open(self) -> tuple[str, str] | None:
         """Checks that urlseen answers and serves the key. Call this before the first question.
 
-        Returns the rules of the crawl, as `Server.rules` does, or `None` if urlseen is away.
+        Returns the rules of the crawl for URLs that are the same: the name of the list of tracking
+        parameters, and the rules `[[same]]` as JSON. Returns `None` if urlseen is away.
 
         With `URLSEEN_WHEN_AWAY = "wait"` the method waits for urlseen, up to `URLSEEN_WAIT_S`
         seconds. With `"pass"` it logs a warning if urlseen is away. Raises `RuntimeError` if
@@ -67,8 +89,8 @@ class Client:
         with patience.interruptible():
             while True:
                 try:
-                    self._server.check()
-                    return self._server.rules()
+                    self._ask(b"SCARD")
+                    info = self._asker.ask([b"INFO"]).decode()
                 except Refused as refused:
                     raise RuntimeError(self._refusal(refused)) from None
                 except Away as away:
@@ -80,6 +102,9 @@ class Client:
                         return None
                     if when_away == "fail" or not patience.pause(away):
                         raise RuntimeError(f"{self._whom} is away: {away}") from None
+                else:
+                    found = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
+                    return found.get("drop_tracking", "none"), found.get("same", "[]")
 
     def is_new(self, fingerprint: str) -> bool:
         """Adds a fingerprint (hex digits). Returns `True` if it was new, or may have been new.
@@ -90,7 +115,7 @@ class Client:
         if self._next_try and time.monotonic() < self._next_try:
             return self._pass()
         try:
-            is_new = self._server.add(fingerprint)
+            is_new = self._add(fingerprint)
         except Away as away:
             self._count("away")
             return self._ask_again(fingerprint, away)
@@ -107,10 +132,10 @@ class Client:
         """
         try:
             try:
-                self._server.remove(fingerprint)
+                self._ask(b"SREM", fingerprint.encode())
             except Away:
                 # urlseen may just have been restarted. A second removal does no harm.
-                self._server.remove(fingerprint)
+                self._ask(b"SREM", fingerprint.encode())
         except (Away, Refused) as error:
             self._count("forget_failed")
             logger.warning("%s could not be told to forget %s: %s", self._whom, fingerprint, error)
@@ -120,7 +145,14 @@ class Client:
 
     def close(self) -> None:
         """Closes the connection to urlseen."""
-        self._server.close()
+        self._asker.close()
+
+    def _ask(self, command: bytes, *words: bytes) -> Any:
+        """Asks urlseen about the key. Takes one round trip."""
+        return self._asker.ask([command, self._settings.key.encode(), *words])
+
+    def _add(self, fingerprint: str) -> bool:
+        return bool(self._ask(b"SADD", fingerprint.encode()))
 
     def _ask_again(self, fingerprint: str, away: Away) -> bool:
         is_doubtful = away.sent
@@ -133,7 +165,7 @@ class Client:
                 when_away == "wait" and not self._is_ending and patience.pause(away)
             ):
                 try:
-                    is_new = self._server.add(fingerprint)
+                    is_new = self._add(fingerprint)
                 except Away as still_away:
                     is_first = False
                     away = still_away

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
+from urlseen._urlseen import Away, Full, Refused
 
 from urlseen_scrapy.brake import Brake
 from urlseen_scrapy.delivery import Delivery
 from urlseen_scrapy.ending import close_spider
 from urlseen_scrapy.engine import check_engine, is_in_progress, watch_engine
-from urlseen_scrapy.keys import source_key
 from urlseen_scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
-from urlseen_scrapy.partition import FULL
 from urlseen_scrapy.partitions import Partitions
 from urlseen_scrapy.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from urlseen_scrapy.poke import Poke
 from urlseen_scrapy.record import Fit
-from urlseen_scrapy.settings import check_names, spider_name, whole
-from urlseen_scrapy.wire import Away, Refused
+from urlseen_scrapy.settings import check_names, held_max, source_key, spider_name, whole
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -72,7 +70,6 @@ class Deliveries:
         self._crawler = crawler
         self._keeps_children = keeps_children
         self._brake = Brake(whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62))
-        self._outbox = Outbox(self._count_stat)
         self._poke = Poke(crawler)
         self._owners: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
         self._last: tuple[Delivery, Request] | None = None
@@ -83,6 +80,7 @@ class Deliveries:
         check_names(settings)
         check_engine()
         self._partitions = self._read_partitions(server, fit)
+        self._outbox = Outbox(self._partitions, self._count_stat)
         crawler.signals.connect(self.close, signals.spider_closed)
         crawler.signals.connect(self.dropped, signals.request_dropped)
         _deliveries[crawler] = self
@@ -97,13 +95,7 @@ class Deliveries:
         if self._is_ended or self._poke.is_waiting:
             return None
         delivery = self._attempt(self._pop, None)
-        if not isinstance(delivery, Delivery):
-            if delivery == FULL:
-                self._say(
-                    "full",
-                    f"This spider holds {self._partitions.held_max} requests (URLSEEN_HELD_MAX),"
-                    " and pops no more until some of them are finished",
-                )
+        if delivery is None:
             self._wait()
             return None
         self._poke.came()
@@ -154,8 +146,8 @@ class Deliveries:
         Returns `False` if the filter of the crawl cannot forget.
         """
         item = self._partitions.address(bytes.fromhex(fingerprint), fingerprint.encode())
-        consumer = item.partition.consumer
-        if consumer is not None and not consumer.record.forget:
+        record = self._partitions.records[item.partition]
+        if record is not None and not record["forget"]:
             self._count_stat("forget_failed")
             self._say("forget", f"The filter of the crawl of {self.source} cannot forget")
             return False
@@ -202,7 +194,6 @@ class Deliveries:
 
     def close(self) -> None:
         """Sends the remaining items, requeues unfinished requests, and removes the consumer."""
-        self._partitions.stop_heartbeats()
         end = time.monotonic() + CLOSE_WAIT_S
         while True:
             is_last = time.monotonic() >= end
@@ -236,11 +227,11 @@ class Deliveries:
             logger.warning(
                 "No urlseen has run for %s yet. This spider pushes its requests, and pops none from"
                 " there until urlseen runs",
-                ", ".join(each.source for each in missing),
+                ", ".join(partitions.sources[number] for number in missing),
             )
         return partitions
 
-    def _pop(self) -> Delivery | bytes | None:
+    def _pop(self) -> Delivery | None:
         self._send()
         if self._outbox.size > PAUSE_BYTES:
             self._say(
@@ -251,19 +242,26 @@ class Deliveries:
             return None
         if self._brake.holds(self._partitions, is_busy=bool(self._partitions.open)):
             return None
-        return self._partitions.pop()
+        try:
+            return self._partitions.pop()
+        except Full:
+            self._say(
+                "full",
+                f"This spider holds {held_max(self._crawler.settings)} requests (URLSEEN_HELD_MAX), and"
+                " pops no more until some of them are finished",
+            )
+            return None
 
     def _send(self) -> bool:
         """Sends all items that may be sent. Returns `False` if a partition is away that gets some.
 
         Raises `Away` if all partitions are away.
         """
-        self._partitions.read_missing()
+        self._partitions.refresh()
         self._outbox.send()
         away = self._outbox.away
-        if away is not None and self._partitions.is_away:
+        if away is not None and self._partitions.is_away():
             raise away
-        self._partitions.reconcile()
         return away is None
 
     def _count(self) -> int:
@@ -271,7 +269,7 @@ class Deliveries:
         return self._partitions.count()
 
     def _wait(self) -> None:
-        for delivery in self._partitions.open:
+        for delivery in list(self._partitions.open):
             if delivery.filtered:
                 self._outbox.push_early(delivery)
             # The engine may have dropped the last request of the delivery without a signal.
@@ -294,7 +292,7 @@ class Deliveries:
 
     def _end_delivery(self, delivery: Delivery) -> None:
         delivery.is_finished = True
-        del delivery.partition.open[delivery.number]
+        self._partitions.open.pop(delivery, None)
         self.flush()
 
     def _check_identity(self) -> None:

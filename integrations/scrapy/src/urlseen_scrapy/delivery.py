@@ -7,24 +7,21 @@ from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from urlseen._urlseen import Held
 
-    from urlseen_scrapy.partition import Partition, SourceItem
+    from urlseen_scrapy.partitions import SourceItem
 
 
 class Delivery:
-    """Popped request, tracked until Redis has all links of its page.
+    """Popped request, tracked until Redis has all links of its page."""
 
-    `partition` holds the request, `number` is the number of the delivery there, and `item` has the
-    bytes of the request.
-    """
-
-    def __init__(self, partition: Partition, number: int, item: bytes) -> None:
-        self.partition = partition
-        self.number = number
-        self.item = item
+    def __init__(self, held: Held) -> None:
+        self.held = held
+        #: Number of the partition that holds the request.
+        self.partition = held.partition
+        #: Bytes of the request.
+        self.item = held.item
         self.is_finished = False
-        #: `True` if the request goes to the rejects if its consumer stops once more.
-        self.is_suspect = False
         #: Links that the filter may drop. They may be pushed before the page is finished.
         self.filtered: list[SourceItem] = []
         #: Links that the filter always lets pass (`dont_filter`). They wait for the

@@ -12,9 +12,8 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
 from urlseen_scrapy.deliveries import Deliveries
-from urlseen_scrapy.keys import sink_key
 from urlseen_scrapy.record import Fit
-from urlseen_scrapy.settings import spider_name
+from urlseen_scrapy.settings import sink_key, spider_name
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy.dupefilters import BaseDupeFilter
-from scrapy.utils.request import referer_str
+from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 
 from urlseen_scrapy.client import Client, client_of
 from urlseen_scrapy.nodes import check_client
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class DupeFilter(BaseDupeFilter):
+class DupeFilter(RFPDupeFilter):
     """Dupefilter that asks urlseen if a request is new, and adds it to urlseen's filter.
 
     It works with the scheduler of Scrapy and with that of scrapy-redis:
@@ -38,10 +37,9 @@ class DupeFilter(BaseDupeFilter):
     def __init__(
         self, client: Client, fingerprinter: RequestFingerprinterProtocol, debug: bool = False
     ) -> None:
+        super().__init__(debug=debug, fingerprinter=fingerprinter)
         self._client = client
         self._fingerprinter = fingerprinter
-        self.debug = debug
-        self.logdupes = True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -85,27 +83,6 @@ class DupeFilter(BaseDupeFilter):
             " SCHEDULER_PERSIST and SCHEDULER_FLUSH_ON_START have no effect. To begin anew, stop"
             " the daemon and run: urlseen storage reset"
         )
-
-    def log(self, request: Request, spider: Spider) -> None:
-        """Logs and counts a seen request, as `scrapy.dupefilters.RFPDupeFilter` does."""
-        if self.debug:
-            logger.debug(
-                "Filtered duplicate request: %(request)s (referer: %(referer)s)",
-                {"request": request, "referer": referer_str(request)},
-                extra={"spider": spider},
-            )
-        elif self.logdupes:
-            logger.debug(
-                "Filtered duplicate request: %(request)s"
-                " - no more duplicates will be shown"
-                " (see DUPEFILTER_DEBUG to show all duplicates)",
-                {"request": request},
-                extra={"spider": spider},
-            )
-            self.logdupes = False
-        stats = spider.crawler.stats
-        if stats is not None:
-            stats.inc_value("dupefilter/filtered")
 
 
 class NoDupeFilter(BaseDupeFilter):

@@ -1,4 +1,4 @@
-"""Client for the addresses that name Sentinels or a Redis Cluster, in the forms of `redis.url`.
+"""Client for scrapy-redis that takes the addresses of Sentinels and of a Redis Cluster.
 
 Each connection first asks these nodes which server to use. After an error, the next connection asks
 again. No connection sends a command twice.
@@ -8,37 +8,35 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import redis
 from redis import exceptions
 from redis.connection import Connection, ConnectionPool, SSLConnection, parse_url
 from redis.crc import key_slot
 from scrapy.utils.misc import load_object
-
-from urlseen_scrapy.wire import REFUSING, without_retries
+from urlseen._urlseen import Address, Away, Refused
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
-    from typing_extensions import Self
 
 #: Maximum number of seconds that one node may take for its answer.
 ANSWER_S = 1.0
+#: Maximum number of seconds for a connection or an answer, if the project sets none.
+PATIENCE_S = 30.0
 #: Number of seconds between two questions to the Sentinels, and after a question without answer.
 LOOK_S, LATER_LOOK_S = 1.0, 10.0
-#: Maximum number of `MOVED` answers that one search follows. While a slot changes its node, two
+#: Maximum number of `MOVED` answers that one command follows. While a slot changes its node, two
 #: nodes may name each other.
 HOPS = 4
-#: Ports of a Sentinel and of a node of a cluster, if the URL has none.
-PORTS = {"sentinel": 26379, "cluster": 6379}
 
 _URL = re.compile(
     r"(?:redis|valkey)(?P<s>s?)\+(?P<kind>sentinel|cluster)://"
     r"(?P<login>[^/?#]*@)?(?P<hosts>[^/?#@]+)(?P<path>/[^?#]*)?(?P<options>\?[^#]*)?",
     re.IGNORECASE,
 )
-_HOST = re.compile(r"(?:\[(?P<ip>[^\]]+)\]|(?P<name>[^\[\]:]+))(?::(?P<port>[0-9]{1,5}))?")
+_HOST = re.compile(r"(?:\[[^\]]+\]|[^\[\]:]+)(?::(?P<port>[0-9]{1,5}))?")
 _UNREADABLE = (
     "REDIS_URL cannot be read. Its forms are redis://[[user]:password@]host[:port][/database],"
     " redis+sentinel://[login@]host[:port],…/name[/database],"
@@ -47,199 +45,26 @@ _UNREADABLE = (
 )
 
 
-class Node(NamedTuple):
-    """Host and port of a server."""
+class _FoundConnection(Connection):
+    """Connection to the server that the nodes name. It ends when they name another one."""
 
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-class _Nodes:
-    """Nodes of a URL. `options` has the login and the other options of a connection to them."""
-
-    def __init__(self, nodes: list[Node], connection_class: type, options: dict[str, Any]) -> None:
-        self._in_url = self._nodes = nodes
-        self._class = connection_class
-        self._options = options
-
-    def for_key(self, _key: str) -> Self:
-        """Returns the nodes for commands on a key. Only in a cluster, they depend on the key."""
-        return self
-
-    def _first_answer(self, ask: Callable[[Node], Node], failure: str) -> Node:
-        """Asks the nodes in turn. The next search begins with the node that gave the answer."""
-        causes = []
-        for node in self._nodes:
-            try:
-                found = ask(node)
-            except (*REFUSING, exceptions.NoPermissionError):
-                raise
-            except (exceptions.RedisError, OSError) as error:
-                causes.append(f"{node}: {error}")
-                continue
-            self._begin_at(node)
-            return found
-        raise exceptions.ConnectionError(f"{failure}: {'; '.join(causes)}")
-
-    def _begin_at(self, node: Node) -> None:
-        # Other threads may read the list, so it does not change.
-        self._nodes = [node, *(each for each in self._in_url if each != node)]
-
-    def _client(self, node: Node, without: tuple[str, ...] = ()) -> redis.Redis:
-        options = {name: value for name, value in self._options.items() if name not in without}
-        options |= {"socket_timeout": ANSWER_S, "socket_connect_timeout": ANSWER_S}
-        options |= {"host": node.host, "port": node.port, "decode_responses": True}
-        options |= without_retries()
-        return redis.Redis(connection_pool=ConnectionPool(self._class, **options))
-
-
-class Sentinels(_Nodes):
-    """Sentinels that know a primary by the name `name`."""
-
-    def __init__(self, name: str, *nodes: Any) -> None:
-        super().__init__(*nodes)
-        self.name = name
-        # A Sentinel gets the login of the primary only if it requires one.
-        no_login = ("db", "username", "password")
-        self._clients = {node: self._client(node, no_login) for node in self._nodes}
-
-    def find(self) -> Node:
-        """Asks the Sentinels for the primary. Raises `ConnectionError` if none names it."""
-        return self._first_answer(self._ask, f"no Sentinel names the primary {self.name}")
-
-    def _ask(self, node: Node) -> Node:
-        words = ("SENTINEL GET-MASTER-ADDR-BY-NAME", self.name)
-        try:
-            found = self._clients[node].execute_command(*words)
-        except exceptions.AuthenticationError:
-            if not self._options.get("password"):
-                raise
-            self._clients[node] = self._client(node, ("db",))
-            found = self._clients[node].execute_command(*words)
-        if found is None:
-            raise exceptions.ResponseError(
-                "it does not know this name; SENTINEL MASTERS shows the names that it knows"
-            )
-        return Node(*found)
-
-
-class Cluster(_Nodes):
-    """Some nodes of a Redis Cluster. Without a key, each of its nodes will do."""
-
-    key: str | None = None
-
-    def __init__(self, *nodes: Any) -> None:
-        super().__init__(*nodes)
-        self._of_keys: dict[str, Cluster] = {}
-
-    def for_key(self, key: str) -> Cluster:
-        """Returns the cluster for connections to the node that serves `key`.
-
-        All connections for one key share the knowledge which node this is.
-        """
-        if key not in self._of_keys:
-            self._of_keys[key] = cluster = Cluster(self._in_url, self._class, self._options)
-            cluster.key = key
-        return self._of_keys[key]
-
-    def find(self) -> Node:
-        """Finds the node that serves the key. Raises `ConnectionError` if no node answers."""
-        return self._first_answer(self._follow, "no node of the Redis Cluster serves the crawl")
-
-    def moved(self, node: Node) -> None:
-        """Notes that a node has named this node, so that the next search begins with it."""
-        self._begin_at(node)
-
-    def _follow(self, node: Node) -> Node:
-        words = ("PING",) if self.key is None else ("TYPE", self.key)
-        for _ in range(HOPS):
-            client = self._client(node)
-            try:
-                client.execute_command(*words)
-                return node
-            except exceptions.MovedError as moved:
-                node = named(moved, node)
-            except exceptions.AskError:
-                # The node still serves the slot, which is being moved to another one.
-                return node
-            finally:
-                client.connection_pool.disconnect()
-        raise exceptions.ConnectionError("the nodes do not agree about the slot of the crawl")
-
-
-class _SentinelConnection(Connection):
-    """Connection to the primary. It ends when the Sentinels name another one."""
-
-    def __init__(self, *, nodes: Sentinels, **options: Any) -> None:
+    def __init__(self, *, nodes: Address, **options: Any) -> None:
         self._nodes = nodes
         self._next_look = 0.0
+        #: Node to which the next connection goes, because the last one has named it.
+        self._named: tuple[str, int] | None = None
         super().__init__(**options)
 
     def connect(self) -> None:
         if self._sock is not None:
             return
-        found = self._nodes.find()
+        self.host, self.port = self._named or self._find()
+        self._named = None
         self._next_look = time.monotonic() + LOOK_S
-        self.host, self.port = found
-        super().connect()
-        try:
-            self.send_command("ROLE")
-            role = self.read_response(disable_decoding=True)
-            if role[0] != b"master":
-                raise exceptions.ConnectionError(
-                    f"the Sentinels name {found} as the primary {self._nodes.name}, but this server"
-                    " is not a primary. Wait for the end of the failover"
-                )
-        except exceptions.RedisError:
-            self.disconnect()
-            raise
-
-    def send_packed_command(self, command: Any, check_health: bool = True) -> None:
-        self.connect()
-        self._check_primary()
-        super().send_packed_command(command, check_health)
-
-    def _check_primary(self) -> None:
-        if time.monotonic() < self._next_look:
-            return
-        pause, old = LOOK_S, Node(self.host, self.port)
-        try:
-            new = self._nodes.find()
-        except exceptions.RedisError:
-            # The primary may answer nevertheless.
-            pause, new = LATER_LOOK_S, old
-        self._next_look = time.monotonic() + pause
-        if new != old:
-            self.disconnect()
-            raise exceptions.ConnectionError(
-                f"the Sentinels have switched {self._nodes.name} from {old} to {new}"
-            )
-
-
-class _SentinelTlsConnection(_SentinelConnection, SSLConnection):
-    pass
-
-
-class _ClusterConnection(Connection):
-    """Connection to a node of a cluster. After `MOVED`, the next command opens a new connection."""
-
-    def __init__(self, *, nodes: Cluster, **options: Any) -> None:
-        self._nodes = nodes
-        self._has_moved = False
-        super().__init__(**options)
-
-    def connect(self) -> None:
-        if self._sock is not None:
-            return
-        self._has_moved = False
-        self.host, self.port = self._nodes.find()
         super().connect()
 
     def send_packed_command(self, command: Any, check_health: bool = True) -> None:
-        if self._has_moved:
+        if self._named is not None or self._is_over():
             self.disconnect()
         self.connect()
         super().send_packed_command(command, check_health)
@@ -248,13 +73,35 @@ class _ClusterConnection(Connection):
         try:
             return super().read_response(*args, **options)
         except exceptions.MovedError as moved:
-            self._nodes.moved(named(moved, Node(self.host, self.port)))
+            # A node that does not know its own address leaves out the host, which then is the same.
             # A pipeline still reads the answers to its other commands.
-            self._has_moved = True
+            self._named = (moved.host or self.host, moved.port)
             raise
 
+    def _find(self) -> tuple[str, int]:
+        try:
+            return self._nodes.find()
+        except Refused as refused:
+            raise exceptions.AuthenticationError(str(refused)) from None
+        except Away as away:
+            raise exceptions.ConnectionError(str(away)) from None
 
-class _ClusterTlsConnection(_ClusterConnection, SSLConnection):
+    def _is_over(self) -> bool:
+        """Returns `True` if the Sentinels name another primary. Asks them once in a while."""
+        is_idle = self._sock is None or self._nodes.is_cluster
+        if is_idle or time.monotonic() < self._next_look:
+            return False
+        try:
+            found = self._nodes.find()
+        except (Away, Refused):
+            # The primary may answer nevertheless.
+            self._next_look = time.monotonic() + LATER_LOOK_S
+            return False
+        self._next_look = time.monotonic() + LOOK_S
+        return found != (self.host, self.port)
+
+
+class _FoundTlsConnection(_FoundConnection, SSLConnection):
     pass
 
 
@@ -280,31 +127,29 @@ class Redis(redis.Redis):
         )
         is_tls = found.pop("connection_class", Connection) is SSLConnection
         del found["host"]
+        hosts = [_HOST.fullmatch(host) for host in parts["hosts"].split(",")]
+        if not all(host and int(host["port"] or 0) <= 65535 for host in hosts):
+            raise ValueError(_UNREADABLE)
         name, _, db = (parts["path"] or "").strip("/").partition("/")
-        is_cluster = parts["kind"].lower() == "cluster"
-        if is_cluster:
+        kind = parts["kind"].lower()
+        if kind == "cluster":
             name, db = "", name + db
-        if db and not re.fullmatch("0" if is_cluster else "[0-9]+", db):
+        if db and not re.fullmatch("0" if kind == "cluster" else "[0-9]+", db):
             raise ValueError(
                 "REDIS_URL: the database is not a number from 0, or not 0 in a Redis Cluster. Write"
                 " it at the end, as in redis+sentinel://10.0.0.1,10.0.0.2/mymaster/3, or leave it"
                 " out"
             )
-        if not is_cluster and not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+        if kind == "sentinel" and not re.fullmatch(r"[\w.-]+", name, re.ASCII):
             raise ValueError(
                 "REDIS_URL: the name by which the Sentinels know the primary is missing or has a"
                 " wrong character. Write it like redis+sentinel://10.0.0.1,10.0.0.2/mymaster"
             )
         options = {**options, **found, **({"db": int(db)} if db else {})}
-        nodes = _hosts(parts["hosts"], PORTS[parts["kind"].lower()])
-        single = SSLConnection if is_tls else Connection
-        if is_cluster:
-            lookup: _Nodes = Cluster(nodes, single, options)
-            kind: type = _ClusterTlsConnection if is_tls else _ClusterConnection
-        else:
-            lookup = Sentinels(name, nodes, single, options)
-            kind = _SentinelTlsConnection if is_tls else _SentinelConnection
-        return cls(connection_pool=ConnectionPool(kind, nodes=lookup, **options))
+        connection = _FoundTlsConnection if is_tls else _FoundConnection
+        place = f"+{kind}", parts["hosts"], f"{name}/{options.get('db') or 0}".lstrip("/")
+        nodes = _address(connection, options, *place)
+        return cls(connection_pool=ConnectionPool(connection, nodes=nodes, **options))
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Sends a command. In a cluster, sends it again to the node that an answer names.
@@ -317,6 +162,54 @@ class Redis(redis.Redis):
             except exceptions.MovedError:
                 continue
         return super().execute_command(*args, **options)
+
+
+def address_of(server: redis.Redis) -> Address:
+    """Returns the address of the server of a client, with login and time limits.
+
+    Raises `ValueError` if the options of the client turn off the check of certificates.
+    """
+    pool = server.connection_pool
+    return single_address(pool.connection_class, pool.connection_kwargs)
+
+
+def single_address(kind: type, options: dict[str, Any]) -> Address:
+    """Returns the address of a connection of redis-py with this class and these options."""
+    nodes: Address | None = options.get("nodes")
+    if nodes is not None:
+        return nodes
+    host, port = options.get("host") or "localhost", options.get("port") or 6379
+    place = f"[{host}]" if ":" in host else host
+    return _address(kind, options, "", f"{place}:{port}", str(options.get("db") or 0))
+
+
+def _address(kind: type, options: dict[str, Any], nodes: str, hosts: str, path: str) -> Address:
+    is_tls = issubclass(kind, SSLConnection)
+    if is_tls and (
+        options.get("ssl_cert_reqs") in ("none", "optional", 0, 1)
+        or not options.get("ssl_check_hostname", True)
+    ):
+        raise ValueError(
+            "REDIS_PARAMS: ssl_cert_reqs or ssl_check_hostname turns the check of the server's"
+            " certificate off, but urlseen always checks it. Name its authority in ssl_ca_certs"
+        )
+    user, password = (quote(options.get(name) or "", safe="") for name in ("username", "password"))
+    login = f"{user}:{password}@" if user or password else ""
+    url = f"redis{'s' if is_tls else ''}{nodes}://{login}{hosts}/{path}"
+    if "path" in options:
+        words = (("db", path), ("user", user), ("pass", password))
+        query = "&".join(f"{name}={word}" for name, word in words if word)
+        url = f"unix://{quote(options['path'])}?{query}"
+    connect_s = options.get("socket_connect_timeout") or PATIENCE_S
+    return Address(
+        url,
+        min(connect_s, ANSWER_S) if nodes else connect_s,
+        options.get("socket_timeout") or PATIENCE_S,
+        client_name=options.get("client_name"),
+        ca=options.get("ssl_ca_certs"),
+        cert=options.get("ssl_certfile"),
+        key=options.get("ssl_keyfile"),
+    )
 
 
 def check_client(settings: BaseSettings) -> None:
@@ -343,25 +236,10 @@ def check_slots(server: redis.Redis, keys: dict[str, str]) -> None:
         )
 
 
-def named(moved: exceptions.AskError, by: Node) -> Node:
-    """Returns the node that an answer of the node `by` names.
-
-    A node that does not know its own address leaves out the host, which then is the same.
-    """
-    return Node(moved.host or by.host, moved.port)
-
-
 def is_cluster(server: redis.Redis) -> bool:
     """Returns `True` if the client `server` is for a Redis Cluster."""
-    return isinstance(server.connection_pool.connection_kwargs.get("nodes"), Cluster)
-
-
-def _hosts(hosts: str, port: int) -> list[Node]:
-    found = [_HOST.fullmatch(host) for host in hosts.split(",")]
-    nodes = [Node(each["ip"] or each["name"], int(each["port"] or port)) for each in found if each]
-    if len(nodes) != len(found) or any(node.port > 65535 for node in nodes):
-        raise ValueError(_UNREADABLE)
-    return nodes
+    nodes: Address | None = server.connection_pool.connection_kwargs.get("nodes")
+    return nodes is not None and nodes.is_cluster
 
 
 def _parse_url(url: str) -> dict[str, Any]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from urlseen_scrapy.wire import Away, Refused, Wire
-from urlseen_scrapy.wires import Question, try_all
+from urlseen._urlseen import Away, Refused
 
 if TYPE_CHECKING:
-    from urlseen_scrapy.consumer import Consumer
     from urlseen_scrapy.delivery import Delivery
-    from urlseen_scrapy.partition import Partition, SourceItem
+    from urlseen_scrapy.partitions import Partitions, SourceItem
 
 #: Maximum number of items in one push, and number of bytes that make a push full.
 PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20
@@ -28,7 +26,7 @@ class _End(NamedTuple):
 class _Call(NamedTuple):
     """Items that wait for their partitions, and the end of a delivery that waits for the items."""
 
-    items: dict[Partition, list[bytes]]
+    items: dict[int, list[bytes]]
     end: _End | None
 
 
@@ -43,16 +41,19 @@ class Outbox:
     `count` gets the name of a stat of the crawl, and a number to add to it.
     """
 
-    def __init__(self, count: Callable[..., None]) -> None:
+    def __init__(self, partitions: Partitions, count: Callable[..., None]) -> None:
+        self._partitions = partitions
         self._count = count
         # Items that belong to no page: start requests, and requests of extensions.
-        self._loose: dict[Partition, list[bytes]] = {}
+        self._loose: dict[int, list[bytes]] = {}
         self._forgotten: list[SourceItem] = []
         self._calls: list[_Call] = []
+        # Calls of pages that were given up, which this process still holds.
+        self._given_up: list[_Call] = []
         # Number and size of the loose items that were added after the last call of `send`.
         self._new_items = self._new_bytes = 0
-        # Connections that failed during this call of `send`, with their errors.
-        self._failed: dict[Wire, Away] = {}
+        # Partitions that failed during this call of `send`, with their errors.
+        self._failed: dict[int, Away] = {}
         #: Size of all waiting items in bytes.
         self.size = 0
         #: Error of a partition for which something waits after a call of `send`, or `None`.
@@ -96,12 +97,12 @@ class Outbox:
         go to the page's own one, so that they are pushed only with the acknowledgement.
         """
         home = delivery.partition
-        own = [each.data for each in delivery.filtered if each.partition is home]
+        own = [each.data for each in delivery.filtered if each.partition == home]
         own += delivery.unfiltered
-        others = [each for each in delivery.filtered if each.partition is not home]
+        others = [each for each in delivery.filtered if each.partition != home]
 
         def finish() -> None:
-            if _consumer(home).finish(delivery.number, own):
+            if self._partitions.finish(delivery.held, own):
                 self._count("sent", len(own))
             else:
                 self._count("given_to_others")
@@ -112,13 +113,13 @@ class Outbox:
         """Adds the rejection of a delivery, with its reason."""
 
         def reject() -> None:
-            _consumer(delivery.partition).reject(delivery.number, delivery.item, reason)
+            self._partitions.reject(delivery.held, reason)
 
         self._call([], _End(delivery, len(delivery.item), reject))
 
     def give_up_pages(self) -> None:
         """Drops all links and acknowledgements of pages. Other spiders fetch these pages again."""
-        self._calls.clear()
+        self._given_up, self._calls = self._calls, []
         self.size = sum(len(data) for items in self._loose.values() for data in items)
 
     def send(self) -> None:
@@ -136,12 +137,12 @@ class Outbox:
         self._calls = [each for each in self._calls if not self._is_done(each)]
 
     def _send_forgotten(self) -> None:
-        ready = [each for each in self._forgotten if each.partition.consumer is not None]
+        records = self._partitions.records
+        ready = [each for each in self._forgotten if records[each.partition] is not None]
         keys = {each: data for each, data in _by_partition(ready).items() if not self._fails(each)}
-        forgets = [_consumer(each).forget(data) for each, data in keys.items()]
-        for told in self._ask(list(keys), forgets):
+        for told in self._taken(list(keys), self._partitions.forget(keys)):
             self._count("forgotten", len(keys[told]))
-            self._forgotten = [each for each in self._forgotten if each.partition is not told]
+            self._forgotten = [each for each in self._forgotten if each.partition != told]
 
     def _is_done(self, call: _Call) -> bool:
         """Sends a call. Returns `False` if a part of it still waits."""
@@ -155,20 +156,19 @@ class Outbox:
         try:
             call.end.run()
         except Away as away:
-            self._failed[delivery.partition.wire] = self.away = away
+            self._failed[delivery.partition] = self.away = away
             return False
-        delivery.partition.ending.discard(delivery.number)
         self.size -= call.end.size
         return True
 
-    def _push(self, items: dict[Partition, list[bytes]]) -> bool:
+    def _push(self, items: dict[int, list[bytes]]) -> bool:
         """Pushes items to all their partitions at the same time, and waits for every answer.
 
         Removes the items that Redis has taken. Returns `False` if some are left.
         """
         while ready := [each for each in items if not self._fails(each)]:
-            pushes = [each.producer.push(items[each][:PUSH_ITEMS]) for each in ready]
-            for partition in self._ask(ready, pushes):
+            answers = self._partitions.push({each: items[each][:PUSH_ITEMS] for each in ready})
+            for partition in self._taken(ready, answers):
                 taken = items[partition][:PUSH_ITEMS]
                 del items[partition][:PUSH_ITEMS]
                 if not items[partition]:
@@ -177,21 +177,25 @@ class Outbox:
                 self._count("sent", len(taken))
         return not items
 
-    def _fails(self, partition: Partition) -> bool:
+    def _fails(self, partition: int) -> bool:
         """Returns `True` if a command for the partition would fail now. Sets `away` then."""
-        away = self._failed.get(partition.wire) or partition.wire.rests
+        away = self._failed.get(partition)
+        if away is None and (reason := self._partitions.rests(partition)) is not None:
+            away = Away(reason)
+        elif away is None and self._failed and self._partitions.is_away():
+            away = next(iter(self._failed.values()))
         self.away = away or self.away
         return away is not None
 
-    def _ask(self, partitions: list[Partition], questions: list[Question]) -> Iterator[Partition]:
-        """Sends a command to each of the partitions, and yields those that have executed it.
+    def _taken(self, partitions: list[int], answers: list[object]) -> Iterator[int]:
+        """Yields those of the partitions that have executed their commands.
 
         Then raises `Refused` if a command was refused.
         """
         refused = None
-        for partition, answer in zip(partitions, try_all(questions)):
+        for partition, answer in zip(partitions, answers):
             if isinstance(answer, Away):
-                self._failed[partition.wire] = self.away = answer
+                self._failed[partition] = self.away = answer
             elif isinstance(answer, Refused):
                 refused = answer
             else:
@@ -203,19 +207,11 @@ class Outbox:
         self._calls.append(_Call(_by_partition(items), end))
         self.size += sum(len(each.data) for each in items)
         if end is not None:
-            end.delivery.partition.ending.add(end.delivery.number)
             self.size += end.size
 
 
-def _by_partition(items: list[SourceItem]) -> dict[Partition, list[bytes]]:
-    groups: dict[Partition, list[bytes]] = {}
+def _by_partition(items: list[SourceItem]) -> dict[int, list[bytes]]:
+    groups: dict[int, list[bytes]] = {}
     for item in items:
         groups.setdefault(item.partition, []).append(item.data)
     return groups
-
-
-def _consumer(partition: Partition) -> Consumer:
-    """Returns the calls of a partition from which a request was popped."""
-    if partition.consumer is None:
-        raise ValueError(f"no urlseen has run for {partition.source} yet")
-    return partition.consumer

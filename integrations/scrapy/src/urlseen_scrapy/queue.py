@@ -16,8 +16,8 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
 from urlseen_scrapy.deliveries import Deliveries
-from urlseen_scrapy.keys import sink_key
 from urlseen_scrapy.record import Fit
+from urlseen_scrapy.settings import sink_key
 
 if TYPE_CHECKING:
     from redis import Redis

@@ -97,6 +97,16 @@ def key(settings: BaseSettings, name: str, default: str, spider: str) -> str:
         ) from None
 
 
+def source_key(settings: BaseSettings, spider: str) -> str:
+    """Returns the key of the list for discovered requests: `source.key` in urlseen's config."""
+    return key(settings, "URLSEEN_SOURCE_KEY", "%(spider)s:discovered", spider)
+
+
+def sink_key(settings: BaseSettings, spider: str) -> str:
+    """Returns the key that has the unseen requests: `sink.key` in urlseen's config."""
+    return key(settings, "URLSEEN_SINK_KEY", "%(spider)s:unseen", spider)
+
+
 def seconds(settings: BaseSettings, name: str, default: float, least: float) -> float:
     """Reads a number of seconds. Raises `ValueError` if the number is below `least`."""
     value = settings.get(name, default)
@@ -122,14 +132,19 @@ def whole(settings: BaseSettings, name: str, default: int, least: int, most: int
     return number
 
 
-def partitions(settings: BaseSettings, count: int) -> list[int]:
-    """Reads the numbers of the partitions from which this spider pops, out of `count`.
+def held_max(settings: BaseSettings) -> int:
+    """Reads the maximum number of requests that this process holds."""
+    return whole(settings, "URLSEEN_HELD_MAX", 1000, 1, 2000)
 
-    Raises `ValueError` if the setting has another form, or names a partition that does not exist.
+
+def partitions(settings: BaseSettings) -> list[int]:
+    """Reads the numbers of the partitions from which this spider pops. Empty means all of them.
+
+    Raises `ValueError` if the setting has another form.
     """
     value = str(settings.get("URLSEEN_PARTITIONS", "all"))
     if value == "all":
-        return list(range(count))
+        return []
     numbers: set[int] = set()
     for part in value.split(","):
         found = re.fullmatch(r"\s*([0-9]{1,3})(?:-([0-9]{1,3}))?\s*", part)
@@ -139,10 +154,4 @@ def partitions(settings: BaseSettings, count: int) -> list[int]:
                 f'URLSEEN_PARTITIONS is {value!r}; set "all", or numbers and ranges like "0-3,8"'
             )
         numbers.update(range(first, last + 1))
-    if max(numbers) >= count:
-        raise ValueError(
-            f"URLSEEN_PARTITIONS is {value!r}, and the crawl has the partitions 0 to {count - 1}."
-            " urlseen divides a crawl at its start (partitions.count in its config), so start it"
-            " before the spiders"
-        )
     return sorted(numbers)

@@ -45,7 +45,7 @@ impl Consumer {
     /// route`.
     fn total(&self) -> Result<u64, Error> {
         let mut total = self.unrouted()?;
-        let mut uncounted: Vec<usize> = (0..self.crawl.partitions.len()).collect();
+        let mut uncounted: Vec<usize> = self.crawl.recorded().collect();
         for _ in 0..COUNTS {
             let calls: Vec<Arc<Calls>> =
                 uncounted.iter().map(|&it| self.crawl.calls(it)).collect::<Result<_, _>>()?;
@@ -91,9 +91,9 @@ impl Consumer {
 
     /// Returns the heartbeats of all consumers, in each partition.
     fn beats(&self) -> Result<Vec<BTreeMap<String, String>>, Error> {
-        let all = 0..self.crawl.partitions.len();
         let question = |number| Ok((Some(number), self.crawl.calls(number)?.consumers().into()));
-        let questions = all.map(question).collect::<Result<Vec<Addressed<'_>>, Error>>()?;
+        let questions =
+            self.crawl.recorded().map(question).collect::<Result<Vec<Addressed<'_>>, Error>>()?;
         let answers = self.ask_all(&questions, self.options.retries);
         answers.into_iter().map(|answer| read_as(answer?)).collect()
     }

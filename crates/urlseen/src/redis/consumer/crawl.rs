@@ -51,6 +51,7 @@ fn sources(source: &str, table: &PartitionTable) -> Vec<String> {
 
 impl Crawl {
     /// Reads the partition table and the crawl records for the source with the key `source`.
+    /// Records may be missing.
     pub(super) fn open(
         address: &Address,
         source: &str,
@@ -59,17 +60,19 @@ impl Crawl {
         let consumer = options.incarnation();
         let link_for = |key: &str| Link::new(address.for_key(key), options.redis());
         let mut link = link_for(source);
-        let fields = read(&mut link, source)?.ok_or_else(|| no_record(source))?;
-        let table = PartitionTable::parse(&fields).map_err(|error| refused(source, &error))?;
+        let fields = read(&mut link, source)?.unwrap_or_default();
+        let table = if fields.is_empty() { Ok(None) } else { PartitionTable::parse(&fields) };
+        let table = table.map_err(|error| refused(source, &error))?;
         let (partitions, links) = match &table {
             None => {
                 let whole = Partition::new(source, &consumer, &fields, PartitionCount::ONE)?;
-                (vec![whole], Links::new(link, []))
+                (vec![whole], Links::new(link, [], address.is_cluster(), options.retries))
             }
             Some(table) => {
                 let sources = sources(source, table);
                 let divided = if address.is_cluster() { &sources[..] } else { &[] };
-                let links = Links::new(link, divided.iter().map(|key| link_for(key)));
+                let divided = divided.iter().map(|key| link_for(key));
+                let links = Links::new(link, divided, address.is_cluster(), options.retries);
                 let partitions = partitions(&links, &sources, &consumer, options.retries, table)?;
                 (partitions, links)
             }
@@ -86,6 +89,36 @@ impl Crawl {
         Ok((crawl, links))
     }
 
+    /// Returns an error if no daemon has written the record of a partition yet.
+    pub(super) fn check_records(&self) -> Result<(), Error> {
+        let count = self.partitions.len();
+        match self.missing().next() {
+            Some(number) if self.is_divided() => {
+                Err(no_partition(number, &self.partitions[number].source, count))
+            }
+            Some(_) => Err(no_record(&self.source)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the numbers of the partitions without a record.
+    pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
+        (0..self.partitions.len()).filter(|&number| self.partitions[number].is_missing())
+    }
+
+    /// Returns the numbers of the partitions that have a record.
+    pub(super) fn recorded(&self) -> impl Iterator<Item = usize> {
+        (0..self.partitions.len()).filter(|&number| !self.partitions[number].is_missing())
+    }
+
+    /// Returns an error if the partition table has changed.
+    pub(super) fn check_table(&self) -> Result<(), Error> {
+        match &*self.problem() {
+            Some(error) => Err(refused(&self.source, error)),
+            None => Ok(()),
+        }
+    }
+
     /// Returns true if the crawl has several partitions.
     pub(super) fn is_divided(&self) -> bool {
         self.table.is_some()
@@ -96,10 +129,8 @@ impl Crawl {
     /// # Errors
     /// The table has changed, or the daemon has written a record that this version cannot use.
     pub(super) fn calls(&self, partition: usize) -> Result<Arc<Calls>, Error> {
-        match &*self.problem() {
-            Some(error) => Err(refused(&self.source, error)),
-            None => self.partitions[partition].calls(),
-        }
+        self.check_table()?;
+        self.partitions[partition].calls()
     }
 
     /// Reads the partition table again. All calls fail while it is another one.
@@ -137,12 +168,18 @@ impl Crawl {
         fingerprinter: &mut Fingerprinter,
     ) -> Result<Home, Error> {
         let Some(table) = &self.table else { return Ok(Home::Partition(0)) };
-        let of = |fingerprint| usize::from(table.partitions.of(&fingerprint).number());
+        let of = |fingerprint| self.number(&fingerprint);
         Ok(match item.fingerprint(table.item, fingerprinter)? {
             Some(fingerprint) => Home::Partition(of(fingerprint)),
             // `urlseen route` sends these items to the same partition.
             None => Home::Any(of(Fingerprint::Text(item.bytes.as_slice().into()))),
         })
+    }
+
+    /// Returns the number of the partition of a fingerprint.
+    pub(super) fn number(&self, fingerprint: &Fingerprint) -> usize {
+        let number = |table: &PartitionTable| table.partitions.of(fingerprint).number();
+        self.table.as_ref().map_or(0, |table| usize::from(number(table)))
     }
 
     /// Returns the keys of the lists with the items that wait for `urlseen route`.
@@ -206,12 +243,9 @@ fn partitions(
     let question = |(number, source): (usize, &String)| (Some(number), reading(source).into());
     let questions: Vec<Addressed<'_>> = sources.iter().enumerate().map(question).collect();
     let answers = links.ask_all(&questions, retries, |_| {});
-    let read = |((number, source), answer): ((usize, &String), Result<Value, Error>)| {
+    let read = |(source, answer): (&String, Result<Value, Error>)| {
         let fields: RecordFields = read_as(answer?)?;
-        if fields.is_empty() {
-            return Err(no_partition(number, source, sources.len()));
-        }
         Partition::new(source, consumer, &fields, table.partitions)
     };
-    sources.iter().enumerate().zip(answers).map(read).collect()
+    sources.iter().zip(answers).map(read).collect()
 }

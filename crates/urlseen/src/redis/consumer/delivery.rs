@@ -41,6 +41,12 @@ impl Delivery {
         &self.item
     }
 
+    /// Returns the number of the request's partition.
+    #[doc(hidden)]
+    pub fn partition(&self) -> usize {
+        self.partition
+    }
+
     /// Returns the number of earlier deliveries of this request, none of which was finished.
     pub fn deliveries_before(&self) -> u64 {
         self.count

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -33,7 +33,7 @@ const TRIES: usize = 5;
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     /// Sender that wakes the thread. If the sender is dropped, the thread ends.
-    wake: Option<Sender<()>>,
+    wake: Mutex<Option<Sender<()>>>,
     /// Receiver whose channel is disconnected when the thread ends.
     ended: Mutex<Receiver<()>>,
 }
@@ -63,7 +63,6 @@ struct Looks {
     reclaimer: Reclaimer,
     timeout: Duration,
     connects: u64,
-    last: Instant,
 }
 
 impl Heartbeat {
@@ -74,9 +73,12 @@ impl Heartbeat {
         duty: Duty,
         stop: Duration,
     ) -> Result<Self, Error> {
-        let looks =
-            |&number: &usize| Ok(Looks::new(crawl.partitions[number].timeout()?, link.connects()));
-        let looks = duty.partitions.iter().map(looks).collect::<Result<_, Error>>()?;
+        let looks = |&number: &usize| {
+            // Without a record, the time-out is not known yet.
+            let timeout = crawl.partitions[number].timeout().unwrap_or(TABLE_TIMEOUT);
+            Looks::new(timeout, link.connects())
+        };
+        let looks = duty.partitions.iter().map(looks).collect();
         let beating = Beating { crawl, link, duty, looks, stop_timeout: stop };
         let (wake, woken) = channel();
         let (end, ended) = channel();
@@ -86,25 +88,29 @@ impl Heartbeat {
             beating.run(&woken);
         };
         thread.spawn(run).map_err(|error| no_thread(&error))?;
-        Ok(Self { wake: Some(wake), ended: Mutex::new(ended) })
+        Ok(Self { wake: Mutex::new(Some(wake)), ended: Mutex::new(ended) })
     }
 
     /// Makes the thread send a heartbeat now. Called after a broken connection, because Redis may
     /// then hold deliveries that the consumer does not know.
     pub(super) fn wake(&self) {
         // If the thread has ended, the send fails. This failure does no harm.
-        let _ = self.wake.as_ref().map(|wake| wake.send(()));
+        let _ = self.sender().as_ref().map(|wake| wake.send(()));
     }
 
     /// Makes the thread requeue the consumer's deliveries and end.
-    pub(super) fn stop(&mut self) {
-        self.wake = None;
+    pub(super) fn stop(&self) {
+        *self.sender() = None;
     }
 
     /// Waits until a stopping thread has ended, for at most `timeout`.
-    pub(super) fn wait(&mut self, timeout: Duration) {
-        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn wait(&self, timeout: Duration) {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = ended.recv_timeout(timeout);
+    }
+
+    fn sender(&self) -> MutexGuard<'_, Option<Sender<()>>> {
+        self.wake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -208,22 +214,21 @@ fn reclaim(partition: &Partition, link: &mut Link, looks: &mut Looks) -> Result<
 
 impl Looks {
     fn new(timeout: Duration, connects: u64) -> Self {
-        Self { reclaimer: Reclaimer::new(timeout), timeout, connects, last: Instant::now() }
+        Self { reclaimer: Reclaimer::new(timeout), timeout, connects }
     }
 
-    /// Returns the consumers that have stopped. The timeout starts again with each new connection
-    /// and after each long pause, because no heartbeat changes while Redis is unreachable or
-    /// suspended.
+    /// Returns the consumers that have stopped. The timeout starts again with each new connection,
+    /// because no heartbeat changes while Redis is unreachable. The [`Reclaimer`] does the same
+    /// after each long pause.
     fn look(
         &mut self,
         heartbeats: Vec<(String, String)>,
         connects: u64,
         now: Instant,
     ) -> Vec<Stopped> {
-        if self.connects != connects || now.duration_since(self.last) > self.timeout / 2 {
+        if self.connects != connects {
             *self = Self::new(self.timeout, connects);
         }
-        self.last = now;
         self.reclaimer.observe(heartbeats, now)
     }
 }
@@ -258,7 +263,6 @@ mod tests {
             ([(0, 1), (31, 1), (50, 1), (70, 1), (90, 1)], None),
         ] {
             let mut watch = Looks::new(TIMEOUT, 1);
-            watch.last = start;
             let mut stopped = looks.into_iter().filter(|&(seconds, connects)| {
                 !watch.look(beats(), connects, at(seconds)).is_empty()
             });

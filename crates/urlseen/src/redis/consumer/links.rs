@@ -1,21 +1,27 @@
 //! Connections over which a consumer asks its questions.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use redis::{RedisResult, Value};
 
 use super::count::Question;
+use super::rest::Rests;
 use crate::Error;
 use crate::redis::link::{Link, is_unknown_script};
-use crate::redis::patience::Patience;
+use crate::redis::patience::{self, Patience};
 
 /// Connections of a consumer. All keys of one server share the first connection. In a Redis
 /// Cluster, the first connection is for the keys of the whole crawl, and each partition has one of
 /// its own, because its keys can be on another node.
-pub(super) struct Links(Vec<Mutex<Link>>);
+pub(super) struct Links {
+    all: Vec<Mutex<Link>>,
+    /// Rests of the connections, if they rest after failed calls.
+    rests: Option<Arc<Rests>>,
+    is_cluster: bool,
+}
 
 /// Question to a partition, or to the whole crawl (`None`).
 pub(super) type Addressed<'a> = (Option<usize>, Question<'a>);
@@ -31,19 +37,42 @@ struct Open<'a> {
 
 impl Links {
     /// Makes connections: the first one, and one for each partition of a crawl in a Redis Cluster.
-    pub(super) fn new(first: Link, partitions: impl IntoIterator<Item = Link>) -> Self {
-        Self([first].into_iter().chain(partitions).map(Mutex::new).collect())
+    /// These connections rest after failed calls if no call is repeated.
+    pub(super) fn new(
+        first: Link,
+        partitions: impl IntoIterator<Item = Link>,
+        is_cluster: bool,
+        retries: u32,
+    ) -> Self {
+        let mut all: Vec<Link> = [first].into_iter().chain(partitions).collect();
+        let can_rest = retries == 0 && all.len() > 1;
+        let rests = can_rest.then(|| Arc::new(Rests::new(all.len())));
+        if let Some(rests) = &rests {
+            all.iter_mut().enumerate().for_each(|(place, link)| link.rest_with(rests, place));
+        }
+        Self { all: all.into_iter().map(Mutex::new).collect(), rests, is_cluster }
+    }
+
+    /// Returns true if no connection can be used now. Call this after a failed call.
+    pub(super) fn are_away(&self) -> bool {
+        self.rests.as_ref().is_none_or(|rests| rests.are_all())
+    }
+
+    /// Returns the error because of which the connection at this place rests.
+    pub(super) fn rests(&self, place: usize) -> Option<String> {
+        let reason = self.rests.as_ref()?.reason(place)?;
+        Some(patience::last(&reason, self.is_cluster).to_string())
     }
 
     /// Returns the number of connections.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     /// Returns the place of the connection for a partition, or for the whole crawl.
     pub(super) fn place(&self, partition: Option<usize>) -> usize {
         match partition {
-            Some(number) if self.0.len() > 1 => number + 1,
+            Some(number) if self.all.len() > 1 => number + 1,
             _ => 0,
         }
     }
@@ -52,7 +81,7 @@ impl Links {
     pub(super) fn lock(&self, place: usize) -> MutexGuard<'_, Link> {
         // A panic of another thread does no harm: a connection that was interrupted during a call
         // is never used again (`Link::ask`).
-        self.0[place].lock().unwrap_or_else(PoisonError::into_inner)
+        self.all[place].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends all questions before it waits for the answers. Repeats questions that failed up to
@@ -71,7 +100,7 @@ impl Links {
             answer: None,
         });
         let mut all: Vec<Open<'_>> = open.collect();
-        let mut patience = Patience::new(retries);
+        let mut patience = Patience::new(retries, self.is_cluster);
         while let Some(wait) = self.round(&mut all, &mut patience, &connected) {
             thread::sleep(wait);
         }
@@ -113,6 +142,7 @@ impl Links {
                     }
                     Err(error) => {
                         is_broken = true;
+                        link.went_away(&error);
                         let mut next = start.clone();
                         match next.after(&error) {
                             Ok(pause) => (wait, *patience) = (wait.max(Some(pause)), next),

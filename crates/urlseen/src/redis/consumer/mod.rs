@@ -12,6 +12,8 @@ mod partition;
 mod pop;
 mod push;
 mod record;
+mod rest;
+mod scrapy;
 mod turn;
 
 use std::fmt;
@@ -33,6 +35,7 @@ pub use item::Item;
 use links::{Addressed, Links};
 pub use options::ConsumerOptions;
 use partition::read_as;
+pub(super) use rest::{Rests, resting};
 use turn::Turn;
 use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::script::Call;
@@ -109,14 +112,29 @@ impl Consumer {
     /// # Errors
     /// The same errors as [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
+        let consumer = Self::open_early(&Address::parse(url)?, source, options)?;
+        consumer.crawl.check_records()?;
+        Ok(consumer)
+    }
+
+    /// Opens a consumer, even if no daemon has run for the source or a partition yet. Then the
+    /// consumer pops nothing from there: see [`Consumer::read_missing`].
+    ///
+    /// # Errors
+    /// The same errors as [`Consumer::open_with`], except that of a missing record.
+    #[doc(hidden)]
+    pub fn open_early(
+        address: &Address,
+        source: &str,
+        options: ConsumerOptions,
+    ) -> Result<Self, Error> {
         options.check()?;
-        let address = Address::parse(url)?;
-        let (crawl, links) = Crawl::open(&address, source, &options)?;
+        let (crawl, links) = Crawl::open(address, source, &options)?;
         let turn = Turn::new(&options.partitions, crawl.partitions.len())?;
         let heartbeats = Vec::new();
         let mut consumer = Self { crawl: Arc::new(crawl), options, turn, links, heartbeats };
         consumer.register()?;
-        consumer.heartbeats = consumer.start_heartbeats(&address)?;
+        consumer.heartbeats = consumer.start_heartbeats(address)?;
         Ok(consumer)
     }
 
@@ -239,7 +257,8 @@ impl Consumer {
 
     /// Registers the consumer in its partitions, by a heartbeat.
     fn register(&self) -> Result<(), Error> {
-        let calls = self.turn.own().iter().map(|&number| Ok((number, self.crawl.calls(number)?)));
+        let own = self.turn.own().iter().filter(|&&it| !self.crawl.partitions[it].is_missing());
+        let calls = own.map(|&number| Ok((number, self.crawl.calls(number)?)));
         let calls = calls.collect::<Result<Vec<_>, Error>>()?;
         let beats = calls
             .iter()
@@ -304,6 +323,17 @@ impl Consumer {
         self.links.ask_all(questions, retries, |place| self.wake(place))
     }
 
+    /// Ends the heartbeats, and waits for their end.
+    fn stop(&self, timeout: Duration) {
+        for heartbeat in self.heartbeats.iter().flatten() {
+            heartbeat.stop();
+        }
+        let end = Instant::now() + timeout;
+        for heartbeat in self.heartbeats.iter().flatten() {
+            heartbeat.wait(end.saturating_duration_since(Instant::now()));
+        }
+    }
+
     fn wake(&self, place: usize) {
         if let Some(Some(heartbeat)) = self.heartbeats.get(place) {
             heartbeat.wake();
@@ -330,13 +360,7 @@ impl Drop for Consumer {
             // consumers, which count these deliveries as not finished.
             self.crawl.is_abandoned.store(true, Relaxed);
         }
-        for heartbeat in self.heartbeats.iter_mut().flatten() {
-            heartbeat.stop();
-        }
-        let end = Instant::now() + self.options.stop_timeout;
-        for heartbeat in self.heartbeats.iter_mut().flatten() {
-            heartbeat.wait(end.saturating_duration_since(Instant::now()));
-        }
+        self.stop(self.options.stop_timeout);
         for partition in &self.crawl.partitions {
             partition.deliveries.all_ended();
         }

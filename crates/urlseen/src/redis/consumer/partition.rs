@@ -1,13 +1,14 @@
 //! Partition of a crawl, with its own keys. A crawl that is not divided is one partition.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::{FromRedisValue, RedisError, RedisResult, Value};
 
 use super::deliveries::Deliveries;
-use super::record::{RecordFields, other_count, read, refused};
+use super::record::{RecordFields, no_record, other_count, read, refused};
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::fingerprint::PartitionCount;
@@ -24,40 +25,55 @@ pub(super) struct Partition {
     /// Names of the consumers that existed at the last count of requests.
     consumers: Mutex<Vec<String>>,
     /// Calls with the settings of the last record that was read, or the reason why that record
-    /// cannot be used.
-    calls: Mutex<Result<Arc<Calls>, RecordError>>,
+    /// cannot be used. `None` if no daemon has written a record yet.
+    calls: Mutex<Option<Result<Arc<Calls>, RecordError>>>,
+    /// Number of records that differed from the one before.
+    pub(super) changes: AtomicU64,
 }
 
 impl Partition {
     /// Prepares the calls of the partition whose source has the key `source`. `fields` is its crawl
-    /// record, and `count` the number of partitions of the crawl.
+    /// record, if there is one, and `count` the number of partitions of the crawl.
     pub(super) fn new(
         source: &str,
         consumer: &str,
         fields: &RecordFields,
         count: PartitionCount,
     ) -> Result<Self, Error> {
-        let record = HeldRecord::parse(fields).map_err(|error| refused(source, &error))?;
-        if record.partitions != count {
-            return Err(other_count(source, record.partitions, count));
-        }
-        Ok(Self {
+        let partition = Self {
             source: source.to_owned(),
             consumer: consumer.to_owned(),
             deliveries: Deliveries::new(),
             is_idle: AtomicBool::new(false),
             consumers: Mutex::new(Vec::new()),
-            calls: Mutex::new(Ok(Arc::new(Calls::new(record)))),
-        })
+            calls: Mutex::new(None),
+            changes: AtomicU64::new(0),
+        };
+        partition.update(fields);
+        match partition.calls() {
+            Ok(calls) if calls.record().partitions != count => {
+                Err(other_count(source, calls.record().partitions, count))
+            }
+            Err(error) if error.kind() != ErrorKind::NoCrawl => Err(error),
+            _ => Ok(partition),
+        }
     }
 
     /// Returns the calls with the settings of the crawl's record.
     ///
     /// # Errors
-    /// The daemon has written a record that this version cannot use.
+    /// The daemon has written a record that this version cannot use, or no record yet.
     pub(super) fn calls(&self) -> Result<Arc<Calls>, Error> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        calls.map_err(|error| refused(&self.source, &error))
+        match calls {
+            Some(calls) => calls.map_err(|error| refused(&self.source, &error)),
+            None => Err(no_record(&self.source)),
+        }
+    }
+
+    /// Returns true if no daemon has written a record yet.
+    pub(super) fn is_missing(&self) -> bool {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     /// Returns the time without a heartbeat after which a consumer counts as stopped.
@@ -67,14 +83,26 @@ impl Partition {
 
     /// Reads the crawl record again, because a restarted daemon may have other settings.
     pub(super) fn refresh(&self, link: &mut Link) -> Result<(), Error> {
-        let Some(fields) = read(link, &self.source)? else { return Ok(()) };
-        let found = HeldRecord::parse(&fields);
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        match (found, &*calls) {
-            (Ok(record), Ok(known)) if *known.record() == record => {}
-            (found, _) => *calls = found.map(|record| Arc::new(Calls::new(record))),
+        if let Some(fields) = read(link, &self.source)? {
+            self.update(&fields);
         }
         Ok(())
+    }
+
+    /// Uses these fields of the record from now on, unless there are none.
+    pub(super) fn update(&self, fields: &RecordFields) {
+        if fields.is_empty() {
+            return;
+        }
+        let found = HeldRecord::parse(fields);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        match (found, &*calls) {
+            (Ok(record), Some(Ok(known))) if *known.record() == record => {}
+            (found, _) => {
+                *calls = Some(found.map(|record| Arc::new(Calls::new(record))));
+                self.changes.fetch_add(1, Relaxed);
+            }
+        }
     }
 
     /// Renews the heartbeat. Returns the ids of the deliveries that Redis holds for this

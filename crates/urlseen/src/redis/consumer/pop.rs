@@ -17,15 +17,27 @@ impl Consumer {
     pub(super) fn pop_in_turn(&self) -> Result<Option<Delivery>, Error> {
         let mut own = self.turn.take();
         let Some(first) = own.next() else { return Ok(None) };
-        if let Some(delivery) = self.pop_from(first)? {
+        if let Some(delivery) = self.pop_or_pass(first)? {
             return Ok(Some(delivery));
         }
         for partition in self.waiting(&own.collect::<Vec<_>>())? {
-            if let Some(delivery) = self.pop_from(partition)? {
+            if let Some(delivery) = self.pop_or_pass(partition)? {
                 return Ok(Some(delivery));
             }
         }
         Ok(None)
+    }
+
+    /// Pops a request from a partition. Passes over a partition whose connection rests, unless all
+    /// connections rest, and a partition without a record.
+    fn pop_or_pass(&self, number: usize) -> Result<Option<Delivery>, Error> {
+        if self.crawl.partitions[number].is_missing() {
+            return Ok(None);
+        }
+        match self.pop_from(number) {
+            Err(error) if error.kind() == ErrorKind::Redis && !self.links.are_away() => Ok(None),
+            popped => popped,
+        }
     }
 
     /// Pops a request from a partition.
@@ -61,7 +73,12 @@ impl Consumer {
     /// Returns the partitions whose sinks are not empty, and after them those that did not answer.
     fn waiting(&self, partitions: &[usize]) -> Result<Vec<usize>, Error> {
         let mut questions: Vec<Addressed<'_>> = Vec::with_capacity(partitions.len());
-        for &number in partitions {
+        let partitions: Vec<usize> = partitions
+            .iter()
+            .copied()
+            .filter(|&number| !self.crawl.partitions[number].is_missing())
+            .collect();
+        for &number in &partitions {
             let length = sink_length(self.crawl.calls(number)?.record());
             questions.push((Some(number), length.into()));
         }

@@ -19,7 +19,8 @@ impl Turn {
         if let Some(missing) = chosen.iter().find(|&&number| usize::from(number) >= count) {
             let text = format!(
                 "ConsumerOptions: partitions has {missing}; the crawl has {count}, with the \
-                 numbers 0 to {}",
+                 numbers 0 to {}. urlseen divides a crawl at its start (partitions.count in its \
+                 config), so start it before the consumers",
                 count - 1
             );
             return Err(Error::new(ErrorKind::Spec, text));

@@ -1,1 +1,0 @@
-../../../../../crates/urlseen-core/src/redis/held/requeue.lua
