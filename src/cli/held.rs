@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::link::Link;
 
-use super::context::{connect, runtime};
+use super::Outcome;
+use super::context::{connect, each_partition, runtime};
 use super::settings::Settings;
 use super::status::span;
-use super::{Outcome, partitions};
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Brief;
 
@@ -90,7 +90,7 @@ struct HeldSession {
 pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
     let (HeldCommand::List { settings, .. } | HeldCommand::Requeue { settings, .. }) =
         &args.command;
-    partitions::each(settings.load_all()?, |config| held(args, &config))
+    each_partition(settings.load_all()?, |config| held(args, &config))
 }
 
 /// Works on the held requests of one partition.

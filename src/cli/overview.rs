@@ -7,11 +7,11 @@ use indicatif::HumanCount;
 use serde_json::{Value, json};
 use urlseen_engine::config::Config;
 
-use super::context::runtime;
+use super::context::{each_partition, runtime};
 use super::rows::Rows;
 use super::settings::folder_of;
 use super::speed::Speed;
-use super::{Outcome, partitions, status, storage};
+use super::{Outcome, status, storage};
 use crate::admin::printable::{json_text, stdout};
 use crate::admin::{AdminClient, ClientError, HeldStatus, Status};
 
@@ -20,7 +20,7 @@ use crate::admin::{AdminClient, ClientError, HeldStatus, Status};
 /// partition.
 pub(super) fn show(all: Vec<Config>, as_json: bool) -> anyhow::Result<Outcome> {
     if all.iter().any(|config| folder_of(config).is_none()) {
-        return partitions::each(all, |config| storage::show_in_redis(&config, as_json));
+        return each_partition(all, |config| storage::show_in_redis(&config, as_json));
     }
     let mut found = Vec::new();
     for config in all {

@@ -12,11 +12,11 @@ use serde::Serialize;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 use urlseen_engine::item::Brief;
 
+use super::Outcome;
 use super::bar::Bar;
 use super::confirm::confirmed;
-use super::context::runtime;
+use super::context::{each_partition, runtime};
 use super::settings::Settings;
-use super::{Outcome, partitions};
 use crate::admin::printable::{columns, json_line, printable, say, width};
 use crate::crawl::rejects::{Fate, RejectsList, Sorted};
 
@@ -85,7 +85,7 @@ pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
             settings
         }
     };
-    partitions::each(settings.load_all()?, |config| {
+    each_partition(settings.load_all()?, |config| {
         runtime()?.block_on(async {
             let list = RejectsList::open(&config).await?;
             match &args.command {

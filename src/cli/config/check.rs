@@ -18,11 +18,11 @@ use urlseen_core::storage::{AtRest, OpenError};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::store::CrawlPosition;
 
-use super::super::context::{connect, runtime};
+use super::super::context::{connect, each_partition, runtime};
 use super::super::rows::Rows;
 use super::super::run::{chosen, divided, machine};
 use super::super::settings::Settings;
-use super::super::{Outcome, partitions, shape, start};
+use super::super::{Outcome, shape, start};
 use crate::admin::printable::{say, stderr, stdout};
 use crate::crawl::protocol::{Protocol, table};
 use crate::pipeline::RunError;
@@ -74,7 +74,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
         }
     }
     let chosen = chosen(&args.settings, &crawl)?;
-    let each = partitions::each(chosen, |config| {
+    let each = each_partition(chosen, |config| {
         let mut findings = Findings::default();
         is_running |= runtime()?.block_on(check(&config, &mut findings))?;
         Ok(findings.end())

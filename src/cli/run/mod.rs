@@ -2,7 +2,6 @@
 
 mod descriptors;
 mod process;
-mod slot;
 mod summary;
 
 use std::sync::Arc;
@@ -96,7 +95,7 @@ pub(super) fn machine(config: &Config) -> Option<(&'static str, String)> {
 
 /// Reports a configuration whose keys can be on different nodes of a Redis Cluster.
 pub(super) fn divided(config: &Config) -> Option<(&'static str, String)> {
-    config.all_partitions().next().as_ref().and_then(slot::divided)
+    config.all_partitions().next().as_ref().and_then(descriptors::divided)
 }
 
 /// Returns the configurations of the partitions that a process with these settings runs.

@@ -13,11 +13,11 @@ use urlseen_core::filter::expire_after::shown;
 use urlseen_engine::config::Config;
 
 use super::super::admin::printable::stdout;
+use super::Outcome;
 use super::confirm::confirmed;
-use super::context::runtime;
+use super::context::{each_partition, runtime};
 use super::settings::{Folder, Settings, folder_of};
 use super::start::usage;
-use super::{Outcome, partitions};
 use crate::crawl::protocol::table;
 
 pub(super) use show::{show, show_in_redis};
@@ -149,7 +149,7 @@ Examples:
 pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         StorageCommand::Show { folder, json } => {
-            partitions::each(folder.locate_all()?, |config| match folder_of(&config) {
+            each_partition(folder.locate_all()?, |config| match folder_of(&config) {
                 Some(folder) => show(folder, *json),
                 None => show_in_redis(&config, *json),
             })
@@ -159,18 +159,18 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
                 return repair::end_damaged_log(dir, *yes);
             }
             let all = folder.settings.load_all()?;
-            partitions::each(all, |config| Repair::new(config)?.adopt(*yes))
+            each_partition(all, |config| Repair::new(config)?.adopt(*yes))
         }
         StorageCommand::Convert { settings, rules: false } => {
-            partitions::each(settings.load_all()?, |config| convert::convert(&config))
+            each_partition(settings.load_all()?, |config| convert::convert(&config))
         }
         StorageCommand::Convert { settings, rules: true } => {
             let done =
-                partitions::each(settings.load_all()?, |config| convert::convert_rules(&config))?;
+                each_partition(settings.load_all()?, |config| convert::convert_rules(&config))?;
             delete_table(settings, done)
         }
         StorageCommand::CatchUp { folder, time } => {
-            partitions::each(folder.locate_all()?, |config| match folder_of(&config) {
+            each_partition(folder.locate_all()?, |config| match folder_of(&config) {
                 Some(folder) => catch_up(folder, *time),
                 None => Err(usage("fingerprints of a filter in Redis do not expire")),
             })
@@ -178,14 +178,14 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
         StorageCommand::Reset { settings, yes } => {
             let (all, what) = (settings.load_all()?, "Empty the filters of all partitions?");
             let Some(yes) = confirmed_for(&all, *yes, what)? else { return Ok(Outcome::Done) };
-            let done = partitions::each(all, |config| Repair::new(config)?.reset(yes))?;
+            let done = each_partition(all, |config| Repair::new(config)?.reset(yes))?;
             delete_table(settings, done)
         }
         StorageCommand::Drop { settings, yes } => {
             let what = "Delete the filters of all partitions, and their state in Redis?";
             let all = settings.load_all()?;
             let Some(yes) = confirmed_for(&all, *yes, what)? else { return Ok(Outcome::Done) };
-            let done = partitions::each(all, |config| Repair::new(config)?.drop(yes))?;
+            let done = each_partition(all, |config| Repair::new(config)?.drop(yes))?;
             delete_table(settings, done)
         }
     }

@@ -108,7 +108,7 @@ impl Draft {
         }
     }
 
-    pub(super) fn line(&mut self, line: &str) {
+    fn line(&mut self, line: &str) {
         self.file.push_str(line);
         self.file.push('\n');
     }
@@ -183,6 +183,26 @@ impl Draft {
         Ok(())
     }
 
+    /// Adds the sections for a filter of Redisson.
+    fn recorded(&mut self, key: &str, capacity: u64, error_rate: f64) {
+        self.line("algorithm = \"scrapy\"  # or \"scrapy-redis\"");
+        self.line("\n[filter]");
+        self.line("place = \"redis\"");
+        self.line("kind = \"redisson\"");
+        self.line(&format!("key = {}", text(key)));
+        self.line(&format!("capacity = {capacity}  # expectedInsertions"));
+        self.line(&format!("error_rate = {error_rate}  # falseProbability"));
+        self.reasons.push(format!(
+            "{key} is a filter of Redisson, with its parameters in a hash. urlseen sets the same \
+             bits in Redis"
+        ));
+        self.reasons.push(
+            "The items of the filter must be fingerprints in 40 hex digits. Redis does not show \
+             their algorithm: set fingerprint.algorithm"
+                .to_owned(),
+        );
+    }
+
     /// Adds the sections for a crawl without keys in Redis.
     fn new_crawl(&mut self, name: &str) {
         self.line("\n[filter]");
@@ -243,7 +263,7 @@ fn redis_cli(url: Option<&RedisAddress>) -> String {
 }
 
 /// Returns a text in the syntax of TOML.
-pub(super) fn text(text: &str) -> String {
+fn text(text: &str) -> String {
     toml_text(&json!(text))
 }
 

@@ -1,6 +1,7 @@
 //! Crawls of other projects in a Redis, found by the names and types of their keys.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use indicatif::HumanCount;
@@ -12,7 +13,6 @@ use urlseen_engine::config::{Config, Sources};
 use super::super::super::migrate;
 use super::super::super::start::NO_FILE;
 use super::draft::shell;
-use super::recorded;
 
 /// Number of keys that Redis examines before it serves other clients.
 const PAGE: u64 = 1000;
@@ -93,7 +93,7 @@ impl Use {
             ("requests", "zset") => Self::SortedQueue,
             ("requests", "list") => Self::ListQueue,
             ("config", "hash") => {
-                let key = recorded::key(name);
+                let key = recorded_key(name);
                 return Some((key.rsplit_once(':').map_or(key, |(name, _)| name), Self::Recorded));
             }
             ("state", "hash") => {
@@ -233,7 +233,7 @@ impl FoundKey {
     /// Asks for the size of a key. Returns `None` if the key is a hash of another program.
     async fn ask(link: &mut Link, key: &str, used_as: Use) -> Result<Option<Self>, LinkError> {
         if used_as == Use::Recorded {
-            return recorded::ask(link, key).await;
+            return ask_recorded(link, key).await;
         }
         let size = match used_as.size_command() {
             Some(command) => link.query(redis::cmd(command).arg(key)).await?,
@@ -293,6 +293,30 @@ impl PossibleFilter {
         let possible = Self { key: base.to_owned(), string, bytes, kinds };
         Ok(Some(possible).filter(|it| it.bytes >= LEAST_BYTES))
     }
+}
+
+/// Returns the key of a filter of Redisson. `name` is the key of its hash without the end.
+fn recorded_key(name: &str) -> &str {
+    name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name)
+}
+
+/// Reads the parameters of a filter of Redisson from its hash.
+async fn ask_recorded(link: &mut Link, hash: &str) -> Result<Option<FoundKey>, LinkError> {
+    let fields = ["expectedInsertions", "falseProbability", "size", "hashIterations"];
+    let values: [Option<Vec<u8>>; 4] =
+        link.query(redis::cmd("HMGET").arg(hash).arg(&fields)).await?;
+    let [Some(capacity), Some(error_rate), Some(_), Some(_)] = values else { return Ok(None) };
+    let (Some(size), Some(error_rate)) = (number(&capacity), number(&error_rate)) else {
+        return Ok(None);
+    };
+    let key = recorded_key(hash.strip_suffix(":config").unwrap_or(hash)).to_owned();
+    let used_as = Use::Recorded;
+    Ok(Some(FoundKey { key, used_as, size, error_rate: Some(error_rate), is_foreign: false }))
+}
+
+/// Reads a number in text.
+fn number<T: FromStr>(text: &[u8]) -> Option<T> {
+    str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Returns true for a fingerprint in 40 hex digits.

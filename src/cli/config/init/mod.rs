@@ -2,7 +2,6 @@
 
 mod draft;
 mod found;
-mod recorded;
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -157,7 +156,7 @@ fn described(found: &FoundKey) -> String {
         Use::Set => format!("a set of scrapy-redis, members: {size}"),
         Use::Bits => format!("a string of scrapy-redis-bloomfilter with {size} bytes"),
         Use::RedisBloom => "a filter of RedisBloom".to_owned(),
-        Use::Recorded => recorded::described(found.size),
+        Use::Recorded => format!("a filter of Redisson for {size} fingerprints"),
         Use::SortedQueue => format!("a queue of scrapy-redis, a sorted set of {size} requests"),
         Use::ListQueue => format!("a queue of scrapy-redis, a list of {size} requests"),
         Use::Urlseen => "the state of a crawl that urlseen runs".to_owned(),

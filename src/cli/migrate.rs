@@ -2,18 +2,15 @@
 //! file or on a server with the module RedisBloom. Its transfer needs memory for the filter and one
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
-mod server;
-pub(in crate::cli) use server::{TYPE, dump, load};
-
 use std::any::Any;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use redis::cmd;
-use urlseen_core::filter::redisbloom::Filter;
+use redis::{Value, cmd};
 use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
+use urlseen_core::filter::redisbloom::{Chunk, Filter, Loader};
 use urlseen_core::filter::{RedisBloomFilter, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
@@ -25,7 +22,7 @@ use urlseen_core::storage::ShardReader;
 use super::bar::Bar;
 
 /// Returns the type of a key, as the command `TYPE` names it.
-pub(in crate::cli) async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {
+pub(super) async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {
     Ok(cmd("TYPE").arg(key).query_async(link).await?)
 }
 
@@ -44,7 +41,7 @@ async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> an
 }
 
 /// Reads the filter of RedisBloom in a storage folder.
-pub(in crate::cli) fn of_folder(reader: &mut ShardReader) -> anyhow::Result<Filter> {
+pub(super) fn of_folder(reader: &mut ShardReader) -> anyhow::Result<Filter> {
     let filter: Box<dyn Any> = reader.read(ShardId::WHOLE)?;
     let filter = filter.downcast::<RedisBloomFilter>().map_err(|_| {
         let kind = reader.header().spec().filter.kind().name();
@@ -55,7 +52,7 @@ pub(in crate::cli) fn of_folder(reader: &mut ShardReader) -> anyhow::Result<Filt
 
 /// Reads a filter from the file at `path`. Refuses a filter whose layers take more than `limit`
 /// bytes.
-pub(in crate::cli) fn read(path: &Path, limit: u64, bar: &Bar) -> anyhow::Result<Filter> {
+pub(super) fn read(path: &Path, limit: u64, bar: &Bar) -> anyhow::Result<Filter> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
     // A pipe reports the length 0, so the bar shows no total.
@@ -67,7 +64,7 @@ pub(in crate::cli) fn read(path: &Path, limit: u64, bar: &Bar) -> anyhow::Result
 }
 
 /// Writes a filter to a new file at `path`, and syncs the file. Removes the file after a failure.
-pub(in crate::cli) fn write(path: &Path, filter: &Filter, bar: &Bar) -> anyhow::Result<()> {
+pub(super) fn write(path: &Path, filter: &Filter, bar: &Bar) -> anyhow::Result<()> {
     let name = || path.display().to_string();
     let file = OpenOptions::new().write(true).create_new(true).open(path).with_context(name)?;
     let mut writer = BufWriter::new(bar.writing(&file, dump::len(filter)));
@@ -86,7 +83,7 @@ const COUNT: u64 = 10_000;
 
 /// Form of the fingerprints in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum SetForm {
+pub(super) enum SetForm {
     /// A line of hex digits for each fingerprint.
     Hex,
     /// The file `requests.seen` of Scrapy 2.19. For each fingerprint, it has the length of the
@@ -96,19 +93,19 @@ pub(in crate::cli) enum SetForm {
 
 /// Counts of a set's members: exported, and skipped because they are not fingerprints.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) struct Written {
+pub(super) struct Written {
     /// Number of written fingerprints. If the set changes during the export, some can be written
     /// twice.
-    pub(in crate::cli) fingerprints: u64,
+    pub(super) fingerprints: u64,
     /// Number of members that are not fingerprints.
-    pub(in crate::cli) bad: u64,
+    pub(super) bad: u64,
 }
 
 /// Writes all members of a set. The set is only read, and other clients may use it meanwhile.
 ///
 /// # Errors
 /// Fails if Redis or the output fails, or if the key is not a set.
-pub(in crate::cli) async fn members(
+pub(super) async fn members(
     address: &RedisAddress,
     key: &str,
     form: SetForm,
@@ -141,7 +138,7 @@ pub(in crate::cli) async fn members(
 }
 
 /// Set to which a command adds fingerprints, one page at a time.
-pub(in crate::cli) struct Filling {
+pub(super) struct Filling {
     link: Link,
     key: String,
     page: Vec<String>,
@@ -154,7 +151,7 @@ impl Filling {
     ///
     /// # Errors
     /// Fails if Redis fails, or if the key has another type.
-    pub(in crate::cli) async fn begin(address: &RedisAddress, key: &str) -> anyhow::Result<Self> {
+    pub(super) async fn begin(address: &RedisAddress, key: &str) -> anyhow::Result<Self> {
         let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
         let found = type_of(&mut link, key).await?;
         if !["set", "none"].contains(&found.as_str()) {
@@ -165,7 +162,7 @@ impl Filling {
 
     /// Adds a fingerprint to the page. Returns true if the page is full. Then the caller must call
     /// [`Filling::flush`].
-    pub(in crate::cli) fn push(&mut self, fingerprint: &Fingerprint) -> bool {
+    pub(super) fn push(&mut self, fingerprint: &Fingerprint) -> bool {
         self.page.push(fingerprint.to_string());
         self.page.len() as u64 == COUNT
     }
@@ -175,7 +172,7 @@ impl Filling {
     ///
     /// # Errors
     /// Redis fails. Earlier fingerprints stay in the set.
-    pub(in crate::cli) async fn flush(&mut self) -> Result<u64, LinkError> {
+    pub(super) async fn flush(&mut self) -> Result<u64, LinkError> {
         if !self.page.is_empty() {
             let mut add = cmd("SADD");
             add.arg(&self.key).arg(&self.page);
@@ -190,7 +187,7 @@ impl Filling {
 ///
 /// # Errors
 /// The output fails.
-pub(in crate::cli) fn write_fingerprint(
+pub(super) fn write_fingerprint(
     output: &mut dyn Write,
     form: SetForm,
     fingerprint: &Fingerprint,
@@ -203,5 +200,159 @@ pub(in crate::cli) fn write_fingerprint(
             output.write_all(&length.to_be_bytes())?;
             output.write_all(bytes)
         }
+    }
+}
+
+const SCANDUMP: &str = "BF.SCANDUMP";
+const LOADCHUNK: &str = "BF.LOADCHUNK";
+
+/// Reply of the command `TYPE` for a key that holds a filter of RedisBloom.
+pub(super) const TYPE: &str = "MBbloom--";
+
+/// Reads the filter at a key. Refuses a filter whose layers take more than `limit` bytes.
+pub(super) async fn dump(
+    address: &RedisAddress,
+    key: &str,
+    limit: u64,
+    bar: &Bar,
+) -> anyhow::Result<Filter> {
+    let mut link = open(address, key, TYPE, "a filter of RedisBloom (MBbloom--)").await?;
+    let bad = |problem| anyhow!("the dump of {key}: {problem}");
+    let (mut iterator, header) = chunk(&mut link, address, key, 0).await?;
+    let mut loader = Loader::new(iterator, &header, limit).map_err(bad)?;
+    let (mut done, all) = (0, loader.bytes());
+    loop {
+        let (next, data) = chunk(&mut link, address, key, iterator).await?;
+        if next == 0 {
+            break;
+        }
+        loader.load(next, &data).map_err(bad)?;
+        iterator = next;
+        done += data.len() as u64;
+        bar.show(done, all);
+    }
+    let (_, last) = chunk(&mut link, address, key, 0).await?;
+    if last != header {
+        bail!(
+            "another program changed the filter {key} during the dump: stop the programs that add \
+             to the filter, and repeat the command"
+        );
+    }
+    loader.finish().map_err(bad)
+}
+
+/// Loads the filter into `key`, which must not exist.
+pub(super) async fn load(
+    address: &RedisAddress,
+    key: &str,
+    filter: &Filter,
+    bar: &Bar,
+) -> anyhow::Result<()> {
+    let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
+    let found = type_of(&mut link, key).await?;
+    if found != "none" {
+        bail!(
+            "the key {key} already exists (type {found}) and stays unchanged: use another key, or \
+             delete it first"
+        );
+    }
+    // This command only tests whether the server has the module. It is short, because a server
+    // without the module repeats the unknown command in its error.
+    match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
+        Ok(_) | Err(LinkError::Refused { .. }) => {}
+        Err(trouble) => return Err(named(trouble, address, SCANDUMP)),
+    }
+    let (mut done, all) = (0, filter.bytes());
+    let mut header = Vec::new();
+    for Chunk { iterator, data } in filter.chunks() {
+        let is_first = header.is_empty();
+        let mut command = cmd(LOADCHUNK);
+        command.arg(key).arg(iterator).arg(&*data);
+        match link.call(&command).await {
+            Ok(_) if is_first => header = data.into_owned(),
+            Ok(_) => {
+                done += data.len() as u64;
+                bar.show(done, all);
+            }
+            // The key did not exist before, and a refused first chunk does not create it.
+            Err(why) if is_first && !is_unknown(&why) => {
+                return Err(named(why, address, LOADCHUNK));
+            }
+            Err(why) => {
+                let left = if is_first {
+                    format!(
+                        "the key {key} may be incomplete: if it exists, delete it (DEL), and \
+                         repeat the command"
+                    )
+                } else if remove((!is_unknown(&why)).then_some(link), address, key).await {
+                    format!("the key {key} was removed again")
+                } else {
+                    format!(
+                        "the key {key} is incomplete and answers wrongly: delete it (DEL), and \
+                         repeat the command"
+                    )
+                };
+                bail!("{why}. {done} of {all} bytes of the filter had been loaded; {left}");
+            }
+        }
+    }
+    let (_, found) = chunk(&mut link, address, key, 0).await?;
+    if found != header {
+        bail!(
+            "the server loaded the filter, but {key} differs from it: another client writes to the \
+             key. The key stays as it is: delete it (DEL), and repeat the command"
+        );
+    }
+    Ok(())
+}
+
+/// Removes a key that the load has created. Uses `link`, or a new connection if there is no `link`
+/// or if `link` fails. Returns true if the key is gone.
+async fn remove(link: Option<Link>, address: &RedisAddress, key: &str) -> bool {
+    let mut unlink = cmd("UNLINK");
+    unlink.arg(key);
+    if let Some(mut link) = link
+        && link.call(&unlink).await.is_ok()
+    {
+        return true;
+    }
+    let again = async {
+        let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
+        link.call(&unlink).await
+    };
+    again.await.is_ok()
+}
+
+/// Returns true if the server may have executed the command in spite of the error.
+fn is_unknown(trouble: &LinkError) -> bool {
+    matches!(trouble, LinkError::LostConnection { .. } | LinkError::Garbled { .. })
+}
+
+/// Returns the reply to `BF.SCANDUMP`.
+async fn chunk(
+    link: &mut Link,
+    address: &RedisAddress,
+    key: &str,
+    iterator: i64,
+) -> anyhow::Result<(i64, Vec<u8>)> {
+    let reply = link.call(cmd(SCANDUMP).arg(key).arg(iterator)).await;
+    let reply = reply.map_err(|trouble| named(trouble, address, SCANDUMP))?;
+    let strange = || LinkError::Garbled { cause: format!("the answer to {SCANDUMP} is invalid") };
+    let Value::Array(parts) = reply else { return Err(strange().into()) };
+    match <[Value; 2]>::try_from(parts) {
+        Ok([Value::Int(next), Value::BulkString(data)]) => Ok((next, data)),
+        Ok([Value::Int(next), Value::Nil]) => Ok((next, Vec::new())),
+        _ => Err(strange().into()),
+    }
+}
+
+/// Replaces the error for an unknown command: the new error says that the module is missing.
+fn named(trouble: LinkError, address: &RedisAddress, command: &str) -> anyhow::Error {
+    match trouble {
+        LinkError::UnknownCommand { .. } => anyhow!(
+            "Redis at {address} does not know {command}: it has no RedisBloom. Load the module \
+             (loadmodule in redis.conf; Redis 8 and Redis Stack have it), or check redis.url"
+        ),
+        other => other.into(),
     }
 }
