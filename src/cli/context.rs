@@ -1,5 +1,4 @@
-//! Runtime of the process, its connections to Redis, and the work of a command on the partitions of a
-//! crawl, one after the other.
+//! Runtime of the process, its connections to Redis, and work on the partitions of a crawl.
 
 use std::io;
 use std::sync::OnceLock;

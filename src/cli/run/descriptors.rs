@@ -1,4 +1,4 @@
-//! Limits of a configuration that this machine and a Redis Cluster set: file descriptors, and slots.
+//! Limits of this machine and of a Redis Cluster for a configuration: file descriptors, and slots.
 
 use std::io;
 

@@ -1,6 +1,5 @@
 //! Sizing: the memory that a filter takes for a capacity and an error rate.
 
-mod amount;
 mod figures;
 mod fits;
 mod steady;
@@ -9,11 +8,10 @@ mod target;
 use urlseen_core::filter::{Kind, Parameters, SpecError, number};
 use urlseen_engine::config::Config;
 
-pub use amount::{Amount, Bytes};
 pub use figures::Figures;
 pub use fits::{FitQuestion, Fits};
 pub use steady::Steady;
-pub use target::{PlanError, Target};
+pub use target::{Amount, Bytes, PlanError, Target};
 
 /// Maximum memory of a daemon in addition to its filter, in bytes. It is the bound of its buffers,
 /// not a measurement.

@@ -10,7 +10,7 @@ use urlseen_core::filter::generation::LIVE;
 use urlseen_core::filter::number::whole;
 use urlseen_core::filter::{ErrorRate, Kind, Parameters, SpecError};
 
-use super::amount::Amount;
+use super::target::Amount;
 use super::usual;
 use super::{grouped, size};
 

@@ -5,12 +5,14 @@
 //! equal bytes.
 
 mod draw;
-mod file;
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
 #[cfg(test)]
 mod tests;
-
-use std::io;
-use std::path::{Path, PathBuf};
 
 /// Plot of lines over two axes.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +80,9 @@ impl Plot {
     /// # Errors
     /// The plot cannot be written to this path.
     pub fn check(path: &Path) -> Result<(), PlotError> {
-        file::check(path)
+        let beside = place(path)?;
+        let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
+        File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(failed)
     }
 
     /// Returns plots, one below the other, as the text of an SVG file.
@@ -96,6 +100,41 @@ impl Plot {
     /// The drawing fails, or the file cannot be written.
     pub fn write(plots: &[Self], path: &Path) -> Result<(), PlotError> {
         let svg = Self::svg(plots)?;
-        file::replace(path, svg.as_bytes())
+        replace(path, svg.as_bytes())
     }
+}
+
+/// Returns the path of the temporary file that is written first. Fails if `path` exists and is not
+/// a file.
+fn place(path: &Path) -> Result<PathBuf, PlotError> {
+    // A folder or a device must not be replaced by a file.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(PlotError::NoFile(path.to_owned()));
+    }
+    let reason = io::ErrorKind::InvalidFilename.into();
+    let nameless = PlotError::Write { path: path.to_owned(), reason };
+    let mut name = OsString::from(".");
+    name.push(path.file_name().ok_or(nameless)?);
+    // The process id is in the name, so no other process uses the file.
+    name.push(format!(".{}.tmp", std::process::id()));
+    Ok(path.with_file_name(name))
+}
+
+/// Replaces the file at `path` by a file with these bytes. Writes the bytes to a temporary file
+/// first, then renames that file.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
+    let beside = place(path)?;
+    let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
+    let written = write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|reason| {
+        // If the temporary file cannot be removed, the first error is still the one to report.
+        let _ = fs::remove_file(&beside);
+        failed(reason)
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }

@@ -15,7 +15,6 @@ mod error;
 mod judging;
 mod keys;
 mod lane;
-mod merging;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -27,10 +26,10 @@ use std::time::Instant;
 
 pub use curve::Point;
 pub(crate) use error::ReplayError;
+pub use judging::Merges;
 use judging::{Judging, Part};
 use keys::{Keys, Rows};
 pub use lane::LaneSpec;
-pub use merging::Merges;
 pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
 use tokio::runtime::Builder;
 use urlseen_core::filter::{Kind, Seed, memory};

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::curve::Point;
 use super::error::ReplayError;
-use super::merging::Merges;
+use super::judging::Merges;
 use crate::hash;
 use urlseen_core::filter::Kind;
 use urlseen_engine::config::ItemForm;
