@@ -12,7 +12,7 @@ use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
-use crate::admin::printable::{json_text, printable, say};
+use crate::admin::printable::{json_text, printable};
 use crate::pipeline::repeats::AllRepeats;
 use urlseen_engine::config::{Level, LogFormat};
 
@@ -44,11 +44,6 @@ impl Console {
     pub(crate) fn show(&self, line: String) {
         self.line.set_message(line);
         self.line.tick();
-    }
-
-    /// Prints a line above the line of progress.
-    pub(crate) fn say(&self, line: &str) {
-        self.line.suspend(|| say(line));
     }
 
     /// Removes the line of progress.

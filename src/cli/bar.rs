@@ -9,6 +9,7 @@ use urlseen_engine::flow::feed::Bad;
 use crate::admin::printable::say;
 
 /// Progress bar on standard error, if that is a terminal. Dropping it clears the bar.
+#[derive(Clone)]
 pub(super) struct Bar {
     bar: ProgressBar,
 }
@@ -79,18 +80,18 @@ impl Drop for Bar {
 const NAMED: usize = 10;
 
 /// Shows the progress of a flow as a bar. Above the bar, it prints the first malformed entries.
-pub(super) struct Teller {
+pub(super) struct Teller<D> {
     bar: Bar,
     /// Function that draws the bar at each step of progress.
-    draw: fn(&Bar, &Progress),
+    draw: D,
     /// Number of items that the flow had read at the last step of progress.
     pub(super) read: u64,
     named: Vec<Bad>,
 }
 
-impl Teller {
+impl<D: Fn(&Bar, &Progress)> Teller<D> {
     /// Returns a teller that shows a flow with the given bar.
-    pub(super) fn new(bar: Bar, draw: fn(&Bar, &Progress)) -> Self {
+    pub(super) fn new(bar: Bar, draw: D) -> Self {
         Self { bar, draw, read: 0, named: Vec::new() }
     }
 
@@ -107,7 +108,7 @@ impl Teller {
     }
 }
 
-impl Audience for Teller {
+impl<D: Fn(&Bar, &Progress)> Audience for Teller<D> {
     fn say(&mut self, words: &str) {
         self.bar.above(|| say(format_args!("urlseen: {words}")));
     }

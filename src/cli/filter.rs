@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::admin::printable::{printable, say};
-use crate::admin::telemetry::Console;
 use crate::pipeline::RunError;
 use anyhow::bail;
 use indicatif::HumanCount;
@@ -16,14 +15,15 @@ use urlseen_core::storage::Folder;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Gauges, Threads, WorksError};
-use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
-use urlseen_engine::flow::feed::{Bad, Page};
+use urlseen_engine::engine::{Threads, WorksError};
+use urlseen_engine::flow::driver::{Count, Effect, Flow, FlowError, Progress};
+use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::input;
 use urlseen_engine::flow::reasons::{Reason, Reasons};
 use urlseen_engine::item::Options;
 use urlseen_engine::item::batch::{Batch, Judged};
 
+use super::bar::{Bar, Teller};
 use super::context::runtime;
 use super::shape::{self, Shape};
 use super::{Outcome, start};
@@ -88,14 +88,19 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let gauges = Arc::clone(works.engine.gauges());
     let started = Instant::now();
-    let console = Console::new();
-    let mut printed = Printed {
-        seen: args.invert,
-        output,
-        unreadable: Reasons::default(),
-        console: console.clone(),
+    let bar = Bar::counting("lines");
+    let mut printed =
+        Printed { seen: args.invert, output, unreadable: Reasons::default(), bar: bar.clone() };
+    // If standard output is a terminal, a line of progress would disturb the lines there.
+    let is_quiet = io::stdout().is_terminal();
+    let draw = |bar: &Bar, Progress { count: Count { read, new, .. }, .. }: &Progress| {
+        let fill = 100.0 * gauges.fill().counted().share();
+        let rate = *read as f64 / started.elapsed().as_secs_f64();
+        if !is_quiet {
+            bar.tell(format!("{read} lines, {new} unseen, {rate:.0}/s, filter {fill:.1} % full"));
+        }
     };
-    let mut teller = FilterTeller { console, gauges, started };
+    let mut teller = Teller::new(bar, draw);
     let flow = Flow {
         works: &mut works,
         pages: input::lines(args.files.clone()).spawn()?,
@@ -106,7 +111,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
         audience: &mut teller,
     };
     let result = runtime()?.block_on(flow.run());
-    teller.console.clear();
+    teller.end(0, "");
     printed.tell_further();
     let (count, ended) = match result {
         // The program that reads the output has closed it, so it needs no more lines.
@@ -135,7 +140,7 @@ struct Printed<W> {
     output: W,
     /// Lines that cannot be read.
     unreadable: Reasons,
-    console: Console,
+    bar: Bar,
 }
 
 impl<W: Write> Printed<W> {
@@ -163,7 +168,7 @@ impl<W: Write> Effect for Printed<W> {
         self.unreadable.add(page, batch, |reason, Reason { place, item, .. }| {
             let shown = printable(item, Some(SHOWN));
             let colon = if item.is_empty() { "" } else { ": " };
-            self.console.say(&format!("urlseen: {place}: {reason}{colon}{shown}"));
+            self.bar.above(|| say(format_args!("urlseen: {place}: {reason}{colon}{shown}")));
         });
         if self.seen { self.print(batch.seen()) } else { self.print(batch.onward()) }
     }
@@ -200,32 +205,4 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
         say(format_args!("{how}"));
     }
     Ok((store, parameters))
-}
-
-/// Prints messages and progress on standard error.
-struct FilterTeller {
-    console: Console,
-    gauges: Arc<Gauges>,
-    started: Instant,
-}
-
-impl Audience for FilterTeller {
-    fn say(&mut self, words: &str) {
-        self.console.say(&format!("urlseen: {words}"));
-    }
-
-    /// Lines have no malformed entries. [`Printed`] tells which lines cannot be read.
-    fn bad(&mut self, _: &Bad) {}
-
-    fn progress(&mut self, Progress { count, .. }: &Progress) {
-        // If standard output is a terminal too, a line of progress would disturb the lines there.
-        if !self.console.is_terminal() || io::stdout().is_terminal() {
-            return;
-        }
-        let fill = 100.0 * self.gauges.fill().counted().share();
-        let rate = count.read as f64 / self.started.elapsed().as_secs_f64();
-        let Count { read, new, .. } = count;
-        self.console
-            .show(format!("{read} lines, {new} unseen, {rate:.0}/s, filter {fill:.1} % full"));
-    }
 }

@@ -7,12 +7,13 @@ use crate::admin::printable::{self, say};
 use urlseen_core::filter::item_form::is_object;
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
+use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::url;
 
 use super::Outcome;
+use super::settings::word;
 use super::shape::same_rules_of;
 
 /// Print the fingerprint of each request, one request a line.
@@ -29,7 +30,7 @@ Examples:
   urlseen fingerprint --canonical --algorithm scrapy-redis urls.txt")]
 pub(super) struct FingerprintArgs {
     /// Algorithm of the fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_algorithm())]
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = word(|_: &Algorithm| true))]
     algorithm: Algorithm,
     /// Treat URLs that differ only in their fragments as different. By default, these URLs are
     /// equal
@@ -48,13 +49,6 @@ pub(super) struct FingerprintArgs {
     /// Files of requests, plain, .gz or .zst. `-` is standard input. Default: standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-}
-
-/// Parses the name of an algorithm. The help and the errors of clap list all names.
-pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = Algorithm> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(Algorithm::all().iter().map(|algorithm| algorithm.name()))
-        .try_map(|name| name.parse::<Algorithm>())
 }
 
 pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
@@ -96,24 +90,13 @@ struct FingerprintRows {
 impl FingerprintRows {
     /// Formats the row for a line, with a line feed at its end.
     fn make(&mut self, line: &[u8]) -> anyhow::Result<&str> {
-        if is_object(line) {
-            let item = json::read(line)?;
-            self.make_for(item.fingerprint.clone(), item.request().as_ref())?;
-        } else {
-            self.make_for(None, Some(&Request::get(url::text(line)?)))?;
-        }
-        Ok(&self.row)
-    }
-
-    /// Formats the row for a line. `ready` is the fingerprint that the line contains. If the line
-    /// contains none, computes the fingerprint of the request.
-    fn make_for(
-        &mut self,
-        ready: Option<Fingerprint>,
-        request: Option<&Request<'_>>,
-    ) -> anyhow::Result<()> {
-        let fingerprint = match (ready, request) {
-            (Some(ready), _) => ready,
+        let item = if is_object(line) { Some(json::read(line)?) } else { None };
+        let request = match &item {
+            Some(item) => item.request(),
+            None => Some(Request::get(url::text(line)?)),
+        };
+        let fingerprint = match (item.as_ref().and_then(|it| it.fingerprint.clone()), &request) {
+            (Some(given), _) => given,
             (None, Some(request)) => self.fingerprinter.fingerprint(request)?,
             (None, None) => return Err(JsonError::NoIdentity.into()),
         };
@@ -121,12 +104,12 @@ impl FingerprintRows {
         push_in_line(&fingerprint.to_string(), &mut self.row);
         if self.canonical {
             // If the line contains its fingerprint, the URL may be missing or invalid.
-            let url = request.and_then(|request| self.fingerprinter.canonical(request).ok());
+            let url = request.and_then(|request| self.fingerprinter.canonical(&request).ok());
             self.row.push('\t');
             push_in_line(url.unwrap_or("-"), &mut self.row);
         }
         self.row.push('\n');
-        Ok(())
+        Ok(&self.row)
     }
 }
 

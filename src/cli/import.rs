@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
+use clap::Args as _;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
-use urlseen_core::filter::choice::Choice as _;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::Filter;
@@ -26,7 +26,7 @@ use urlseen_engine::item::{Form, Options};
 use super::bar::{Bar, Teller};
 use super::context::runtime;
 use super::rows::{Rows, SUMMARY, filled, paced};
-use super::settings::Settings;
+use super::settings::{Settings, word};
 use super::shape::{self, Shape};
 use super::start::{self, usage};
 use super::{Outcome, moving};
@@ -69,7 +69,8 @@ pub(super) struct ImportArgs {
     shape: Shape,
     /// Format of the files: hex, requests-seen or auto. With auto, the command detects the format
     /// from the first bytes
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_format())]
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    #[arg(value_parser = word(|_: &ImportFormat| true))]
     #[arg(conflicts_with_all = ["redis_set", "redisbloom_file", "redisbloom", "from_redis"])]
     format: ImportFormat,
     /// Import the set with this name at the configured redis.url, in place of files. The set of
@@ -98,16 +99,11 @@ pub(super) struct ImportArgs {
 /// Requires `--storage` for the options that describe a filter, such as `--capacity`. Without
 /// `--storage`, the configuration describes the filter.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
-    for id in shape::IDS.into_iter().filter(|&id| id != "algorithm") {
+    let options = Shape::augment_args(clap::Command::new("shape"));
+    for id in options.get_arguments().map(clap::Arg::get_id).filter(|id| *id != "algorithm") {
         command = command.mut_arg(id, |argument| argument.requires("storage"));
     }
     command
-}
-
-fn parse_format() -> impl clap::builder::TypedValueParser<Value = ImportFormat> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(ImportFormat::ALL.iter().map(|(name, _)| *name))
-        .try_map(|name| name.parse::<ImportFormat>())
 }
 
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {

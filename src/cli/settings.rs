@@ -2,10 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use urlseen_core::filter::choice::Choice;
+use urlseen_engine::config::{Config, FilterPlace, Problems, Sources, choose};
 
 use super::start;
 use urlseen_engine::item::Options;
+
+/// Returns a parser of the words of a choice that `is_allowed` permits. The help and the errors of
+/// clap list these words.
+pub(super) fn word<T: Choice + Send + Sync>(
+    is_allowed: fn(&T) -> bool,
+) -> impl TypedValueParser<Value = T> {
+    let words = T::ALL.iter().filter(move |(_, choice)| is_allowed(choice)).map(|(word, _)| *word);
+    PossibleValuesParser::new(words).try_map(|word| choose(&word))
+}
 
 /// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use urlseen_core::storage::{Folder, Header, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, Filter, Sources};
 use urlseen_engine::engine::store::Keeping;
 
-use super::fingerprint::parse_algorithm;
+use super::settings::word;
 use super::start::usage;
 
 /// Kind and parameters of a filter. If an option is missing, its value comes from the storage
@@ -19,7 +19,7 @@ use super::start::usage;
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
     /// Kind of the filter. Default: the kind that the storage folder records, or two-choice
-    #[arg(long, value_name = "KIND", value_parser = parse_kind())]
+    #[arg(long, value_name = "KIND", value_parser = word(|it: &Kind| it.is_in(FilterPlace::Local)))]
     kind: Option<Kind>,
     /// Number of different fingerprints that the filter is made for, such as 5000000, 1e9 or 200M.
     /// A filter of the kind two-choice begins with this size and grows. Default: the number that
@@ -42,7 +42,7 @@ pub(super) struct Shape {
     error_rate: Option<ErrorRate>,
     /// Algorithm of the fingerprints. Default: the algorithm that the storage folder records, or
     /// scrapy
-    #[arg(long, value_name = "NAME", value_parser = parse_algorithm())]
+    #[arg(long, value_name = "NAME", value_parser = word(|_: &Algorithm| true))]
     algorithm: Option<Algorithm>,
     /// Treat URLs that differ only in their fragments as different. By default, these URLs are
     /// equal
@@ -59,26 +59,6 @@ pub(super) struct Shape {
     /// Seed of the filter's hash. The same seed gives the same results in each run. Default: random
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u32>,
-}
-
-/// Names in clap of the options that describe a filter.
-pub(super) const IDS: [&str; 10] = [
-    "kind",
-    "capacity",
-    "grow_to",
-    "expire_after",
-    "error_rate",
-    "algorithm",
-    "keep_fragments",
-    "drop_tracking",
-    "rules",
-    "seed",
-];
-
-fn parse_kind() -> impl clap::builder::TypedValueParser<Value = Kind> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser};
-    let local = Kind::all_in(FilterPlace::Local).map(Kind::name);
-    PossibleValuesParser::new(local).try_map(|name| name.parse::<Kind>())
 }
 
 /// Reads the rules `[[same]]` of a configuration file. The environment does not count, because it
