@@ -48,7 +48,8 @@ pub enum ErrorKind {
     Storage,
     /// Redis or the connection to Redis failed, and no retry succeeded.
     Redis,
-    /// Redis refused a call, and would refuse the call again.
+    /// Redis refused a call, and would refuse the call again. Or another program wrote to the keys
+    /// of held requests.
     Refused,
 }
 

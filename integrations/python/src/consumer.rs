@@ -185,8 +185,11 @@ impl Consumer {
     }
 
     fn pop(&self, py: Python<'_>) -> PyResult<Option<Held>> {
-        let popped = py.detach(|| self.consumer.pop()).map_err(|error| raised(&error))?;
-        Ok(popped.map(Held))
+        match py.detach(|| self.consumer.pop()) {
+            Ok(popped) => Ok(popped.map(Held)),
+            Err(error) if error.kind() == ErrorKind::Limit => Err(Full::new_err(error.to_string())),
+            Err(error) => Err(raised(&error)),
+        }
     }
 
     fn finish(&self, py: Python<'_>, held: &Held, links: Vec<PyBackedBytes>) -> PyResult<bool> {
@@ -297,8 +300,7 @@ fn raised(error: &Error) -> PyErr {
     let text = text.into_owned();
     match error.kind() {
         ErrorKind::Redis | ErrorKind::Memory => Away::new_err(text),
-        ErrorKind::Refused => Refused::new_err(text),
-        ErrorKind::Limit => Full::new_err(text),
+        ErrorKind::Refused | ErrorKind::Limit => Refused::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

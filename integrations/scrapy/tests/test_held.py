@@ -218,3 +218,12 @@ def test_the_number_of_held_requests_is_bounded(redis_server, caplog):
     queue.deliveries.left(pages[0])
     assert next_of(queue).url.endswith("/c")
     queue.deliveries.close()
+
+
+def test_a_held_value_that_another_program_wrote_ends_the_crawl(redis_server, queue, monkeypatch):
+    closed = []
+    monkeypatch.setattr("urlseen_scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    key = f"urlseen:{{demo:discovered}}:held:{name_of(queue)}"
+    redis_server.client.hset(key, "1", "text")
+    assert queue.pop() is None
+    assert closed == ["urlseen_refused"]

@@ -167,5 +167,5 @@ pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
 
 pub(super) fn unexpected(error: &RedisError) -> Error {
     let text = format!("Redis returned an unexpected answer to a script of held requests: {error}");
-    Error::new(ErrorKind::Redis, text)
+    Error::new(ErrorKind::Refused, text)
 }

@@ -110,7 +110,7 @@ impl Consumer {
              program that changed its held requests",
             self.name()
         );
-        Error::new(ErrorKind::Redis, text)
+        Error::new(ErrorKind::Refused, text)
     }
 }
 
