@@ -175,7 +175,7 @@ impl<W: Write> CheckRun<W> {
         };
         for (item, checked) in items.iter().zip(checked) {
             if !matches!(checked, Checked::Seen { .. }) {
-                self.outcome = Outcome::NotAllSeen;
+                self.outcome = Outcome::BadInput;
             }
             if self.json {
                 let row = CheckRow { item: ItemText::of(item), checked };

@@ -44,76 +44,50 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
                       \"local\" can";
         return Err(start::usage(reason));
     }
-    let mut parts = Vec::new();
-    for partition in args.settings.partitions_of(&config)? {
-        parts.push(Part { config: partition, items: Vec::new(), accepted: 0 });
-    }
+    let parts = args.settings.partitions_of(&config)?;
     let (mut reader, mut outcome) = (Reader::new(start::forgets(&config)), Outcome::Done);
-    let mut take = |item: Vec<u8>| -> anyhow::Result<()> {
-        let owner = reader.read(&item).map(|it| owner_of(&it.identity, &config, &mut parts));
-        match owner {
-            Ok(Some(part)) => part.take(item)?,
-            Ok(None) => {
-                let words = "the item belongs to another partition than the one in --partition";
-                say(format_args!("urlseen: {}: {words}", printable(&item, None)));
-                outcome = Outcome::BadInput;
-            }
-            Err(reason) => {
-                say(format_args!("urlseen: {}: {reason}", printable(&item, None)));
-                outcome = Outcome::BadInput;
+    let mut accepted = vec![0; parts.len()];
+    each_page(&args.items, |items| {
+        let mut taken = vec![Vec::new(); parts.len()];
+        for item in items {
+            let owner = reader.read(&item).map(|it| owner_of(&it.identity, &config, &parts));
+            let reason = match owner {
+                Ok(Some(part)) => {
+                    taken[part].push(item);
+                    continue;
+                }
+                Ok(None) => {
+                    "the item belongs to another partition than the one in --partition".to_owned()
+                }
+                Err(reason) => reason.to_string(),
+            };
+            say(format_args!("urlseen: {}: {reason}", printable(&item, None)));
+            outcome = Outcome::BadInput;
+        }
+        for ((part, items), accepted) in parts.iter().zip(taken).zip(&mut accepted) {
+            for items in items.chunks(AT_ONCE) {
+                *accepted += runtime()?.block_on(hand_in(part, items))?;
             }
         }
         Ok(())
-    };
-    each_page(&args.items, |items| items.into_iter().try_for_each(&mut take))?;
+    })?;
     let mut out = stdout();
-    let has_one = parts.len() == 1;
-    for part in &mut parts {
-        part.hand_in()?;
-        let (config, count) = (&part.config, part.accepted);
-        if config.source.kind == SourceKind::None {
+    for (part, &count) in parts.iter().zip(&accepted) {
+        if part.source.kind == SourceKind::None {
             writeln!(out, "{count} fingerprints pass again")?;
-        } else if has_one || count > 0 {
-            writeln!(out, "{count} items were pushed to the list {}", config.forget.key)?;
+        } else if parts.len() == 1 || count > 0 {
+            writeln!(out, "{count} items were pushed to the list {}", part.forget.key)?;
         }
     }
     Ok(outcome)
 }
 
-/// Partition of the crawl, with the items that it is to forget.
-struct Part {
-    config: Config,
-    /// Items that the server does not have yet.
-    items: Vec<Vec<u8>>,
-    /// Number of items that the server has accepted.
-    accepted: usize,
-}
-
-impl Part {
-    fn take(&mut self, item: Vec<u8>) -> anyhow::Result<()> {
-        self.items.push(item);
-        if self.items.len() < AT_ONCE { Ok(()) } else { self.hand_in() }
-    }
-
-    fn hand_in(&mut self) -> anyhow::Result<()> {
-        let items = std::mem::take(&mut self.items);
-        if !items.is_empty() {
-            self.accepted += runtime()?.block_on(hand_in(&self.config, &items))?;
-        }
-        Ok(())
-    }
-}
-
-/// Returns the part that has an item with this identity. An item without a fingerprint goes to the
-/// first one. Returns `None` if the user named another partition.
-fn owner_of<'a>(
-    identity: &Identity,
-    crawl: &Config,
-    parts: &'a mut [Part],
-) -> Option<&'a mut Part> {
-    let Identity::Fingerprint(fingerprint) = identity else { return parts.first_mut() };
+/// Returns the index of the part that has an item with this identity. An item without a fingerprint
+/// goes to the first one. Returns `None` if the user named another partition.
+fn owner_of(identity: &Identity, crawl: &Config, parts: &[Config]) -> Option<usize> {
+    let Identity::Fingerprint(fingerprint) = identity else { return Some(0) };
     let owner = crawl.partitions.count.of(fingerprint);
-    parts.iter_mut().find(|part| part.config.partition == owner)
+    parts.iter().position(|part| part.partition == owner)
 }
 
 /// Pushes items to the forget list, or sends them to the daemon at `serve.listen`. Returns the

@@ -44,18 +44,18 @@ use urlseen_core::filter::SpecError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_engine::config::{Problems, removed};
 
-/// Result of a command that ran, from the best to the gravest one.
+/// Result of a command that ran, from the best to the gravest one, with its exit status. clap uses
+/// that of `WrongUse` for arguments that it cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    Done,
-    /// Done, but some of the input was bad. Standard error names each bad piece.
-    BadInput,
-    /// Done, but at least one of the checked items has not been seen.
-    NotAllSeen,
+    Done = 0,
+    /// Done, but some of the input was bad or has not been seen. Standard error names each bad
+    /// piece.
+    BadInput = 1,
     /// Refused, at least for a part of the crawl. Standard error has the reason.
-    WrongUse,
+    WrongUse = 2,
     /// Not done completely. Standard error has the reason.
-    Failed,
+    Failed = 3,
 }
 
 impl Outcome {
@@ -68,24 +68,6 @@ impl Outcome {
             || error.downcast_ref().is_some_and(is_wrong);
         if is_wrong_use { Self::WrongUse } else { Self::Failed }
     }
-
-    /// Returns the exit status of the process.
-    fn status(self) -> u8 {
-        match self {
-            Self::Done => exit::DONE,
-            Self::BadInput | Self::NotAllSeen => exit::BAD_INPUT,
-            Self::WrongUse => exit::WRONG_USE,
-            Self::Failed => exit::FAILED,
-        }
-    }
-}
-
-/// Exit statuses of the process. clap uses `WRONG_USE` for arguments that it cannot read.
-mod exit {
-    pub(super) const DONE: u8 = 0;
-    pub(super) const BAD_INPUT: u8 = 1;
-    pub(super) const WRONG_USE: u8 = 2;
-    pub(super) const FAILED: u8 = 3;
 }
 
 /// Part of the help of every command, before its examples.
@@ -163,7 +145,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Completions(args) => completions::run(&args),
         CliCommand::ManPages(args) => completions::write_pages(&args),
     };
-    result.map_or_else(|error| report(&error), Outcome::status)
+    result.unwrap_or_else(|error| report(&error)) as u8
 }
 
 /// Prints clap's error or the requested help, and ends the process.
@@ -200,11 +182,11 @@ fn with_statuses(command: clap::Command) -> clap::Command {
     command.after_help(help).mut_subcommands(with_statuses)
 }
 
-/// Prints an error, and returns the exit status for it.
-fn report(error: &anyhow::Error) -> u8 {
+/// Prints an error, and returns the result of its command.
+fn report(error: &anyhow::Error) -> Outcome {
     // The program that reads the output has closed it, so this program needs no more lines.
     if is_broken_pipe(error) {
-        return exit::DONE;
+        return Outcome::Done;
     }
     let mut stderr = stderr();
     // If standard error itself fails, no other output is left, so that failure is ignored.
@@ -215,7 +197,7 @@ fn report(error: &anyhow::Error) -> u8 {
     } else {
         let _ = writeln!(stderr, "urlseen: {error:#}");
     }
-    Outcome::of(error).status()
+    Outcome::of(error)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -256,8 +238,8 @@ mod tests {
     fn every_error_has_its_exit_status() {
         let env = vec![("URLSEEN_FILTER__CAPACITY".into(), "0".into())];
         let problems = Config::load(Sources { env, ..Sources::default() }).unwrap_err();
-        assert_eq!(report(&problems.into()), exit::WRONG_USE);
-        assert_eq!(report(&io::Error::other("the disk is gone").into()), exit::FAILED);
-        assert_eq!(report(&io::Error::from(io::ErrorKind::BrokenPipe).into()), exit::DONE);
+        assert_eq!(report(&problems.into()), Outcome::WrongUse);
+        assert_eq!(report(&io::Error::other("the disk is gone").into()), Outcome::Failed);
+        assert_eq!(report(&io::Error::from(io::ErrorKind::BrokenPipe).into()), Outcome::Done);
     }
 }

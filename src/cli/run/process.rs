@@ -65,7 +65,8 @@ pub(super) async fn run(
     tokio::spawn(service_manager::inform(view.clone(), stop.clone()));
     if crawl.partitions.count.get() > 1 {
         let enter = |phase| view.enter_all(&phase);
-        if start::until(&mut stop, enter, || publish(crawl)).await?.is_none() {
+        let publish = async || table::publish(crawl).await.map_err(RunError::from);
+        if start::until(&mut stop, enter, publish).await?.is_none() {
             return Ok(None);
         }
         view.enter_all(&Phase::Starting);
@@ -111,10 +112,6 @@ pub(super) async fn run(
         });
     }
     Ok(ended)
-}
-
-async fn publish(crawl: &Config) -> Result<(), RunError> {
-    Ok(table::publish(crawl).await?)
 }
 
 impl Process<'_> {
@@ -240,7 +237,20 @@ impl Process<'_> {
         };
         let ending = self.until_end(index, &mut work, &mut clients).await;
         drop(socket);
-        ended(config, ending, work).await.map(Some)
+        if let (Err(failure @ RunError::Ended(_)), Work::Queue(pipeline)) = (&ending, &mut work) {
+            pipeline.give_up(failure).await;
+        }
+        let ending = ending?;
+        let (report, rules, lacks_room) = match work {
+            Work::Queue(mut pipeline) => {
+                (pipeline.report(), pipeline.by_rule(), pipeline.lacks_room())
+            }
+            Work::Alone(mut alone) => (alone.report(), ByRule::default(), false),
+        };
+        if ending == Ending::Full {
+            error!("{}", full(config, report.filter.keys, lacks_room)?);
+        }
+        Ok(Some(Ended { ending, report, rules }))
     }
 
     /// Works until the run ends.
@@ -264,26 +274,6 @@ impl Process<'_> {
             Ok(_) = broken.wait_for(|it| *it) => Err(RunError::Ended("the admin endpoint")),
         }
     }
-}
-
-/// Returns the result of a partition whose run has ended.
-async fn ended(
-    config: &Config,
-    ending: Result<Ending, RunError>,
-    mut work: Work,
-) -> anyhow::Result<Ended> {
-    if let (Err(failure @ RunError::Ended(_)), Work::Queue(pipeline)) = (&ending, &mut work) {
-        pipeline.give_up(failure).await;
-    }
-    let ending = ending?;
-    let (report, rules, lacks_room) = match work {
-        Work::Queue(mut pipeline) => (pipeline.report(), pipeline.by_rule(), pipeline.lacks_room()),
-        Work::Alone(mut alone) => (alone.report(), ByRule::default(), false),
-    };
-    if ending == Ending::Full {
-        error!("{}", full(config, report.filter.keys, lacks_room)?);
-    }
-    Ok(Ended { ending, report, rules })
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use repair::Repair;
 use urlseen_core::filter::expire_after::shown;
-use urlseen_engine::config::Config;
 
 use super::super::admin::printable::stdout;
 use super::Outcome;
@@ -176,28 +175,30 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
             })
         }
         StorageCommand::Reset { settings, yes } => {
-            let (all, what) = (settings.load_all()?, "Empty the filters of all partitions?");
-            let Some(yes) = confirmed_for(&all, *yes, what)? else { return Ok(Outcome::Done) };
-            let done = each_partition(all, |config| Repair::new(config)?.reset(yes))?;
-            delete_table(settings, done)
+            change(settings, *yes, "Empty the filters of all partitions?", Repair::reset)
         }
         StorageCommand::Drop { settings, yes } => {
-            let what = "Delete the filters of all partitions, and their state in Redis?";
-            let all = settings.load_all()?;
-            let Some(yes) = confirmed_for(&all, *yes, what)? else { return Ok(Outcome::Done) };
-            let done = each_partition(all, |config| Repair::new(config)?.drop(yes))?;
-            delete_table(settings, done)
+            let question = "Delete the filters of all partitions, and their state in Redis?";
+            change(settings, *yes, question, Repair::drop)
         }
     }
 }
 
-/// Asks once for all partitions of a crawl, if there are several. Returns the value of `--yes` for
-/// each of them; `None` if the user says no.
-fn confirmed_for(all: &[Config], yes: bool, question: &str) -> anyhow::Result<Option<bool>> {
-    if all.len() == 1 {
-        return Ok(Some(yes));
+/// Changes the filter of each partition. If there are several, asks once for all of them, unless
+/// `yes` is set.
+fn change(
+    settings: &Settings,
+    yes: bool,
+    question: &str,
+    change: fn(Repair, bool) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<Outcome> {
+    let all = settings.load_all()?;
+    let has_others = all.len() > 1;
+    if has_others && !confirmed(yes, question, "nothing is changed")? {
+        return Ok(Outcome::Done);
     }
-    Ok(confirmed(yes, question, "nothing is changed")?.then_some(true))
+    let done = each_partition(all, |config| change(Repair::new(config)?, yes || has_others))?;
+    delete_table(settings, done)
 }
 
 /// Deletes the partition table after the filters of all partitions were emptied, so that the number

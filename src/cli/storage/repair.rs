@@ -7,27 +7,20 @@ use crate::admin::printable::{stderr, stdout};
 use crate::crawl::upkeep::Upkeep;
 use indicatif::HumanCount;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::{Folder, Head};
-use urlseen_engine::config::{Config, FilterPlace};
+use urlseen_engine::config::Config;
 use urlseen_engine::engine::Threads;
 
 use super::super::confirm::confirmed;
 use super::super::context::runtime;
+use super::super::settings::folder_of;
 use super::super::{Outcome, start};
 
 /// Crawl that does not run, for commands that change its filter.
 pub(super) struct Repair {
     config: Config,
-    filter: StoppedFilter,
-}
-
-/// Filter of a crawl that does not run.
-enum StoppedFilter {
-    /// Filter in a storage folder, which this process has locked.
-    Local(Box<Folder>),
-    /// Filter in Redis, as configured.
-    Redis(Wanted),
+    /// Storage folder, which this process has locked; `None` if the filter is in Redis.
+    folder: Option<Folder>,
 }
 
 /// Ends a damaged log in a folder that no crawl uses.
@@ -62,50 +55,38 @@ fn without_damage(folder: &mut Folder, yes: bool) -> anyhow::Result<bool> {
 impl Repair {
     /// Locks the storage folder if the filter is in one.
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
-        let filter = match config.filter.place {
-            FilterPlace::Local => {
-                StoppedFilter::Local(Box::new(Folder::open(&config.storage.dir)?))
-            }
-            FilterPlace::Redis => StoppedFilter::Redis(config.redis_filter()?),
-        };
-        Ok(Self { config, filter })
+        let folder = folder_of(&config).map(Folder::open).transpose()?;
+        if folder.is_none() {
+            config.redis_filter()?;
+        }
+        Ok(Self { config, folder })
     }
 
     /// Makes the crawl continue with the filter as it is. Neither adds nor removes fingerprints,
     /// unless the log is damaged, and the user confirms or `yes` is set.
     pub(super) fn adopt(mut self, yes: bool) -> anyhow::Result<Outcome> {
-        if let StoppedFilter::Local(folder) = &mut self.filter
+        if let Some(folder) = &mut self.folder
             && !without_damage(folder, yes)?
         {
             return Ok(Outcome::Done);
         }
         let (mut upkeep, name) = (self.lease()?, self.name());
         let theirs = upkeep.standing().head;
-        let Self { config, filter } = self;
-        let (filter, head, line) = match filter {
-            StoppedFilter::Local(folder) => {
-                let (keeping, items) = (start::keeping(&config)?, start::items(&config));
-                // One thread is enough, because this command tests no items.
-                let mut store = start::kept(*folder, keeping, items, Threads::start(1)?)?;
-                let head = store.adopt(theirs)?;
-                let keys = HumanCount(store.engine.gauges().fill().counted);
-                let line = format!(
-                    "{name} has {keys} fingerprints and continues from {head}: start urlseen run"
-                );
-                (store.filter().expect("the folder was begun"), head, line)
-            }
-            StoppedFilter::Redis(wanted) => {
-                let opened = runtime()?.block_on(wanted.open(upkeep.link()))?;
-                let head = theirs.unwrap_or(Head::START);
-                (
-                    opened.definition.id,
-                    head,
-                    format!("{name} continues from {head}: start urlseen run"),
-                )
-            }
+        let Self { config, folder } = self;
+        let (filter, head, has) = if let Some(folder) = folder {
+            let (keeping, items) = (start::keeping(&config)?, start::items(&config));
+            // One thread is enough, because this command tests no items.
+            let mut store = start::kept(folder, keeping, items, Threads::start(1)?)?;
+            let head = store.adopt(theirs)?;
+            let keys = HumanCount(store.engine.gauges().fill().counted);
+            let filter = store.filter().expect("the folder was begun");
+            (filter, head, format!(" has {keys} fingerprints and"))
+        } else {
+            let opened = runtime()?.block_on(config.redis_filter()?.open(upkeep.link()))?;
+            (opened.definition.id, theirs.unwrap_or(Head::START), String::new())
         };
         runtime()?.block_on(upkeep.tie(filter, head))?;
-        writeln!(stdout(), "{line}")?;
+        writeln!(stdout(), "{name}{has} continues from {head}: start urlseen run")?;
         Ok(Outcome::Done)
     }
 
@@ -118,14 +99,15 @@ impl Repair {
         }
         let mut upkeep = self.lease()?;
         let head = upkeep.standing().head.unwrap_or(Head::START);
-        let filter = match self.filter {
-            StoppedFilter::Local(mut folder) => {
+        let filter = match self.folder {
+            Some(mut folder) => {
                 let (spec, id) = (start::keeping(&self.config)?.spec, RandomId::random());
                 folder.erase()?;
                 folder.begin(&spec, id.get(), head)?;
                 id
             }
-            StoppedFilter::Redis(wanted) => runtime()?.block_on(async {
+            None => runtime()?.block_on(async {
+                let wanted = self.config.redis_filter()?;
                 wanted.delete(upkeep.link()).await?;
                 anyhow::Ok(wanted.open(upkeep.link()).await?.definition.id)
             })?,
@@ -148,13 +130,13 @@ impl Repair {
         }
         let mut upkeep = self.lease()?;
         let given = runtime()?.block_on(async {
-            if let StoppedFilter::Redis(wanted) = &self.filter {
-                wanted.delete(upkeep.link()).await?;
+            if self.folder.is_none() {
+                self.config.redis_filter()?.delete(upkeep.link()).await?;
             }
             upkeep.drop_crawl().await?;
             anyhow::Ok(upkeep.give_back().await?)
         })?;
-        if let StoppedFilter::Local(mut folder) = self.filter {
+        if let Some(mut folder) = self.folder {
             folder.erase()?;
         }
         let (back, source) = (given.back, self.config.source.key);
@@ -169,9 +151,9 @@ impl Repair {
     /// Names the filter, for people.
     fn name(&self) -> String {
         let config = &self.config;
-        match &self.filter {
-            StoppedFilter::Local(folder) => format!("the filter in {}", folder.dir().display()),
-            StoppedFilter::Redis(_) => {
+        match &self.folder {
+            Some(folder) => format!("the filter in {}", folder.dir().display()),
+            None => {
                 format!("the filter {} in {}", config.filter.key, config.redis.url)
             }
         }
@@ -179,18 +161,11 @@ impl Repair {
 
     /// Returns words that warn of other crawls with the same filter, if there can be such crawls.
     fn shared(&self) -> &'static str {
-        match &self.filter {
-            StoppedFilter::Local(_) => "",
-            StoppedFilter::Redis(_) => ", for all crawls that share it",
-        }
+        if self.folder.is_some() { "" } else { ", for all crawls that share it" }
     }
 
     /// Takes the lease. Fails if a running process holds it.
     fn lease(&mut self) -> anyhow::Result<Upkeep> {
-        let folder = match &mut self.filter {
-            StoppedFilter::Local(folder) => Some(&mut **folder),
-            StoppedFilter::Redis(_) => None,
-        };
-        runtime()?.block_on(start::lease(&self.config, folder))
+        runtime()?.block_on(start::lease(&self.config, self.folder.as_mut()))
     }
 }
