@@ -4,11 +4,11 @@
 
 use std::time::SystemTime;
 
-use tokio::sync::oneshot;
+use futures_util::stream::StreamExt as _;
 use tokio::time::{Duration, Instant};
 use tracing::{info, warn};
 
-use super::{Pending, RunError, Session};
+use super::{RunError, Session};
 use urlseen_core::redis::reject;
 use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
@@ -32,7 +32,7 @@ pub(super) enum Forgetting {
     /// Redis was asked for entries of the list.
     Pending,
     /// The session has asked the filter's threads to forget keys.
-    Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Vec<Vec<u8>> },
+    Answering,
     /// There was no room for tombstones. The session asks for no entries before `until`.
     Full { until: Instant },
 }
@@ -40,7 +40,7 @@ pub(super) enum Forgetting {
 impl Forgetting {
     /// Returns true if keys are being forgotten, or the list is being read.
     pub(super) fn is_under_way(&self) -> bool {
-        matches!(self, Self::Pending | Self::Answering { .. })
+        matches!(self, Self::Pending | Self::Answering)
     }
 }
 
@@ -51,7 +51,12 @@ impl Session<'_> {
             self.ask_for_forgets();
         } else if !self.forgetting.is_under_way() && self.pipeline.filter.shared.is_none() {
             let length = self.pipeline.parts.protocol.forget_length();
-            self.line.ask(Pending::ForgetLength, &length);
+            self.ask("length of the forget list", &length, |session, reply| {
+                if session.pipeline.parts.protocol.length(reply)? > 0 {
+                    session.ask_for_forgets();
+                }
+                Ok(())
+            });
         }
     }
 
@@ -67,13 +72,17 @@ impl Session<'_> {
         if is_free && is_here && !is_ending {
             let most = AT_ONCE.min(self.pipeline.limits.items);
             let forgets = self.pipeline.parts.protocol.forgets(&self.lease.token, most);
-            self.line.ask(Pending::Forgets, &forgets);
+            self.ask("forget list", &forgets, |session, reply| {
+                let items = session.pipeline.parts.protocol.to_forget(reply)?;
+                session.forget(&items);
+                Ok(())
+            });
             self.forgetting = Forgetting::Pending;
         }
     }
 
     /// Asks the threads to forget the keys of `items`, which are entries of the list.
-    pub(super) fn forget(&mut self, items: &[Vec<u8>]) {
+    fn forget(&mut self, items: &[Vec<u8>]) {
         self.forgetting = Forgetting::Idle;
         if items.is_empty()
             || self.intake.is_ending()
@@ -103,16 +112,19 @@ impl Session<'_> {
         }
         let Works { dispatcher, engine, .. } = &mut self.pipeline.filter.works;
         let answer = dispatcher.put(questions, engine);
-        self.forgetting = Forgetting::Answering { answer, count: items.len(), rejects };
+        self.forgetting = Forgetting::Answering;
+        let count = items.len();
+        self.expect(answer, move |session, reply| {
+            if let Ok(reply) = reply {
+                session.forgot(&reply, count, &rejects);
+            }
+            Ok(())
+        });
     }
 
     /// Processes the threads' answer. The log has the changes, so the entries are removed from the
     /// list.
-    pub(super) fn forgot(&mut self, reply: &Reply) {
-        let Forgetting::Answering { count, rejects, .. } = std::mem::take(&mut self.forgetting)
-        else {
-            return;
-        };
+    fn forgot(&mut self, reply: &Reply, count: usize, rejects: &[Vec<u8>]) {
         if reply.answers.contains(&Answer::Full) {
             warn!(
                 "the number of forgotten fingerprints has reached its maximum (forget.max_len): \
@@ -124,35 +136,27 @@ impl Session<'_> {
         }
         let seen = reply.answers.iter().filter(|&&answer| answer == Answer::Seen).count();
         info!("{seen} fingerprints are forgotten: the next items with these fingerprints pass");
-        let done = self.pipeline.parts.protocol.forgotten(&self.lease.token, count, &rejects);
-        self.line.ask(Pending::Forgotten, &done);
+        let done = self.pipeline.parts.protocol.forgotten(&self.lease.token, count, rejects);
+        self.ask("removal from the forget list", &done, |session, reply| {
+            session.pipeline.parts.protocol.done(reply)?;
+            session.forgetting = Forgetting::Idle;
+            // The list may have more entries.
+            session.ask_for_forgets();
+            Ok(())
+        });
         self.forgetting = Forgetting::Pending;
     }
 
     /// Waits until the threads have forgotten the keys that they were asked to forget.
     pub(super) async fn finish_forgetting(&mut self) -> Result<(), RunError> {
-        if matches!(self.forgetting, Forgetting::Answering { .. }) {
+        if matches!(self.forgetting, Forgetting::Answering) {
             self.pipeline.answer_all().await?;
-            if let Some(reply) = answered(&mut self.forgetting).await {
-                self.forgot(&reply);
-            }
+        }
+        while matches!(self.forgetting, Forgetting::Answering)
+            && let Some(act) = self.answers.next().await
+        {
+            act(self)?;
         }
         Ok(())
-    }
-
-    /// Processes the reply to the removal of entries. The list may have more entries.
-    pub(super) fn removed(&mut self, reply: redis::Value) -> Result<(), RunError> {
-        self.pipeline.parts.protocol.done(reply)?;
-        self.forgetting = Forgetting::Idle;
-        self.ask_for_forgets();
-        Ok(())
-    }
-}
-
-/// Waits for the threads' answer, or forever if there was no request.
-pub(super) async fn answered(forgetting: &mut Forgetting) -> Option<Reply> {
-    match forgetting {
-        Forgetting::Answering { answer, .. } => answer.await.ok(),
-        _ => std::future::pending().await,
     }
 }

@@ -47,13 +47,12 @@ impl Line {
 
     /// Returns true if a request of this kind waits for its reply.
     pub(super) fn is_asking(&self, kind: &Pending) -> bool {
-        self.requests()
-            .any(|pending| std::mem::discriminant(pending) == std::mem::discriminant(kind))
+        self.requests().any(|pending| pending.is_like(kind))
     }
 
-    /// Returns true if a request for the filter's fill waits for its reply.
-    pub(super) fn is_filling(&self) -> bool {
-        self.requests().any(|pending| matches!(pending, Pending::Fill(_)))
+    /// Returns true if a request of a duty with this name waits for its reply.
+    pub(super) fn is_asking_for(&self, wanted: &str) -> bool {
+        self.requests().any(|it| matches!(it, Pending::Duty { name, .. } if *name == wanted))
     }
 
     /// Sends a request. Does nothing if the kind is [single](Pending::is_single) and such a request
@@ -63,6 +62,8 @@ impl Line {
         if pending.is_single() && self.is_asking(&pending) {
             return;
         }
+        let singles = self.requests().filter(|it| it.is_single()).count();
+        debug_assert!(!pending.is_single() || singles < SINGLES, "there are {SINGLES} kinds");
         self.pending.push_back((pending, Instant::now()));
         self.link.send(command);
     }
@@ -104,7 +105,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use urlseen_core::storage::Moment;
 
     /// Fails if requests such as requeues of stopped consumers take the places of renewals.
     #[tokio::test]
@@ -112,28 +112,17 @@ mod tests {
         let (ours, _theirs) = tokio::io::duplex(64);
         let mut line = Line::new(Link::over(ours, Duration::from_secs(1)));
         let ping = redis::cmd("PING");
+        let duty =
+            |name, is_single| Pending::Duty { name, is_single, take: Box::new(|_, _| Ok(())) };
         while line.has_room() {
-            line.ask(Pending::HeldRejected, &ping);
+            line.ask(duty("several", false), &ping);
         }
         for _ in 0..2 {
-            let single = [
-                Pending::Claim,
-                Pending::Renewal,
-                Pending::SourceLength,
-                Pending::SinkLength,
-                Pending::RejectedLength,
-                Pending::Persistence { asked: Moment::now() },
-                Pending::ForgetLength,
-                Pending::Forgets,
-                Pending::Forgotten,
-                Pending::Consumers,
-                Pending::Held { consumers: 1 },
-                Pending::Replicas,
-            ];
-            assert_eq!(single.len(), SINGLES);
-            for pending in single {
-                line.ask(pending, &ping);
+            for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
+                line.ask(duty(name, true), &ping);
             }
+            line.ask(Pending::Claim, &ping);
+            line.ask(Pending::Renewal, &ping);
         }
         assert_eq!(line.pending.len(), WAITING_MAX);
     }

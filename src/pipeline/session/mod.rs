@@ -2,6 +2,7 @@
 
 mod batches;
 mod begin;
+mod duties;
 mod forgetting;
 mod lease;
 mod line;
@@ -14,15 +15,15 @@ mod saves;
 use std::time::Duration;
 
 use begin::{Connected, Recovered};
-use forgetting::{FORGETS, Forgetting};
+use duties::{Answers, Duties};
+use forgetting::Forgetting;
+use futures_util::stream::StreamExt as _;
 use line::Line;
 use pending::Pending;
-use pressure::{POLL, Pressure};
+use pressure::Pressure;
 use replicas::Replicas;
-use saves::SavesAsked;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
+use tokio::time::sleep_until;
 use urlseen_core::redis::held::Reclaimer;
-use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::limits::Limits;
 use urlseen_engine::config::{Config, WhenFull};
 
@@ -38,19 +39,6 @@ pub(super) use lease::Lease;
 /// Maximum number of batches that are read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
 
-/// Time between two checks of the filter and its folder. After a check, the session publishes the
-/// changes.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Maximum time between two checks of the lengths of the lists that other programs use.
-const LENGTHS: Duration = Duration::from_secs(15);
-
-/// Time between two checks of the lists' lengths while a terminal shows the progress.
-const WATCHED: Duration = Duration::from_secs(1);
-
-/// For a filter in Redis, the number of keys whose fill the session requests at the same time.
-const FILLS: usize = 8;
-
 /// Work on one connection.
 struct Session<'a> {
     pipeline: &'a mut Pipeline,
@@ -62,12 +50,16 @@ struct Session<'a> {
     /// Sent batches that Redis has committed, but that too few replicas have received.
     replicas: Replicas,
     pressure: Pressure,
+    duties: Duties,
+    answers: Answers,
     /// State of the work on the list of keys to forget.
     forgetting: Forgetting,
     /// Finds the consumers that have stopped.
     reclaimer: Reclaimer,
-    /// Question to the replicas about their saves.
-    saves: Option<SavesAsked>,
+    /// True if the replicas are asked about their saves.
+    are_saves_asked: bool,
+    /// Shows a report on a terminal.
+    show: &'a mut dyn FnMut(&Report),
 }
 
 impl Pipeline {
@@ -77,8 +69,8 @@ impl Pipeline {
         report_every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, RunError> {
-        let mut session = Session::begin(self).await?;
-        let ending = session.work(report_every, show).await?;
+        let mut session = Session::begin(self, report_every, show).await?;
+        let ending = session.work().await?;
         session.finish().await.map(|()| ending)
     }
 }
@@ -86,16 +78,26 @@ impl Pipeline {
 impl<'a> Session<'a> {
     /// Connects, takes the lease, reads the position of the crawl, and recovers the filter to that
     /// position.
-    async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, RunError> {
+    async fn begin(
+        pipeline: &'a mut Pipeline,
+        report_every: Option<Duration>,
+        show: &'a mut dyn FnMut(&Report),
+    ) -> Result<Self, RunError> {
         let connected = Connected::open(pipeline).await?;
         let owned = connected.own(pipeline).await?;
         let recovered = owned.recover(pipeline).await?;
-        let mut session = Self::new(pipeline, recovered);
+        let duties = Duties::new(pipeline, report_every);
+        let mut session = Self::new(pipeline, recovered, duties, show);
         session.look();
         Ok(session)
     }
 
-    fn new(pipeline: &'a mut Pipeline, recovered: Recovered) -> Self {
+    fn new(
+        pipeline: &'a mut Pipeline,
+        recovered: Recovered,
+        duties: Duties,
+        show: &'a mut dyn FnMut(&Report),
+    ) -> Self {
         let Recovered { link, waiter, lease, sink_length, rejected_length } = recovered;
         let queue = &pipeline.queue;
         let read_to = queue.cursor(queue.batches());
@@ -110,28 +112,19 @@ impl<'a> Session<'a> {
             sent: 0,
             replicas: Replicas::new(pipeline.parts.protocol.wanted_replicas()),
             pressure: Pressure::new(sink_length, rejected_length),
+            duties,
+            answers: Answers::new(),
             forgetting: Forgetting::default(),
             reclaimer: Reclaimer::new(consumers.timeout),
-            saves: None,
+            are_saves_asked: false,
+            show,
             pipeline,
         }
     }
 
     /// Sends everything that can be sent, then waits for the next event, in a loop.
-    async fn work(
-        &mut self,
-        report_every: Option<Duration>,
-        show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, RunError> {
+    async fn work(&mut self) -> Result<Ending, RunError> {
         let mut stop = self.pipeline.stop.clone();
-        let mut renewal = ticks(RENEWAL);
-        let mut poll = ticks(POLL);
-        let mut look = ticks(LOOK);
-        let is_watched = report_every.is_some_and(|every| every < WATCHED);
-        let mut lengths = ticks(if is_watched { WATCHED } else { LENGTHS });
-        let mut forgets = ticks(FORGETS);
-        let mut consumers = ticks(Reclaimer::interval(self.pipeline.parts.config.held.timeout));
-        let mut report = report_every.map(ticks);
         // The session forgets the keys that are already on the list before it reads the first item.
         self.ask_for_forgets();
         self.ask_for_persistence();
@@ -152,30 +145,16 @@ impl<'a> Session<'a> {
             self.intake.wait_if_idle(&self.pipeline.parts.protocol);
             self.ask_for_snapshot();
             self.pipeline.filter.works.do_extras().await?;
-            let Self { pipeline, line, intake, forgetting, saves, .. } = self;
+            let Self { pipeline, line, intake, duties, answers, .. } = self;
             tokio::select! {
                 // Timers and requests to stop have priority: under load, there is always more work.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
                 () = sleep_until(self.lease.until) => return Err(self.lapsed()),
-                _ = renewal.tick() => self.renew(),
-                _ = lengths.tick() => self.ask_lengths(),
-                _ = poll.tick(), if self.pressure.by.is_some() => self.look_again(),
-                _ = look.tick() => {
-                    self.look();
-                    self.renew_if_due();
-                    self.ask_fill();
-                }
-                _ = forgets.tick() => self.look_for_forgets(),
-                () = tick(report.as_mut()) => {
-                    pipeline.board.note(&pipeline.queue);
-                    show(&pipeline.report());
-                }
-                _ = consumers.tick() => self.look_for_stopped_consumers(),
+                start = duties.due() => start(self),
                 answer = line.answer() => self.take_note(answer?)?,
                 event = pipeline.filter.works.next(true) => pipeline.take(event?),
-                Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
-                infos = saves::answered(saves) => self.note_saves(infos),
+                Some(act) = answers.next() => act(self)?,
                 found = intake.wake() => if let Some(found) = found?
                     && !intake.woken(&found.into_value()?)
                 {
@@ -236,29 +215,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for the lengths of the lists that other programs also use: source, sink and rejects.
-    fn ask_lengths(&mut self) {
-        let length = self.pipeline.parts.protocol.source_length();
-        self.line.ask(Pending::SourceLength, &length);
-        self.look_again();
-    }
-
-    /// Asks for the fill of some keys of a filter in Redis, if all earlier requests of this kind
-    /// are answered. So requests to a slow server do not pile up.
-    fn ask_fill(&mut self) {
-        if self.line.is_filling() {
-            return;
-        }
-        for _ in 0..FILLS {
-            if !self.line.has_room() {
-                return;
-            }
-            let Some(shared) = &mut self.pipeline.filter.shared else { return };
-            let (sample, ask) = shared.ask();
-            self.line.ask(Pending::Fill(sample), &ask);
-        }
-    }
-
     /// Requests the next items while fewer than [`AHEAD_MAX`] batches are in progress.
     fn read_ahead(&mut self) {
         while self.line.has_room()
@@ -307,19 +263,4 @@ impl<'a> Session<'a> {
             (false, false) => None,
         }
     }
-}
-
-/// Waits for the next tick of an interval. If there is no interval, waits forever.
-async fn tick(ticks: Option<&mut Interval>) {
-    match ticks {
-        Some(ticks) => drop(ticks.tick().await),
-        None => std::future::pending().await,
-    }
-}
-
-/// Returns an interval whose first tick is one interval from now. Missed ticks are skipped.
-fn ticks(every: Duration) -> Interval {
-    let mut ticks = interval_at(Instant::now() + every, every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks
 }

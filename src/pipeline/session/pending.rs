@@ -2,60 +2,52 @@
 
 use std::time::Duration;
 
+use super::duties::Take;
 use super::line::Answered;
 use super::{RunError, Session};
 use crate::crawl::protocol::Cursor;
-use crate::pipeline::HeldStatus;
-use urlseen_core::redis::held::Stopped;
-use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::Moment;
 
 /// Request that waits for its reply.
-#[derive(Debug)]
-pub enum Pending {
+pub(super) enum Pending {
     Claim,
-    Window { after: Cursor, items: u64 },
-    Commit { is_transaction: bool },
+    Window {
+        after: Cursor,
+        items: u64,
+    },
+    Commit {
+        is_transaction: bool,
+    },
     Renewal,
-    SourceLength,
-    SinkLength,
-    RejectedLength,
-    Persistence { asked: Moment },
-    ForgetLength,
-    Forgets,
-    Forgotten,
-    Fill(Sample),
-    Consumers,
-    Held { consumers: u64 },
-    Requeued(Stopped),
-    HeldRejected,
     Replicas,
+    /// Request of a duty. At most one of this name waits if it `is_single`.
+    Duty {
+        name: &'static str,
+        is_single: bool,
+        take: Take,
+    },
 }
 
-/// Number of the kinds of requests of which at most one waits: see [`Pending::is_single`].
+/// Maximum number of waiting requests of the kinds of which at most one waits: see
+/// [`Pending::is_single`].
 pub(super) const SINGLES: usize = 12;
 
 impl Pending {
     /// Returns true if at most one request of this kind waits for its reply.
     pub(super) fn is_single(&self) -> bool {
         match self {
-            Self::Claim
-            | Self::Renewal
-            | Self::SourceLength
-            | Self::SinkLength
-            | Self::RejectedLength
-            | Self::Persistence { .. }
-            | Self::ForgetLength
-            | Self::Forgets
-            | Self::Forgotten
-            | Self::Consumers
-            | Self::Held { .. }
-            | Self::Replicas => true,
-            Self::Window { .. }
-            | Self::Commit { .. }
-            | Self::Fill(_)
-            | Self::Requeued(_)
-            | Self::HeldRejected => false,
+            Self::Claim | Self::Renewal | Self::Replicas => true,
+            Self::Window { .. } | Self::Commit { .. } => false,
+            Self::Duty { is_single, .. } => *is_single,
+        }
+    }
+
+    /// Returns true if both requests are of the same kind, and of the same name if they are those
+    /// of duties.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Duty { name, .. }, Self::Duty { name: other, .. }) => name == other,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
 }
@@ -89,43 +81,11 @@ impl Session<'_> {
                 protocol.done(reply.into_value()?)?;
                 self.lease.renewed();
             }
-            Pending::SourceLength => {
-                let waiting = protocol.length(reply.into_value()?)?;
-                self.pipeline.board.note_source(waiting);
-            }
-            Pending::SinkLength => self.pressure.sink = protocol.length(reply.into_value()?)?,
-            Pending::RejectedLength => {
-                self.pressure.rejected = protocol.length(reply.into_value()?)?;
-            }
-            Pending::Persistence { asked } => {
-                let info = protocol.info(reply.into_value()?)?;
-                self.note_persistence(info, asked);
-            }
-            Pending::ForgetLength => {
-                if protocol.length(reply.into_value()?)? > 0 {
-                    self.ask_for_forgets();
-                }
-            }
-            Pending::Forgets => {
-                let items = protocol.to_forget(reply.into_value()?)?;
-                self.forget(&items);
-            }
-            Pending::Forgotten => self.removed(reply.into_value()?)?,
-            Pending::Consumers => self.note_consumers(reply.into_value()?)?,
-            Pending::Requeued(stopped) => self.requeued(&stopped, reply.into_value()?)?,
-            Pending::Held { consumers } => {
-                let requests = protocol.length(reply.into_value()?)?;
-                self.pipeline.board.now.status.held = Some(HeldStatus { consumers, requests });
-            }
-            Pending::HeldRejected => drop(reply.into_value()?),
             Pending::Replicas => {
                 let have = protocol.waited(reply.into_value()?)?;
                 self.replicas_answered(have);
             }
-            Pending::Fill(sample) => {
-                let answer = reply.into_value()?;
-                self.pipeline.filter.note_fill(sample, answer);
-            }
+            Pending::Duty { take, .. } => take(self, reply.into_value()?)?,
         }
         Ok(())
     }
@@ -150,13 +110,14 @@ impl Session<'_> {
 
     /// Asks Redis for the oldest state to which Redis may return, if there is a storage folder.
     pub(super) fn ask_for_persistence(&mut self) {
-        let pending = Pending::Persistence { asked: Moment::now() };
-        if self.pipeline.filter.works.storage.is_some()
-            && self.saves.is_none()
-            && !self.line.is_asking(&pending)
-        {
+        if self.pipeline.filter.works.storage.is_some() && !self.are_saves_asked {
             let persistence = self.pipeline.parts.protocol.persistence();
-            self.line.ask(pending, &persistence);
+            let asked = Moment::now();
+            self.ask("persistence", &persistence, move |session, reply| {
+                let info = session.pipeline.parts.protocol.info(reply)?;
+                session.note_persistence(info, asked);
+                Ok(())
+            });
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use super::{Pending, Session};
+use super::Session;
 use crate::pipeline::phase::Backpressure;
 use crate::pipeline::{Parts, Pipeline};
 use urlseen_engine::config::{Config, RejectsFull};
 
 /// Time between two checks of a full sink or rejects list.
-pub(super) const POLL: Duration = Duration::from_millis(50);
+const POLL: Duration = Duration::from_millis(50);
 
 /// Time during which no further message about waiting is logged.
 const QUIET: Duration = Duration::from_secs(10);
@@ -25,6 +25,8 @@ pub(super) struct Pressure {
     pub(super) rejected: u64,
     /// List that the next commit waits for.
     pub(super) by: Option<Backpressure>,
+    /// True if another check of the lists is planned.
+    is_polling: bool,
     /// List that the last log line named. `None` at the start, and if the last line said that the
     /// work continues.
     told: Option<Backpressure>,
@@ -35,7 +37,7 @@ pub(super) struct Pressure {
 impl Pressure {
     /// Starts with lists of these lengths.
     pub(super) fn new(sink: u64, rejected: u64) -> Self {
-        Self { sink, rejected, by: None, told: None, told_at: None }
+        Self { sink, rejected, by: None, is_polling: false, told: None, told_at: None }
     }
 
     /// Logs when commits begin to wait, and when they continue. With slow crawlers this happens
@@ -78,7 +80,15 @@ impl Session<'_> {
         if self.pressure.by.is_none() || self.sent == self.replicas.waiting() {
             self.pressure.tell(&self.pipeline.parts);
         }
-        self.pressure.by.is_some()
+        let is_held_up = self.pressure.by.is_some();
+        if is_held_up && !std::mem::replace(&mut self.pressure.is_polling, true) {
+            self.expect(sleep(POLL), |session, ()| {
+                session.pressure.is_polling = false;
+                session.look_again();
+                Ok(())
+            });
+        }
+        is_held_up
     }
 
     fn backpressure(&self) -> Option<Backpressure> {
@@ -107,7 +117,13 @@ impl Session<'_> {
     pub(super) fn look_again(&mut self) {
         let protocol = &self.pipeline.parts.protocol;
         let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
-        self.line.ask(Pending::SinkLength, &sink);
-        self.line.ask(Pending::RejectedLength, &rejected);
+        self.ask("length of the sink", &sink, |session, reply| {
+            session.pressure.sink = session.pipeline.parts.protocol.length(reply)?;
+            Ok(())
+        });
+        self.ask("length of the rejects", &rejected, |session, reply| {
+            session.pressure.rejected = session.pipeline.parts.protocol.length(reply)?;
+            Ok(())
+        });
     }
 }

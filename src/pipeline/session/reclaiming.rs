@@ -5,7 +5,7 @@ use std::time::Instant;
 use redis::Value;
 use tracing::{info, warn};
 
-use super::{Pending, RunError, Session};
+use super::{RunError, Session};
 use crate::pipeline::HeldStatus;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::held::{Calls, Requeued, Stopped};
@@ -14,13 +14,16 @@ impl Session<'_> {
     /// Asks for the heartbeats of all consumers.
     pub(super) fn look_for_stopped_consumers(&mut self) {
         let consumers = self.pipeline.parts.protocol.held().consumers();
-        self.line.ask(Pending::Consumers, &consumers);
+        self.ask("consumers", &consumers, |session, reply| {
+            let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
+            session.note_consumers(heartbeats);
+            Ok(())
+        });
     }
 
     /// Requeues the held requests of stopped consumers, as long as the connection has room for
     /// commands. The next check finds the remaining consumers again.
-    pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), RunError> {
-        let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
+    fn note_consumers(&mut self, heartbeats: Vec<(String, String)>) {
         self.count_held(heartbeats.iter().map(|(consumer, _)| consumer.as_str()));
         for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {
             if !self.line.has_room() {
@@ -29,9 +32,10 @@ impl Session<'_> {
             let Stopped { consumer, heartbeat } = &stopped;
             let held = self.pipeline.parts.protocol.held();
             let requeue = held.requeue(consumer, heartbeat, &[]).by_text();
-            self.line.ask(Pending::Requeued(stopped), &requeue);
+            self.ask_also("requeue", &requeue, move |session, reply| {
+                session.requeued(&stopped, reply)
+            });
         }
-        Ok(())
     }
 
     /// Asks for the number of requests that these consumers hold.
@@ -42,12 +46,17 @@ impl Session<'_> {
             return;
         }
         let length = self.pipeline.parts.protocol.held_length(consumers);
-        self.line.ask(Pending::Held { consumers: number }, &length);
+        self.ask("held requests", &length, move |session, reply| {
+            let requests = session.pipeline.parts.protocol.length(reply)?;
+            session.pipeline.board.now.status.held =
+                Some(HeldStatus { consumers: number, requests });
+            Ok(())
+        });
     }
 
     /// Processes the reply to a requeue. Moves requests that were delivered too often to the
     /// rejects.
-    pub(super) fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), RunError> {
+    fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), RunError> {
         let requeued = Calls::requeued(reply).map_err(LinkError::from)?;
         if let Some(words) = self.pipeline.parts.protocol.held().foreign(stopped, &requeued) {
             warn!("{words}");
@@ -68,7 +77,7 @@ impl Session<'_> {
             warn!("a request of the consumer {consumer:?} is rejected: {reason}");
             let held = self.pipeline.parts.protocol.held();
             let reject = held.reject_too_often(consumer, &too_often).by_text();
-            self.line.ask(Pending::HeldRejected, &reject);
+            self.ask_also("reject of a held request", &reject, |_, _| Ok(()));
         }
         Ok(())
     }

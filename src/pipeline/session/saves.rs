@@ -5,17 +5,8 @@
 
 use super::Session;
 use crate::crawl::protocol::{ReplicaInfo, replicas};
-use crate::pipeline::server::{Awaited, Infos};
+use crate::pipeline::server::Infos;
 use urlseen_core::storage::Moment;
-
-/// Question to the replicas about their saves, until all of them have answered.
-pub(super) struct SavesAsked {
-    /// Answer of the primary to `INFO`.
-    info: String,
-    /// Time at which the primary was asked.
-    asked: Moment,
-    answers: Awaited<'static, Infos>,
-}
 
 impl Session<'_> {
     /// Processes the answer of the primary. If the primary has replicas, asks them for their saves.
@@ -25,15 +16,19 @@ impl Session<'_> {
                 self.pipeline.filter.learn_persistence(&info, &[], asked);
             }
             nodes => {
+                self.are_saves_asked = true;
                 let answers = self.pipeline.parts.server.infos(nodes);
-                self.saves = Some(SavesAsked { info, asked, answers });
+                self.expect(answers, move |session, infos| {
+                    session.note_saves(&info, infos, asked);
+                    Ok(())
+                });
             }
         }
     }
 
     /// Processes the answers of the replicas.
-    pub(super) fn note_saves(&mut self, infos: Infos) {
-        let Some(SavesAsked { info, asked, .. }) = self.saves.take() else { return };
+    fn note_saves(&mut self, info: &str, infos: Infos, asked: Moment) {
+        self.are_saves_asked = false;
         let filter = &mut self.pipeline.filter;
         let mut answers = Vec::new();
         for (node, answer) in infos {
@@ -42,14 +37,6 @@ impl Session<'_> {
                 Err(trouble) => filter.snapshots.tell_unknown_save(&node, &trouble),
             }
         }
-        filter.learn_persistence(&info, &answers, asked);
-    }
-}
-
-/// Waits for the answers of all replicas, or forever if none was asked.
-pub(super) async fn answered(saves: &mut Option<SavesAsked>) -> Infos {
-    match saves {
-        Some(SavesAsked { answers, .. }) => answers.await,
-        None => std::future::pending().await,
+        filter.learn_persistence(info, &answers, asked);
     }
 }

@@ -1,0 +1,157 @@
+//! Side work of a session, beside the way of its batches: when it is due, its requests, and what
+//! their answers change. Each duty is in a file of its own, or in a few lines here.
+
+use std::time::Duration;
+
+use futures_util::stream::FuturesUnordered;
+use redis::{Cmd, Value};
+use tokio::time::{Instant, sleep_until};
+use urlseen_core::redis::held::Reclaimer;
+use urlseen_core::redis::lease::RENEWAL;
+
+use super::forgetting::FORGETS;
+use super::pending::Pending;
+use super::{Pipeline, RunError, Session};
+use crate::pipeline::server::Awaited;
+
+/// Time between two checks of the filter and its folder. After a check, the session publishes the
+/// changes.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Maximum time between two checks of the lengths of the lists that other programs use.
+const LENGTHS: Duration = Duration::from_secs(15);
+
+/// Time between two checks of the lists' lengths while a terminal shows the progress.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// Number of requests for the fill of a filter in Redis that are under way together.
+const FILLS: usize = 8;
+
+/// Answers that a session awaits from others than its connection, each as a change of the session.
+pub(super) type Answers = FuturesUnordered<Awaited<'static, Act>>;
+
+/// Change of a session that follows from an answer.
+type Act = Box<dyn FnOnce(&mut Session<'_>) -> Result<(), RunError> + Send>;
+
+/// Start of a duty that is due.
+type Start = fn(&mut Session<'_>);
+
+/// Change of a session by the reply of Redis to a request.
+pub(super) type Take = Box<dyn FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send>;
+
+/// Duty that is due again and again.
+struct Duty {
+    every: Duration,
+    due: Instant,
+    start: Start,
+}
+
+/// Duties of a session that are due again and again.
+pub(super) struct Duties(Vec<Duty>);
+
+impl Duties {
+    /// Plans the duties. The first one of each kind is due after its interval.
+    pub(super) fn new(pipeline: &Pipeline, report_every: Option<Duration>) -> Self {
+        let is_watched = report_every.is_some_and(|every| every < WATCHED);
+        let stopped = Reclaimer::interval(pipeline.parts.config.held.timeout);
+        let report: Option<(_, Start)> =
+            report_every.map(|every| (every, (|session| session.report()) as Start));
+        // The lease comes first if several are due.
+        let all: [(_, Start); 5] = [
+            (RENEWAL, |session| session.renew()),
+            (if is_watched { WATCHED } else { LENGTHS }, |session| session.ask_lengths()),
+            (LOOK, |session| session.check()),
+            (FORGETS, |session| session.look_for_forgets()),
+            (stopped, |session| session.look_for_stopped_consumers()),
+        ];
+        let all = all.into_iter().chain(report);
+        Self(all.map(|(every, start)| Duty { every, due: Instant::now() + every, start }).collect())
+    }
+
+    /// Waits until a duty is due.
+    pub(super) async fn due(&mut self) -> Start {
+        let next = self.0.iter_mut().min_by_key(|duty| duty.due).expect("there are duties");
+        sleep_until(next.due).await;
+        next.due = Instant::now() + next.every;
+        next.start
+    }
+}
+
+impl Session<'_> {
+    /// Sends a request of a duty, unless an earlier request of this name waits for its reply.
+    pub(super) fn ask(
+        &mut self,
+        name: &'static str,
+        command: &Cmd,
+        take: impl FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send + 'static,
+    ) {
+        let take = Box::new(take);
+        self.line.ask(Pending::Duty { name, is_single: true, take }, command);
+    }
+
+    /// Sends a request of a duty beside others of this name. The connection must have room.
+    pub(super) fn ask_also(
+        &mut self,
+        name: &'static str,
+        command: &Cmd,
+        take: impl FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send + 'static,
+    ) {
+        let take = Box::new(take);
+        self.line.ask(Pending::Duty { name, is_single: false, take }, command);
+    }
+
+    /// Awaits an answer from elsewhere, while the session works on.
+    pub(super) fn expect<T: Send + 'static>(
+        &mut self,
+        answer: impl Future<Output = T> + Send + 'static,
+        take: impl FnOnce(&mut Session<'_>, T) -> Result<(), RunError> + Send + 'static,
+    ) {
+        self.answers.push(Box::pin(async move {
+            let answer = answer.await;
+            Box::new(move |session: &mut Session<'_>| take(session, answer)) as Act
+        }));
+    }
+
+    fn report(&mut self) {
+        let Self { pipeline, show, .. } = self;
+        pipeline.board.note(&pipeline.queue);
+        show(&pipeline.report());
+    }
+
+    fn check(&mut self) {
+        self.look();
+        self.renew_if_due();
+        self.ask_fill();
+    }
+
+    /// Asks for the lengths of the lists that other programs also use: source, sink and rejects.
+    pub(super) fn ask_lengths(&mut self) {
+        let length = self.pipeline.parts.protocol.source_length();
+        self.ask("length of the source", &length, |session, reply| {
+            let waiting = session.pipeline.parts.protocol.length(reply)?;
+            session.pipeline.board.note_source(waiting);
+            Ok(())
+        });
+        self.look_again();
+    }
+
+    /// Asks for the fill of some keys of a filter in Redis, if all earlier requests of this kind
+    /// are answered. So requests to a slow server do not pile up.
+    fn ask_fill(&mut self) {
+        const NAME: &str = "fill of the filter";
+        if self.line.is_asking_for(NAME) {
+            return;
+        }
+        for _ in 0..FILLS {
+            let Some(shared) = &mut self.pipeline.filter.shared else { return };
+            if !self.line.has_room() {
+                return;
+            }
+            let (sample, ask) = shared.ask();
+            self.ask_also(NAME, &ask, move |session, answer| {
+                session.pipeline.filter.note_fill(sample, answer);
+                Ok(())
+            });
+        }
+    }
+}
