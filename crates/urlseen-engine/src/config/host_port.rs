@@ -1,5 +1,6 @@
-//! Address to listen on, as a value of the configuration.
+//! Addresses to listen on, and names of hosts, as values of the configuration.
 
+use super::value::Texts;
 use std::fmt;
 
 /// Host and port to listen on. Only the syntax is checked: a name is not resolved yet.
@@ -35,6 +36,25 @@ impl fmt::Display for HostPort {
             write!(f, "{}:{}", self.host, self.port)
         }
     }
+}
+
+/// Names of hosts, without scheme and port. An empty list is allowed.
+pub(super) const HOST_NAMES: Texts = Texts {
+    count: 0..=100,
+    is_good: is_host,
+    allowed: "an array of at most 100 host names in ASCII, like \"metrics.example\", without \
+              scheme and port",
+};
+
+/// Maximum length of a host name in bytes (RFC 1035).
+const LONGEST_HOST: usize = 253;
+
+fn is_host(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let labels = name.strip_suffix('.').unwrap_or(name);
+    labels.len() <= LONGEST_HOST
+        && labels.bytes().all(is_plain)
+        && labels.split('.').all(|label| !label.is_empty())
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ mod rule_kinds;
 mod rules;
 mod secret;
 mod sections;
-mod span;
 mod unknown;
 mod value;
 

@@ -2,15 +2,14 @@
 //! structs and the list of known keys from the table.
 
 use super::check::Taker;
-use super::host_port::HostPort;
+use super::host_port::{HOST_NAMES, HostPort};
 use super::layers::Layers;
 use super::partitions::PartitionChoice;
 use super::rule_kinds::{ExpireRule, NamedRule};
 use super::rules::FoundRules;
 use super::secret::Secret;
-use super::span::DurationRange;
 use super::value::{
-    CRAWL, Count, EXPIRE_AFTER, FOLDER, Flag, HOST_NAMES, LISTEN, Number, PEM_FILE, REDIS_KEY,
+    CRAWL, Count, DurationRange, EXPIRE_AFTER, FOLDER, Flag, LISTEN, Number, PEM_FILE, REDIS_KEY,
     REDIS_KEYS, RUN, Redis as RedisRule, Rule, Seed, WholeNumber, Word,
 };
 use serde_json::Value as Json;
@@ -183,8 +182,7 @@ sections! {
         /// Maximum size of an item in bytes. A larger item becomes a reject without the rest of it.
         item_bytes: usize = WholeNumber(64 << 10..=64 << 20, " of bytes"), |_| 16_777_216;
         /// Time that a claim waits for more items while few arrive.
-        linger: Option<Duration> = DurationRange(Duration::from_millis(1)..=Duration::from_secs(1)),
-            |_| Some(Duration::from_millis(2));
+        linger: Option<Duration> = DurationRange("1ms", "1s"), |_| Some(Duration::from_millis(2));
     }
 
     /// Computation of fingerprints.
@@ -279,8 +277,7 @@ sections! {
     /// Requests that consumers popped and have not acknowledged.
     held: Held {
         /// Time without a heartbeat after which a consumer is considered stopped.
-        timeout: Duration = DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
-            |_| Duration::from_mins(1);
+        timeout: Duration = DurationRange("1s", "24h"), |_| Duration::from_mins(1);
         /// Maximum number of deliveries of a request that no consumer finishes.
         deliveries: u64 = WholeNumber(1..=1000, ""), |_| 3;
     }
@@ -297,9 +294,7 @@ sections! {
         /// Maximum number of clients that are connected at the same time.
         max_clients: usize = WholeNumber(1..=100_000, ""), |_| 1000;
         /// Time limit for a new client to send its first command, and the password if one is set.
-        greeting_timeout: Duration =
-            DurationRange(Duration::from_millis(100)..=Duration::from_hours(24)),
-            |_| Duration::from_secs(30);
+        greeting_timeout: Duration = DurationRange("100ms", "24h"), |_| Duration::from_secs(30);
         /// Maximum size of a command in bytes.
         request_bytes: usize = WholeNumber(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
         /// True if `DEL` empties the filter.
@@ -338,9 +333,7 @@ sections! {
         /// Format of each log line.
         format: LogFormat = Word, |_| LogFormat::Text;
         /// Time between log lines about the progress; `0s` for no such lines.
-        progress: Option<Duration> =
-            DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
-            |_| Some(Duration::from_secs(10));
+        progress: Option<Duration> = DurationRange("1s", "24h"), |_| Some(Duration::from_secs(10));
     }
 }
 

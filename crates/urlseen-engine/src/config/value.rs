@@ -7,6 +7,7 @@ use super::secret::masked;
 use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use toml::de::DeValue;
 use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
 use urlseen_core::filter::expire_after::ExpireAfter;
@@ -88,6 +89,64 @@ impl Rule<bool> for Flag {
 
     fn write(&self, value: &bool) -> Json {
         (*value).into()
+    }
+}
+
+/// Units of time, the longest first.
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// Reads an integer and its unit: `ms`, `s`, `m` or `h`.
+pub(super) fn parse_span(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*millis).map(Duration::from_millis)
+}
+
+/// Writes a duration as a whole number of the longest possible unit.
+pub(super) fn shown(span: Duration) -> String {
+    let millis = span.as_millis();
+    let (unit, length) = UNITS
+        .iter()
+        .find(|(_, length)| millis.is_multiple_of(u128::from(*length)))
+        .unwrap_or(&("ms", 1));
+    format!("{}{unit}", millis / u128::from(*length))
+}
+
+/// Duration with its unit, from the first one to the second one.
+pub(super) struct DurationRange(pub(super) &'static str, pub(super) &'static str);
+
+impl Rule<Duration> for DurationRange {
+    fn read(&self, raw: &Raw) -> Result<Duration, ValueError> {
+        let range = parse_span(self.0)..=parse_span(self.1);
+        let span = parse_span(raw.text()?).filter(|&span| range.contains(&Some(span)));
+        span.ok_or(ValueError::Value)
+    }
+
+    fn allowed(&self) -> String {
+        format!("from \"{}\" to \"{}\", with its unit: ms, s, m or h", self.0, self.1)
+    }
+
+    fn write(&self, value: &Duration) -> Json {
+        shown(*value).into()
+    }
+}
+
+/// Duration in a range; `0s` switches the setting off.
+impl Rule<Option<Duration>> for DurationRange {
+    fn read(&self, raw: &Raw) -> Result<Option<Duration>, ValueError> {
+        match parse_span(raw.text()?) {
+            Some(Duration::ZERO) => Ok(None),
+            _ => Rule::<Duration>::read(self, raw).map(Some),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        format!("\"0s\" (off), or {}", Rule::<Duration>::allowed(self))
+    }
+
+    fn write(&self, value: &Option<Duration>) -> Json {
+        Rule::<Duration>::write(self, &value.unwrap_or_default())
     }
 }
 
@@ -287,9 +346,9 @@ impl Rule<RedisAddress> for Redis {
 /// List of texts: an array of strings, or a text separated by commas. A blank text is an empty
 /// list.
 pub(super) struct Texts {
-    count: RangeInclusive<usize>,
-    is_good: fn(&str) -> bool,
-    allowed: &'static str,
+    pub(super) count: RangeInclusive<usize>,
+    pub(super) is_good: fn(&str) -> bool,
+    pub(super) allowed: &'static str,
 }
 
 impl Rule<Vec<String>> for Texts {
@@ -315,25 +374,6 @@ pub(super) const REDIS_KEYS: Texts = Texts {
     is_good: |key| !key.is_empty(),
     allowed: "an array of 1 to 1000 Redis keys, none of them empty",
 };
-
-/// Names of hosts, without scheme and port. An empty list is allowed.
-pub(super) const HOST_NAMES: Texts = Texts {
-    count: 0..=100,
-    is_good: is_host,
-    allowed: "an array of at most 100 host names in ASCII, like \"metrics.example\", without \
-              scheme and port",
-};
-
-/// Maximum length of a host name in bytes (RFC 1035).
-const LONGEST_HOST: usize = 253;
-
-fn is_host(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let labels = name.strip_suffix('.').unwrap_or(name);
-    labels.len() <= LONGEST_HOST
-        && labels.bytes().all(is_plain)
-        && labels.split('.').all(|label| !label.is_empty())
-}
 
 /// Returns the strings of an array, or of a text separated by commas.
 fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {

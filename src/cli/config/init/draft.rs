@@ -115,39 +115,42 @@ impl Draft {
 
     /// Adds the sections for a filter.
     fn filter(&mut self, filter: &FoundKey) -> anyhow::Result<()> {
-        let FoundKey { key, used_as, size, error_rate, is_foreign } = filter;
-        self.line("\n[fingerprint]");
-        match used_as {
+        const OPEN: &str = "\"scrapy\"  # or \"scrapy-redis\"";
+        const SCRAPY_REDIS: &str = "\"scrapy-redis\"";
+        let FoundKey { key, used_as, size, is_foreign, .. } = filter;
+        let in_redis = |kind: &str, rest: &str| {
+            format!("place = \"redis\"\nkind = \"{kind}\"\nkey = {}{rest}", text(key))
+        };
+        let (algorithm, section, reasons) = match used_as {
             Use::RedisBloom => {
-                self.line("algorithm = \"scrapy\"  # or \"scrapy-redis\"");
-                self.line("\n[filter]");
-                self.line("kind = \"redisbloom\"");
-                self.reasons.push(format!(
+                self.next.push(format!("urlseen import --redisbloom {}", shell(key)));
+                let reason = format!(
                     "{key} is a filter of RedisBloom: urlseen continues it in its own memory. \
                      Redis does not show the algorithm of its fingerprints: set \
                      fingerprint.algorithm"
-                ));
-                self.next.push(format!("urlseen import --redisbloom {}", shell(key)));
+                );
+                (OPEN, "kind = \"redisbloom\"".to_owned(), vec![reason])
             }
-            Use::Recorded => self.recorded(key, *size, error_rate.unwrap_or_default()),
+            Use::Recorded => {
+                let (rest, reasons) = of_redisson(filter);
+                (OPEN, in_redis("redisson", &rest), reasons)
+            }
             Use::Bits => {
                 let bit = (size * 8).max(2).next_power_of_two().trailing_zeros();
-                self.line("algorithm = \"scrapy-redis\"");
-                self.line("\n[filter]");
-                self.line("place = \"redis\"");
-                self.line("kind = \"scrapy-redis-bloomfilter\"");
-                self.line(&format!("key = {}", text(key)));
-                self.line(&format!("bit = {bit}         # BLOOMFILTER_BIT"));
-                self.line("hash_number = 6  # BLOOMFILTER_HASH_NUMBER");
-                self.reasons.push(format!(
-                    "{key} is a string of {size} bytes, so BLOOMFILTER_BIT is {bit}. urlseen sets \
-                     the same bits in Redis"
-                ));
-                self.reasons.push(
+                let rest = format!(
+                    "\nbit = {bit}         # BLOOMFILTER_BIT\nhash_number = 6  # \
+                     BLOOMFILTER_HASH_NUMBER"
+                );
+                let reasons = vec![
+                    format!(
+                        "{key} is a string of {size} bytes, so BLOOMFILTER_BIT is {bit}. urlseen \
+                         sets the same bits in Redis"
+                    ),
                     "Redis does not show BLOOMFILTER_HASH_NUMBER: its default is 6. If the project \
                      sets another number, change filter.hash_number"
                         .to_owned(),
-                );
+                ];
+                (SCRAPY_REDIS, in_redis("scrapy-redis-bloomfilter", &rest), reasons)
             }
             _ if *is_foreign => {
                 return Err(usage(format!(
@@ -156,51 +159,28 @@ impl Draft {
                 )));
             }
             _ if self.is_trial => {
-                self.line("algorithm = \"scrapy-redis\"");
-                self.line("\n[filter]");
-                self.line("place = \"redis\"");
-                self.line("kind = \"scrapy-redis\"");
-                self.line(&format!("key = {}", text(key)));
-                self.reasons.push(format!(
+                let reason = format!(
                     "{key} is the set of scrapy-redis: urlseen adds its fingerprints there, as \
                      scrapy-redis does"
-                ));
+                );
+                (SCRAPY_REDIS, in_redis("scrapy-redis", ""), vec![reason])
             }
             _ => {
-                self.line("algorithm = \"scrapy-redis\"");
+                self.next.push(format!("urlseen import --redis-set {}", shell(key)));
                 let default = Config::default().filter.capacity;
                 let capacity = default.max((2 * size).next_multiple_of(default));
-                self.line("\n[filter]");
                 let members = HumanCount(*size);
-                self.line(&format!("capacity = {capacity}  # members of {key}: {members}"));
-                self.reasons.push(format!(
+                let section = format!("capacity = {capacity}  # members of {key}: {members}");
+                let reason = format!(
                     "{key} is the set of scrapy-redis: the import adds its fingerprints to a \
                      filter in urlseen's memory, with room for twice as many"
-                ));
-                self.next.push(format!("urlseen import --redis-set {}", shell(key)));
+                );
+                (SCRAPY_REDIS, section, vec![reason])
             }
-        }
+        };
+        self.line(&format!("\n[fingerprint]\nalgorithm = {algorithm}\n\n[filter]\n{section}"));
+        self.reasons.extend(reasons);
         Ok(())
-    }
-
-    /// Adds the sections for a filter of Redisson.
-    fn recorded(&mut self, key: &str, capacity: u64, error_rate: f64) {
-        self.line("algorithm = \"scrapy\"  # or \"scrapy-redis\"");
-        self.line("\n[filter]");
-        self.line("place = \"redis\"");
-        self.line("kind = \"redisson\"");
-        self.line(&format!("key = {}", text(key)));
-        self.line(&format!("capacity = {capacity}  # expectedInsertions"));
-        self.line(&format!("error_rate = {error_rate}  # falseProbability"));
-        self.reasons.push(format!(
-            "{key} is a filter of Redisson, with its parameters in a hash. urlseen sets the same \
-             bits in Redis"
-        ));
-        self.reasons.push(
-            "The items of the filter must be fingerprints in 40 hex digits. Redis does not show \
-             their algorithm: set fingerprint.algorithm"
-                .to_owned(),
-        );
     }
 
     /// Adds the sections for a crawl without keys in Redis.
@@ -248,6 +228,21 @@ impl Draft {
             self.next.push(format!("{} rename {} {sink}", redis_cli(url), shell(&queue.key)));
         }
     }
+}
+
+/// Returns the parameters of a filter of Redisson, and the reasons for them.
+fn of_redisson(FoundKey { key, size, error_rate, .. }: &FoundKey) -> (String, Vec<String>) {
+    let rate = error_rate.unwrap_or_default();
+    let parameters = format!(
+        "\ncapacity = {size}  # expectedInsertions\nerror_rate = {rate}  # falseProbability"
+    );
+    let reason = "The items of the filter must be fingerprints in 40 hex digits. Redis does not \
+                  show their algorithm: set fingerprint.algorithm";
+    let hash = format!(
+        "{key} is a filter of Redisson, with its parameters in a hash. urlseen sets the same bits \
+         in Redis"
+    );
+    (parameters, vec![hash, reason.to_owned()])
 }
 
 /// Returns the command `redis-cli` for an address.

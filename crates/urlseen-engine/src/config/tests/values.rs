@@ -1,9 +1,8 @@
 //! Tests of the rules of single values.
 
+use super::super::host_port::HOST_NAMES;
 use super::super::raw::{Raw, ValueError};
-use super::super::span::DurationRange;
 use super::super::value::*;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 use toml::de::DeValue;
 
@@ -53,16 +52,13 @@ fn a_file_needs_the_right_types() {
     assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(ValueError::Type));
     assert_eq!(Flag.read(&toml("\"true\"")), Err(ValueError::Type));
     assert_eq!(Rule::<String>::read(&REDIS_KEY, &toml("7")), Err(ValueError::Type));
-    assert_eq!(
-        Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &toml("10")),
-        Err(ValueError::Type)
-    );
+    assert_eq!(Rule::<Option<Duration>>::read(&A_DAY, &toml("10")), Err(ValueError::Type));
     assert_eq!(Seed.read(&toml("42")), Ok(Some(42)));
     assert_eq!(Seed.read(&toml("\"42\"")), Err(ValueError::Value));
     assert_eq!(Seed.read(&toml("4294967296")), Err(ValueError::Value));
 }
 
-const A_DAY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
+const A_DAY: DurationRange = DurationRange("1s", "24h");
 
 #[test]
 fn ranges_include_their_ends_and_no_more() {
@@ -71,13 +67,13 @@ fn ranges_include_their_ends_and_no_more() {
     assert_eq!(whole("0"), Err(ValueError::Value));
     assert_eq!(whole("100_001"), Err(ValueError::Value));
     assert_eq!(whole("65536"), Err(ValueError::Value), "more than the type holds");
-    let every = |value| Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &text(value));
+    let every = |value| Rule::<Option<Duration>>::read(&A_DAY, &text(value));
     assert_eq!(every("0s"), Ok(None));
     assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
     assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
     assert_eq!(every("999ms"), Err(ValueError::Value));
     assert_eq!(every("25h"), Err(ValueError::Value));
-    let span = |value| Rule::<Duration>::read(&DurationRange(A_DAY), &text(value));
+    let span = |value| Rule::<Duration>::read(&A_DAY, &text(value));
     assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
     assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
     assert_eq!(span("0s"), Err(ValueError::Value));
@@ -114,5 +110,24 @@ fn names_are_an_array_or_separated_by_commas() {
         &"a".repeat(254),
     ] {
         assert_eq!(read(bad), Err(ValueError::Value), "{bad}");
+    }
+}
+
+#[test]
+fn spans_have_a_number_and_a_unit() {
+    for (text, millis) in
+        [("0s", 0), ("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("2h", 7_200_000)]
+    {
+        assert_eq!(parse_span(text), Some(Duration::from_millis(millis)), "{text}");
+    }
+    for text in ["", "10", "s", "10 s", "-1s", "1.5s", "10sec", "1d", "1s1", "9999999999999999h"] {
+        assert_eq!(parse_span(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_span_is_shown_as_it_is_written() {
+    for text in ["1ms", "999ms", "1s", "61s", "1m", "59m", "24h"] {
+        assert_eq!(parse_span(text).map(shown).as_deref(), Some(text));
     }
 }
