@@ -1,8 +1,9 @@
 //! Runtime of the process, its connections to Redis, and work on the partitions of a crawl.
 
-use std::io;
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::OnceLock;
 
+use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::fingerprint::Partition;
 use urlseen_core::redis::connect::{self, Timeouts};
@@ -12,7 +13,7 @@ use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_engine::config::Config;
 
 use super::Outcome;
-use crate::admin::printable::say;
+use crate::admin::printable::{printable, say, stderr, stdout};
 
 /// Returns the runtime of the process. It runs its tasks on the calling thread, while the thread
 /// waits for it.
@@ -66,4 +67,27 @@ fn failed(partition: Partition, error: anyhow::Error) -> anyhow::Result<Outcome>
     }
     say(format_args!("urlseen: partition {partition}: {error:#}"));
     Ok(Outcome::of(&error))
+}
+
+/// Asks the question at the terminal, and returns true if the answer is yes. If `yes` is set
+/// (`--yes`), returns true without a question. An empty answer means no. If the answer is no, the
+/// function prints `unchanged`. If standard input is not a terminal, the process ends with the exit
+/// status for wrong arguments.
+pub(super) fn confirmed(yes: bool, question: &str, unchanged: &str) -> io::Result<bool> {
+    let input = io::stdin();
+    if yes {
+        return Ok(true);
+    }
+    if !input.is_terminal() {
+        let message = format!("{question} There is no terminal for an answer: give --yes\n");
+        super::refuse(&clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
+    }
+    write!(stderr(), "{} [y/N] ", printable(question.as_bytes(), None))?;
+    let mut answer = String::new();
+    input.lock().read_line(&mut answer)?;
+    let is_yes = ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str());
+    if !is_yes {
+        writeln!(stdout(), "{unchanged}")?;
+    }
+    Ok(is_yes)
 }

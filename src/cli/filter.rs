@@ -25,7 +25,7 @@ use urlseen_engine::item::batch::{Batch, Judged};
 
 use super::bar::{Bar, Teller};
 use super::context::runtime;
-use super::shape::{self, Shape};
+use super::settings::{self, Shape};
 use super::{Outcome, start};
 
 /// Size of the output buffer, in bytes.
@@ -105,7 +105,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
         works: &mut works,
         pages: input::lines(args.files.clone()).spawn()?,
         effect: &mut printed,
-        fill: shape::fill_watch(&parameters),
+        fill: settings::fill_watch(&parameters),
         remedy: "Give a larger --capacity, or --kind two-choice with a --grow-to that suffices, \
                  and with --storage a new folder",
         audience: &mut teller,
@@ -185,7 +185,7 @@ impl<W: Write> Effect for Printed<W> {
 /// Opens the filter, in a storage folder if the user named one.
 fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
-    let spec = args.shape.spec(folder.as_ref())?;
+    let spec = args.shape.spec(folder.as_ref().and_then(Folder::header))?;
     let FilterSpec { parameters, fingerprint } = spec.filter.clone();
     let items = Options::new(args.item.into(), fingerprint);
     let threads = Threads::start(args.threads.map_or(0, usize::from))?;
@@ -196,7 +196,7 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
             parameters,
         ));
     };
-    let mut store = start::kept(folder, shape::keeping(spec), items, threads)?;
+    let mut store = start::kept(folder, settings::keeping(spec), items, threads)?;
     let how = store.recover()?;
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));

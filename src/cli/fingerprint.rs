@@ -13,8 +13,7 @@ use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::url;
 
 use super::Outcome;
-use super::settings::word;
-use super::shape::same_rules_of;
+use super::settings::{same_rules_of, word};
 
 /// Print the fingerprint of each request, one request a line.
 ///

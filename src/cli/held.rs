@@ -90,25 +90,23 @@ struct HeldSession {
 pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
     let (HeldCommand::List { settings, .. } | HeldCommand::Requeue { settings, .. }) =
         &args.command;
-    each_partition(settings.load_all()?, |config| held(args, &config))
+    each_partition(settings.load_all()?, |config| runtime()?.block_on(held(args, &config)))
 }
 
 /// Works on the held requests of one partition.
-fn held(args: &HeldArgs, config: &Config) -> anyhow::Result<Outcome> {
-    runtime()?.block_on(async {
-        let calls = Calls::new(record(config, &config.keys()));
-        let mut session = HeldSession { calls, link: connect(config).await? };
-        match &args.command {
-            HeldCommand::List { requests, raw, json, .. } => {
-                session.list(*requests, *raw, *json, config.held.timeout).await
-            }
-            HeldCommand::Requeue { consumers, .. } => {
-                let back = session.requeue_all(consumers, config.held.timeout).await?;
-                let (back, sink) = (HumanCount(back), &config.sink.key);
-                Ok(writeln!(stdout(), "{back} requests are back in {sink}")?)
-            }
+async fn held(args: &HeldArgs, config: &Config) -> anyhow::Result<Outcome> {
+    let calls = Calls::new(record(config, &config.keys()));
+    let (mut session, timeout) =
+        (HeldSession { calls, link: connect(config).await? }, config.held.timeout);
+    match &args.command {
+        HeldCommand::List { requests, raw, json, .. } => {
+            session.list(*requests, *raw, *json, timeout).await?;
         }
-    })?;
+        HeldCommand::Requeue { consumers, .. } => {
+            let back = HumanCount(session.requeue_all(consumers, timeout).await?);
+            writeln!(stdout(), "{back} requests are back in {}", config.sink.key)?;
+        }
+    }
     Ok(Outcome::Done)
 }
 

@@ -26,8 +26,7 @@ use urlseen_engine::item::{Form, Options};
 use super::bar::{Bar, Teller};
 use super::context::runtime;
 use super::rows::{Rows, SUMMARY, filled, paced};
-use super::settings::{Settings, word};
-use super::shape::{self, Shape};
+use super::settings::{self, Settings, Shape, word};
 use super::start::{self, usage};
 use super::{Outcome, moving};
 use crate::admin::printable::{json_text, say, stdout};
@@ -127,7 +126,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         works: &mut works,
         pages: origin.open(checkpoints)?.spawn()?,
         effect: &mut (),
-        fill: shape::fill_watch(&parameters),
+        fill: settings::fill_watch(&parameters),
         remedy: "Raise its capacity, or choose the kind two-choice with a grow_to that suffices, \
                  and import again, into an empty storage folder",
         audience: &mut teller,
@@ -173,7 +172,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
     let (folder, keeping, threads, origin) = if let Some(storage) = &args.storage {
         let folder = Folder::open(storage)?;
-        let keeping = shape::keeping(args.shape.spec(Some(&folder))?);
+        let keeping = settings::keeping(args.shape.spec(folder.header())?);
         (folder, keeping, 0, files())
     } else {
         let config = args.settings.load()?;

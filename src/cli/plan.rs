@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use urlseen_analysis::{
     Amount, Bytes, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
 };
@@ -76,19 +77,11 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some(bytes) = plan.fits {
         let question = plan.question();
         let fits = Fits::of(bytes.get(), question);
-        if !plan.json {
-            return Ok(fits.print(question, out)?);
-        }
-        serde_json::to_writer_pretty(&mut *out, &fits)?;
-        return Ok(writeln!(out)?);
+        return if plan.json { json(&fits, out) } else { Ok(fits.print(question, out)?) };
     }
     if let Some((expire_after, unseen_per_day)) = plan.expire_after.zip(plan.unseen_per_day) {
         let steady = Steady::of(expire_after, unseen_per_day, plan.error_rate())?;
-        if !plan.json {
-            return Ok(steady.print(out)?);
-        }
-        serde_json::to_writer_pretty(&mut *out, &steady)?;
-        return Ok(writeln!(out)?);
+        return if plan.json { json(&steady, out) } else { Ok(steady.print(out)?) };
     }
     let capacity = plan.capacity();
     let figures = Figures::of(capacity, plan.target()).map_err(|error| match error {
@@ -100,8 +93,7 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
     })?;
     let error_rate = figures.error_rate();
     if plan.json {
-        serde_json::to_writer_pretty(&mut *out, &figures)?;
-        return Ok(writeln!(out)?);
+        return json(&figures, out);
     }
     let keys = grouped(capacity.get());
     match plan.lost {
@@ -114,6 +106,11 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
         )?,
     }
     Ok(figures.print(out)?)
+}
+
+fn json(value: &impl Serialize, out: &mut impl Write) -> anyhow::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    Ok(writeln!(out)?)
 }
 
 impl Plan {

@@ -14,8 +14,7 @@ use urlseen_engine::item::Brief;
 
 use super::Outcome;
 use super::bar::Bar;
-use super::confirm::confirmed;
-use super::context::{each_partition, runtime};
+use super::context::{confirmed, each_partition, runtime};
 use super::settings::Settings;
 use crate::admin::printable::{columns, json_line, printable, say, width};
 use crate::crawl::rejects::{Fate, RejectsList, Sorted};

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use indicatif::HumanCount;
+
 use crate::admin::RuleCount;
 use crate::admin::printable::printable;
 
@@ -43,6 +45,11 @@ impl<W: Write> Rows<W> {
     ) -> io::Result<()> {
         let ([_, width], number) = (self.widths, number.to_string());
         self.row(name, format_args!("{number:>width$}   {what}"))
+    }
+
+    /// Prints a row with a name, the number of some things and what they are, unless it is 0.
+    pub(super) fn some(&mut self, name: &str, number: u64, what: &str) -> io::Result<()> {
+        if number == 0 { Ok(()) } else { self.number(name, HumanCount(number), what) }
     }
 
     /// Prints a row for each text. Only the first row has the name.

@@ -1,13 +1,21 @@
-//! Options that commands share: the sources of the configuration, and the storage folder.
+//! Options that commands share: the configuration, the storage folder, and the shape of a filter.
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use urlseen_core::filter::choice::Choice;
-use urlseen_engine::config::{Config, FilterPlace, Problems, Sources, choose};
-
-use super::start;
+use indicatif::{BinaryBytes, HumanCount};
+use urlseen_core::filter::choice::{Choice, FilterPlace};
+use urlseen_core::filter::expire_after::ExpireAfter;
+use urlseen_core::filter::memory::Available;
+use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
+use urlseen_core::fingerprint::same::{SameRules, TrackingList};
+use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
+use urlseen_core::storage::{Header, StoragePolicy, StorageSpec};
+use urlseen_engine::config::{Config, Filter, Problems, Sources, choose};
+use urlseen_engine::engine::store::Keeping;
 use urlseen_engine::item::Options;
+
+use super::start::{self, usage};
 
 /// Returns a parser of the words of a choice that `is_allowed` permits. The help and the errors of
 /// clap list these words.
@@ -148,4 +156,178 @@ impl Folder {
     pub(super) fn locate_all(&self) -> anyhow::Result<Vec<Config>> {
         if self.storage.is_some() { Ok(vec![self.locate()?]) } else { self.settings.load_all() }
     }
+}
+
+/// Kind and parameters of a filter. If an option is missing, its value comes from the storage
+/// folder. If an option is given, its value must agree with the folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct Shape {
+    /// Kind of the filter. Default: the kind that the storage folder records, or two-choice
+    #[arg(long, value_name = "KIND", value_parser = word(|it: &Kind| it.is_in(FilterPlace::Local)))]
+    kind: Option<Kind>,
+    /// Number of different fingerprints that the filter is made for, such as 5000000, 1e9 or 200M.
+    /// A filter of the kind two-choice begins with this size and grows. Default: the number that
+    /// the storage folder records, or 100k for the kind two-choice, and 10M for others
+    #[arg(long, value_name = "N")]
+    capacity: Option<Capacity>,
+    /// Only for the kind two-choice: number of different fingerprints up to which the filter keeps
+    /// its error rate while it grows. If --capacity is larger, that number counts. Default: the
+    /// number that the storage folder records, or 1G
+    #[arg(long, value_name = "N")]
+    grow_to: Option<Capacity>,
+    /// Time after which a fingerprint passes again, for the kind two-choice: a time such
+    /// as 30d or 12h. Default: the time that the storage folder records, or never
+    #[arg(long, value_name = "TIME")]
+    expire_after: Option<ExpireAfter>,
+    /// Share of unseen fingerprints that a filter may report as seen when it holds --capacity
+    /// fingerprints, or --grow-to for the kind two-choice. From 1e-12 to 0.1. Default: the share
+    /// that the storage folder records, or 1e-7 for the kind two-choice, and 1e-6 for others
+    #[arg(long, value_name = "P")]
+    error_rate: Option<ErrorRate>,
+    /// Algorithm of the fingerprints. Default: the algorithm that the storage folder records, or
+    /// scrapy
+    #[arg(long, value_name = "NAME", value_parser = word(|_: &Algorithm| true))]
+    algorithm: Option<Algorithm>,
+    /// Treat URLs that differ only in their fragments as different. By default, these URLs are
+    /// equal
+    #[arg(long)]
+    keep_fragments: bool,
+    /// List of tracking parameters that do not affect the fingerprint: none or 2026-11. Default:
+    /// the list that the storage folder records, or none
+    #[arg(long, value_name = "LIST")]
+    drop_tracking: Option<TrackingList>,
+    /// Use the rules `[[same]]` of this configuration file: URLs that they make equal are equal.
+    /// Default: the rules that the storage folder records, or none
+    #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
+    rules: Option<SameRules>,
+    /// Seed of the filter's hash. The same seed gives the same results in each run. Default: random
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u32>,
+}
+
+/// Reads the rules `[[same]]` of a configuration file. The environment does not count, because it
+/// cannot have rules.
+pub(super) fn same_rules_of(path: &str) -> Result<SameRules, String> {
+    let sources = Sources { file: Some(path.into()), ..Sources::default() };
+    Config::load(sources).map(|config| config.same).map_err(|problems| problems.to_string())
+}
+
+impl Shape {
+    /// Returns the spec of the filter in the folder with this header, or of a new filter.
+    pub(super) fn spec(&self, header: Option<&Header>) -> anyhow::Result<StorageSpec> {
+        let recorded = header.map(Header::spec);
+        let is = recorded.map(|spec| &spec.filter);
+        Ok(StorageSpec {
+            filter: FilterSpec {
+                parameters: self.parameters(is.map(|filter| &filter.parameters))?,
+                fingerprint: self.changed(is.map(|filter| filter.fingerprint).unwrap_or_default()),
+            },
+            crawl: recorded.map_or_else(|| Config::default().crawl.name, |it| it.crawl.clone()),
+        })
+    }
+
+    /// Returns `--algorithm` as the user gave it.
+    pub(super) fn algorithm(&self) -> Option<Algorithm> {
+        self.algorithm
+    }
+
+    /// Returns the spec of fingerprints that belong to no storage folder.
+    pub(super) fn fingerprint(&self) -> FingerprintSpec {
+        self.changed(FingerprintSpec::default())
+    }
+
+    /// Returns a spec of fingerprints with the changes that the user asked for.
+    fn changed(&self, spec: FingerprintSpec) -> FingerprintSpec {
+        FingerprintSpec {
+            algorithm: self.algorithm.unwrap_or(spec.algorithm),
+            keep_fragments: self.keep_fragments || spec.keep_fragments,
+            drop_tracking: self.drop_tracking.unwrap_or(spec.drop_tracking),
+            same: self.rules.unwrap_or(spec.same),
+        }
+    }
+
+    /// Refuses options that a filter of the given kind does not have. `is_new` is false if a
+    /// storage folder records the kind.
+    fn check_options(&self, kind: Kind, is_new: bool) -> anyhow::Result<()> {
+        let given = [
+            ("--capacity", "filter.capacity", self.capacity.is_some()),
+            ("--grow-to", "filter.grow_to", self.grow_to.is_some()),
+            ("--expire-after", "filter.expire_after", self.expire_after.is_some()),
+            ("--error-rate", "filter.error_rate", self.error_rate.is_some()),
+            ("--seed", "filter.seed", self.seed.is_some()),
+        ];
+        let wrong = given.iter().find(|(_, key, is_given)| *is_given && !kind.keys().contains(key));
+        wrong.map_or(Ok(()), |(option, key, _)| {
+            let is_asked = is_new && ["--grow-to", "--expire-after"].contains(option);
+            let others = Kind::all_in(FilterPlace::Local).filter(|it| it.keys().contains(key));
+            let others: Vec<_> = others.map(|it| format!("--kind {it}")).collect();
+            let other =
+                if is_asked { format!(", or give {}", others.join(" or ")) } else { String::new() };
+            Err(usage(format!("a filter of the kind {kind} has no {option}: leave it out{other}")))
+        })
+    }
+
+    /// Returns the filter's kind and parameters. The argument `is` holds the parameters that the
+    /// folder records.
+    fn parameters(&self, is: Option<&Parameters>) -> anyhow::Result<Parameters> {
+        let mut default = Config::default();
+        let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(default.filter.kind);
+        let is_given = self.capacity.is_some() || self.error_rate.is_some();
+        self.check_options(kind, is.is_none())?;
+        let is_same = is.is_some_and(|is| is.kind() == kind);
+        if let Some(is) = is.filter(|is| is.is_imported() && is_same && !is_given) {
+            return Ok(is.clone());
+        }
+        default.filter.error_rate = Filter::default_error_rate(kind);
+        default.filter.capacity = Filter::default_capacity(kind);
+        Ok(kind.read(&|name| {
+            let (given, is_kept) = match name {
+                "filter.capacity" => (self.capacity.map(|it| it.get().to_string()), is_same),
+                "filter.grow_to" => (self.grow_to.map(|it| it.get().to_string()), true),
+                "filter.expire_after" => (self.expire_after.map(|it| it.to_string()), true),
+                "filter.error_rate" => (self.error_rate.map(|it| it.to_string()), is_same),
+                "filter.seed" => return self.seed.map(|it| it.to_string()),
+                "partitions.count" => (None, false),
+                _ => (None, true),
+            };
+            let recorded = is.filter(|_| is_kept).and_then(|is| is.field(name));
+            given.or(recorded).or_else(|| default.part(name))
+        })?)
+    }
+}
+
+/// Describes the filter with the given parameters.
+pub(super) fn described(parameters: &Parameters) -> String {
+    let mut text = parameters.kind().to_string();
+    if parameters.bytes() > 0 {
+        text = format!("{text}, {}", BinaryBytes(parameters.bytes()));
+    }
+    if let Some(capacity) = parameters.capacity() {
+        text = format!("{text} for {} fingerprints", HumanCount(capacity));
+    }
+    if let Some(error_rate) = parameters.field::<ErrorRate>("filter.error_rate") {
+        text = format!("{text} at {error_rate}");
+    }
+    let shape = parameters.shape();
+    if shape.is_empty() { text } else { format!("{text}, {shape}") }
+}
+
+/// Warns if the memory is too small for the planned size of a filter that grows.
+pub(super) fn outgrown(parameters: &Parameters) -> Option<String> {
+    let (bytes, Available { bytes: have, limit }) = parameters.outgrown()?;
+    let (bytes, have) = (BinaryBytes(bytes), BinaryBytes(have));
+    Some(format!(
+        "with filter.grow_to fingerprints, the filter would take {bytes}, and {have} are available \
+         {limit}: give the process more memory before it is full, or lower filter.grow_to"
+    ))
+}
+
+/// Returns an observer of the fill, if the error rate of the filter grows with its fill.
+pub(super) fn fill_watch(parameters: &Parameters) -> Option<FillWatch> {
+    Config::default().limit(parameters).map(FillWatch::new)
+}
+
+/// Returns the default storage settings, for a filter without a configuration.
+pub(super) fn keeping(spec: StorageSpec) -> Keeping {
+    Keeping { spec, policy: StoragePolicy::default(), emit_again: false }
 }

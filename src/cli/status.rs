@@ -196,13 +196,11 @@ fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::R
         let words = format!("of these of the group {group:?} of the rule {rule:?}");
         rows.number("", HumanCount(*items), words)?;
     }
-    let mut row = |name, number, what: &str| rows.number(name, HumanCount(number), what);
-    row("  rejected", counts.rejected, "unreadable")?;
-    if counts.own_fingerprints > 0 {
-        row("", counts.own_fingerprints, "have a fingerprint of their own, which stays as it is")?;
-    }
-    row("batches", counts.batches, "committed since the start")?;
-    counts.events().try_for_each(|(count, event)| row("", count, event))
+    rows.number("  rejected", HumanCount(counts.rejected), "unreadable")?;
+    let own = "have a fingerprint of their own, which stays as it is";
+    rows.some("", counts.own_fingerprints, own)?;
+    rows.number("batches", HumanCount(counts.batches), "committed since the start")?;
+    counts.events().try_for_each(|(count, event)| rows.number("", HumanCount(count), event))
 }
 
 /// Prints the numbers of answered questions, if there are any, and of clients.
@@ -212,17 +210,11 @@ fn asked(
     clients: Option<&ClientsStatus>,
 ) -> io::Result<()> {
     let Asked { seen, unseen, full, forgotten } = *asked;
-    for (name, number, what) in [
-        ("asked", asked.all(), "since the start; of these"),
-        ("  seen", seen, "answered as seen"),
-        ("  unseen", unseen, "answered as unseen, and added if the client asked for that"),
-        ("  full", full, "refused: no room"),
-        ("  forgotten", forgotten, "forgotten: they pass again"),
-    ] {
-        if number > 0 {
-            rows.number(name, HumanCount(number), what)?;
-        }
-    }
+    rows.some("asked", asked.all(), "since the start; of these")?;
+    rows.some("  seen", seen, "answered as seen")?;
+    rows.some("  unseen", unseen, "answered as unseen, and added if the client asked for that")?;
+    rows.some("  full", full, "refused: no room")?;
+    rows.some("  forgotten", forgotten, "forgotten: they pass again")?;
     let Some(ClientsStatus { open, accepted, refused }) = clients else { return Ok(()) };
     let (accepted, refused) = (HumanCount(*accepted), HumanCount(*refused));
     let words = format!("are connected; since the start: accepted {accepted}, refused {refused}");
@@ -252,10 +244,7 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
     if let Some(generations) = filter.generations {
         self::generations(rows, &generations)?;
     }
-    if forgotten > 0 {
-        rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
-    }
-    Ok(())
+    rows.some("", forgotten, "of these were forgotten and pass again")
 }
 
 /// Seconds of a century. Longer times are not shown exactly.

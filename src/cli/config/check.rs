@@ -22,7 +22,7 @@ use super::super::context::{connect, each_partition, runtime};
 use super::super::rows::Rows;
 use super::super::run::{chosen, divided, machine};
 use super::super::settings::Settings;
-use super::super::{Outcome, shape, start};
+use super::super::{Outcome, settings, start};
 use crate::admin::printable::{say, stderr, stdout};
 use crate::crawl::protocol::{Protocol, table};
 use crate::pipeline::RunError;
@@ -104,12 +104,12 @@ async fn check(config: &Config, findings: &mut Findings) -> io::Result<bool> {
 /// Checks that a filter of the configured kind and size can exist.
 fn filter(config: &Config) -> anyhow::Result<((), String)> {
     let parameters = config.filter_spec()?.parameters;
-    let described = shape::described(&parameters);
+    let described = settings::described(&parameters);
     if config.filter.place == FilterPlace::Redis {
         config.redis_filter()?;
         return Ok(((), described));
     }
-    let warning = shape::outgrown(&parameters).map(|warning| format!(". {warning}"));
+    let warning = settings::outgrown(&parameters).map(|warning| format!(". {warning}"));
     Ok(((), described + &warning.unwrap_or_default()))
 }
 

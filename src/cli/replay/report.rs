@@ -191,9 +191,8 @@ fn items(tally: &Tally, seconds: f64, out: &mut impl Write) -> io::Result<()> {
     if given + given_bad > 0 {
         row("given", *given, "count as seen from the start")?;
     }
-    if *given_bad > 0 {
-        row("", *given_bad, "were given and are not fingerprints")?;
-    }
+    rows.some("", *given_bad, "were given and are not fingerprints")?;
+    let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
     row("new", *new, "first occurrences")?;
     row("again", *again, "later occurrences")?;
     row("unchecked", *unfiltered, "would pass without a test")?;

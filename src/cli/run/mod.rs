@@ -27,7 +27,7 @@ use urlseen_engine::engine::store::Local;
 use super::context::runtime;
 use super::settings::Settings;
 use super::view::Daemon;
-use super::{Outcome, shape, start};
+use super::{Outcome, settings, start};
 
 /// Move unseen items from the source in Redis to the sink.
 ///
@@ -128,10 +128,10 @@ fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(P
     let store = start::configured(config, folder, threads)?;
     let fill = store.engine.gauges().fill();
     let outlook = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning);
-    for warning in outlook.into_iter().chain(shape::outgrown(&parameters)) {
+    for warning in outlook.into_iter().chain(settings::outgrown(&parameters)) {
         warn!("{warning}");
     }
-    info!("the filter is ready: {}", shape::described(&parameters));
+    info!("the filter is ready: {}", settings::described(&parameters));
     Ok((parameters, store))
 }
 

@@ -1,6 +1,5 @@
 //! `urlseen storage`: shows a storage folder, and repairs a crawl whose folder and Redis disagree.
 
-mod convert;
 mod repair;
 mod show;
 
@@ -13,8 +12,7 @@ use urlseen_core::filter::expire_after::shown;
 
 use super::super::admin::printable::stdout;
 use super::Outcome;
-use super::confirm::confirmed;
-use super::context::{each_partition, runtime};
+use super::context::{confirmed, each_partition, runtime};
 use super::settings::{Folder, Settings, folder_of};
 use super::start::usage;
 use crate::crawl::protocol::table;
@@ -161,11 +159,11 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
             each_partition(all, |config| Repair::new(config)?.adopt(*yes))
         }
         StorageCommand::Convert { settings, rules: false } => {
-            each_partition(settings.load_all()?, |config| convert::convert(&config))
+            each_partition(settings.load_all()?, |config| repair::convert(&config))
         }
         StorageCommand::Convert { settings, rules: true } => {
             let done =
-                each_partition(settings.load_all()?, |config| convert::convert_rules(&config))?;
+                each_partition(settings.load_all()?, |config| repair::convert_rules(&config))?;
             delete_table(settings, done)
         }
         StorageCommand::CatchUp { folder, time } => {

@@ -20,7 +20,7 @@ use urlseen_engine::config::Config;
 use super::super::context::{find, runtime};
 use super::super::rows::{CRAWL, Rows};
 use super::super::status::{about_rate, lost};
-use super::super::{Outcome, shape};
+use super::super::{Outcome, settings};
 use crate::admin::printable::{json_text, stdout};
 use crate::crawl::protocol::Protocol;
 
@@ -55,7 +55,7 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
     let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = fingerprint;
     rows.row("crawl", crawl)?;
     let id = RandomId::new(header.filter());
-    rows.row("filter", format!("{id}, {}", shape::described(parameters)))?;
+    rows.row("filter", format!("{id}, {}", settings::described(parameters)))?;
     let fragments = if *keep_fragments { "kept" } else { "dropped" };
     rows.row("computed", format!("by the algorithm {algorithm}, fragments {fragments}"))?;
     if *drop_tracking != TrackingList::None {

@@ -14,7 +14,7 @@ use urlseen_engine::flow::feed::{Bad, Page};
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Options, Reader};
 
-use super::error::ReplayError;
+use super::ReplayError;
 use super::lane::{Judgable, Lane, LaneSpec};
 use super::report::{LaneReport, Ruled, Tally};
 use crate::explain::DROP_TRACKING;

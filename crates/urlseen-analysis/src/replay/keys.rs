@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use redis::{Cmd, cmd};
 use tokio::runtime::{Builder, Runtime};
 
-use super::error::ReplayError;
+use super::ReplayError;
 use super::report::KeyRead;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;

@@ -7,8 +7,8 @@ use urlseen_core::filter::{
 };
 use urlseen_core::fingerprint::Fingerprint;
 
+use super::ReplayError;
 use super::curve::{Curve, Point};
-use super::error::ReplayError;
 use super::report::LaneReport;
 
 /// Spec of a lane whose filter is not created yet.

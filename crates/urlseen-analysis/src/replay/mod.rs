@@ -11,7 +11,6 @@
 //! lease, no Redis key and no folder.
 
 mod curve;
-mod error;
 mod judging;
 mod keys;
 mod lane;
@@ -19,24 +18,26 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 pub use curve::Point;
-pub(crate) use error::ReplayError;
 pub use judging::Merges;
 use judging::{Judging, Part};
 use keys::{Keys, Rows};
 pub use lane::LaneSpec;
 pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
 use tokio::runtime::Builder;
-use urlseen_core::filter::{Kind, Seed, memory};
+use urlseen_core::filter::memory::{Available, gib};
+use urlseen_core::filter::{BuildError, Kind, Seed, SpecError, memory};
+use urlseen_core::redis::error::LinkError;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError};
+use urlseen_engine::engine::{Engine, EngineError, Parts, StartError, Threads, Works, WorksError};
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
@@ -275,4 +276,72 @@ fn check_memory(filters: u64, exact: u64) -> Result<(), ReplayError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Error that prevented the start of a replay, or ended a replay early.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The input cannot be read.
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    /// The fingerprints that count as seen cannot be read.
+    #[error("the fingerprints that count as seen cannot be read: {0}")]
+    Seen(FeedError),
+    /// Redis or the connection to it failed.
+    #[error(transparent)]
+    Redis(#[from] LinkError),
+    /// The key does not exist.
+    #[error(
+        "there is no key {key} at {address}, so there is nothing to replay (Redis deletes empty \
+         keys); name the keys of the crawl with --key (scrapy-redis: SPIDER:requests, \
+         SPIDER:dupefilter), or name files"
+    )]
+    NoKey {
+        /// Name of the key in Redis.
+        key: String,
+        /// The server and the database.
+        address: String,
+    },
+    /// The key has a type that urlseen does not read items from.
+    #[error(
+        "the key {key} holds a {found}; items come from a list, a sorted set (as scrapy-redis \
+         queues requests) or a set (as scrapy-redis keeps fingerprints)"
+    )]
+    OtherType {
+        /// Name of the key in Redis.
+        key: String,
+        /// Type of the key in Redis.
+        found: String,
+    },
+    /// The machine does not have enough memory.
+    #[error(
+        "this does not fit: the filters of the kinds take {:.2} GiB and the exact set {:.2} \
+         GiB, and {:.2} GiB are available {}; replay fewer kinds (--kinds) or items (--count), \
+         lower filter.capacity, or give the process more memory",
+        gib(*filters), gib(*exact), gib(available.bytes), available.limit
+    )]
+    TooLarge {
+        /// Bytes that all filters take.
+        filters: u64,
+        /// Bytes of the exact set for the expected number of items, or for 0 items if that number
+        /// is unknown.
+        exact: u64,
+        /// Available memory of the process.
+        available: Available,
+    },
+    /// The exact filter failed, or the counting of the judged items failed.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    /// A filter cannot have the requested kind and size.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The engine cannot start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A filter cannot be created.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The system cannot start a thread.
+    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
+    Thread(io::Error),
 }

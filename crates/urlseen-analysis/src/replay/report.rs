@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::ReplayError;
 use super::curve::Point;
-use super::error::ReplayError;
 use super::judging::Merges;
 use crate::hash;
 use urlseen_core::filter::Kind;
