@@ -16,9 +16,8 @@ use urlseen_engine::flow::source::Source;
 use super::batch::Share;
 use super::{PartitionStatus, RouteStatus};
 
-/// Maximum number of shares that are sent and not acknowledged. One further command waits for
-/// replicas.
-const SENT: usize = WAITING_MAX - 1;
+/// Maximum number of shares that are sent together.
+const SENT: usize = WAITING_MAX;
 
 /// Maximum time of a `WAIT`, in milliseconds.
 const WAIT_MS: u64 = 2000;
@@ -33,27 +32,6 @@ pub(super) struct Outbox {
     shares: VecDeque<Share>,
     status: watch::Sender<RouteStatus>,
     backoff: Backoff,
-}
-
-/// Shares on one connection.
-struct Sending {
-    link: Link,
-    /// Replies that Redis still owes, in order.
-    expected: VecDeque<Expected>,
-    /// Number of shares whose pushes are sent.
-    sent: usize,
-    /// Number of shares that Redis has, and that replicas may lack.
-    pushed: usize,
-    /// True if a reply to `WAIT` is expected.
-    waits: bool,
-}
-
-/// Reply that Redis owes.
-enum Expected {
-    /// Reply to the push of the oldest share that is not pushed.
-    Push,
-    /// Reply to a `WAIT` for this number of the oldest shares.
-    Replicas { shares: usize },
 }
 
 impl Outbox {
@@ -82,82 +60,62 @@ impl Outbox {
         }
     }
 
-    /// Pushes items over one connection.
+    /// Pushes items over one connection. Shares that come meanwhile are pushed together.
     async fn work(&mut self) -> Result<Infallible, LinkError> {
-        let link = connect(&self.config.redis.url, Timeouts::default()).await?;
+        let mut link = connect(&self.config.redis.url, Timeouts::default()).await?;
         self.end_trouble();
-        let expected = VecDeque::new();
-        let mut sending = Sending { link, expected, sent: 0, pushed: 0, waits: false };
         loop {
-            while sending.sent < self.shares.len().min(SENT) {
-                self.send(&mut sending);
-            }
-            tokio::select! {
-                Some(share) = self.queue.recv() => self.shares.push_back(share),
-                reply = sending.link.receive() => {
-                    let reply = reply?.into_value()?;
-                    self.note(&mut sending, &reply);
+            if self.shares.is_empty() {
+                match self.queue.recv().await {
+                    Some(share) => self.shares.push_back(share),
+                    // The router ends, and this task with it.
+                    None => std::future::pending().await,
                 }
             }
+            self.shares.extend(std::iter::from_fn(|| self.queue.try_recv().ok()));
+            let sent = self.shares.len().min(SENT);
+            for share in self.shares.iter().take(sent) {
+                let mut push = cmd(Source::new(self.config.source.take_from).push());
+                push.arg(&self.config.source.key);
+                share.items().for_each(|item| _ = push.arg(item));
+                link.send(&push);
+            }
+            for _ in 0..sent {
+                link.receive().await?.into_value()?;
+            }
+            self.wait_for_replicas(&mut link).await?;
+            self.acknowledge(sent);
         }
     }
 
-    /// Sends the push of the next share.
-    fn send(&self, sending: &mut Sending) {
-        let mut push = cmd(Source::new(self.config.source.take_from).push());
-        push.arg(&self.config.source.key);
-        for item in self.shares[sending.sent].items() {
-            push.arg(item);
-        }
-        sending.link.send(&push);
-        sending.expected.push_back(Expected::Push);
-        sending.sent += 1;
-    }
-
-    /// Processes a reply. Acknowledges shares that Redis and the wanted replicas have.
-    fn note(&mut self, sending: &mut Sending, reply: &Value) {
+    /// Waits until the wanted replicas have all pushes of a connection.
+    async fn wait_for_replicas(&self, link: &mut Link) -> Result<(), LinkError> {
         let wanted = self.config.redis.wait_replicas;
-        match sending.expected.pop_front() {
-            Some(Expected::Push) => sending.pushed += 1,
-            Some(Expected::Replicas { shares }) => {
-                sending.waits = false;
-                match reply {
-                    Value::Int(have) if have.cast_unsigned() < wanted => self.tell(|it| {
-                        let words = format!("{have} of {wanted} replicas have the items");
-                        it.trouble = Some(words);
-                    }),
-                    _ => {
-                        self.end_trouble();
-                        self.acknowledge(sending, shares);
-                    }
-                }
-            }
-            None => unreachable!("a reply belongs to a command"),
-        }
         if wanted == 0 {
-            self.acknowledge(sending, sending.pushed);
-        } else if sending.pushed > 0 && !sending.waits {
-            sending.waits = true;
-            sending.link.send(cmd("WAIT").arg(wanted).arg(WAIT_MS));
-            sending.expected.push_back(Expected::Replicas { shares: sending.pushed });
+            return Ok(());
         }
+        loop {
+            match link.call(cmd("WAIT").arg(wanted).arg(WAIT_MS)).await? {
+                Value::Int(have) if have.cast_unsigned() < wanted => self.tell(|it| {
+                    it.trouble = Some(format!("{have} of {wanted} replicas have the items"));
+                }),
+                _ => break,
+            }
+        }
+        self.end_trouble();
+        Ok(())
     }
 
     /// Acknowledges the oldest shares.
-    fn acknowledge(&mut self, sending: &mut Sending, count: usize) {
-        sending.pushed -= count;
-        sending.sent -= count;
-        for share in self.shares.drain(..count) {
+    fn acknowledge(&mut self, count: usize) {
+        self.backoff.reset();
+        for share in self.shares.drain(..count).collect::<Vec<_>>() {
             let items = share.len();
-            let index = usize::from(self.config.partition.number());
-            self.status.send_modify(|status| {
-                status.partitions[index].waiting -= items;
-                status.partitions[index].pushed += items;
+            self.tell(|it| {
+                it.waiting -= items;
+                it.pushed += items;
             });
             share.acknowledge();
-        }
-        if count > 0 {
-            self.backoff.reset();
         }
     }
 

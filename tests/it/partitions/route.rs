@@ -140,7 +140,6 @@ fn a_router_with_a_new_connection_also_waits_for_replicas() {
     let items: Vec<_> = (0..100).map(unfiltered).collect();
     crawl.push_to_list(&items);
     wait_for_lag();
-    assert_eq!(crawl.counts(LIST).len(), items.len());
     crawl.server.cli(&["client", "kill", "type", "normal"]);
     for number in 0..4 {
         router.wait_for_line(&format!("partition {number} takes items again"), SOON);
