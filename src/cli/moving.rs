@@ -36,7 +36,8 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         )));
     };
     let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
-    let mut store = start::configured(config, folder, Threads::start(config.filter.threads)?)?;
+    let (keeping, threads) = (start::keeping(config)?, Threads::start(config.filter.threads)?);
+    let mut store = start::kept(folder, keeping, start::items(config), threads)?;
     let standing = upkeep.standing();
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let bar = Bar::new("written");

@@ -65,17 +65,6 @@ pub(super) fn engine(
     Ok(Engine::start(&Parts::local(parameters, items, threads))?)
 }
 
-/// Starts an engine for a filter that is in Redis.
-pub(super) fn shared_engine(
-    config: &Config,
-    opened: &Opened,
-    threads: Threads,
-) -> anyhow::Result<Engine> {
-    let (shared, hasher) = (Arc::clone(&opened.filter), opened.hasher());
-    let recent = config.filter.recent;
-    Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
-}
-
 /// Attempts a step of the start until it succeeds. Retries while Redis is unavailable, and passes
 /// this phase to `enter`. Returns `None` if the process was told to stop before that.
 pub(super) async fn until<T>(
@@ -140,15 +129,6 @@ pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyho
 pub(super) fn seed(configured: Option<u32>) -> anyhow::Result<Seed> {
     let seed = configured.map_or_else(getrandom::u32, Ok);
     Ok(Seed::new(seed.context("cannot get random numbers from the system")?))
-}
-
-/// Opens the filter in `folder` with the configured settings.
-pub(super) fn configured(
-    config: &Config,
-    folder: Folder,
-    threads: Threads,
-) -> anyhow::Result<Local> {
-    kept(folder, keeping(config)?, items(config), threads)
 }
 
 /// Opens the filter in `folder` with the given settings. Fails if the spec of the folder differs

@@ -164,15 +164,14 @@ pub(super) fn by_partition<E>(
 impl Daemon {
     /// Returns the view of a daemon. `watch` sees what the pipeline publishes. `filter` sends
     /// questions to the engine.
-    pub(super) fn new(config: &Config, watch: Watch, filter: Handle) -> Self {
+    pub(super) fn new(
+        config: &Config,
+        watch: Watch,
+        filter: Handle,
+        clients: Option<ClientCount>,
+    ) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
-        let items = start::items(config);
-        Self { items, is_shared, watch, filter, clients: None }
-    }
-
-    /// Shows the clients of this count, too.
-    pub(super) fn with_clients(self, clients: Option<ClientCount>) -> Self {
-        Self { clients, ..self }
+        Self { items: start::items(config), is_shared, watch, filter, clients }
     }
 
     fn status_now(&self) -> Status {

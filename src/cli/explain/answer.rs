@@ -45,8 +45,6 @@ pub(super) struct AnswerShown {
 struct Wrong {
     error_rate: Option<f64>,
     fill: Option<f64>,
-    /// True if the filter is an exact set.
-    is_exact: bool,
     /// True if `error_rate` is only an upper bound.
     at_most: bool,
     /// Reason why the error rate exceeds the configured one.
@@ -55,40 +53,31 @@ struct Wrong {
     generations: Option<GenerationsStatus>,
 }
 
-impl Wrong {
-    fn new(error_rate: f64, fill: f64, is_exact: bool) -> Self {
-        let fill = (!is_exact).then_some(fill);
-        Self { error_rate: Some(error_rate), fill, is_exact, ..Self::default() }
-    }
-}
-
 /// Names the filter that answered, and returns its error rate and fill.
 fn describe(filter: &FilterAccess, subject: &Subject) -> anyhow::Result<(String, Wrong)> {
     Ok(match filter {
         FilterAccess::Running(client) => {
             let status: Status = runtime()?.block_on(client.status())?;
             let says = format!("the daemon of the crawl {:?}", status.crawl);
-            let spec = subject.header.as_ref().map(|header| &header.spec().filter);
-            let is_exact = spec.is_some_and(|spec| spec.parameters.is_exact());
-            let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
+            let wrong = status.filter.map(|filter| Wrong {
+                error_rate: Some(filter.error_rate),
+                fill: Some(filter.fill),
                 generations: filter.generations,
-                ..Wrong::new(filter.error_rate, filter.fill, is_exact)
+                ..Wrong::default()
             });
-            (says, wrong)
+            (says, wrong.unwrap_or_default())
         }
         FilterAccess::AtRest(folder) => {
             ("the storage folder, at rest".to_owned(), at_rest(folder, folder_of(&subject.config))?)
         }
         FilterAccess::Redis(config, wanted) => {
             let filter = &config.filter;
-            let (opened, estimate) = runtime()?.block_on(async {
+            let estimate = runtime()?.block_on(async {
                 let (mut link, opened) = find(config, wanted).await?;
-                let estimate = opening::estimate(&mut link, &opened.filter).await?;
-                anyhow::Ok((opened, estimate))
+                anyhow::Ok(opening::estimate(&mut link, &opened.filter).await?)
             })?;
-            let fill = estimate.keys as f64 / filter.capacity as f64;
-            let wrong =
-                Wrong::new(estimate.error_rate, fill, opened.definition.spec.parameters.is_exact());
+            let fill = Some(estimate.keys as f64 / filter.capacity as f64);
+            let wrong = Wrong { error_rate: Some(estimate.error_rate), fill, ..Wrong::default() };
             (format!("the filter {} in Redis", filter.key), wrong)
         }
     })
@@ -152,8 +141,9 @@ impl AnswerShown {
             Some(dir) => named(dir, key)?,
             None => None,
         };
-        let spec = subject.header.as_ref().map(|header| &header.spec().filter);
-        let expire_after = spec.and_then(|spec| spec.parameters.expire_after());
+        let recorded = subject.header.as_ref().map(|header| header.spec().filter.clone());
+        let parameters = recorded.map_or_else(|| subject.config.filter_spec(), Ok)?.parameters;
+        let (is_exact, expire_after) = (parameters.is_exact(), parameters.expire_after());
         let now = SystemTime::now();
         let passing = expire_after.filter(|_| is_seen).and_then(|time| match logged {
             Some((Named::Batch(_) | Named::Added(_), let_through)) => {
@@ -170,7 +160,7 @@ impl AnswerShown {
             (false, Some(Named::Batch(at) | Named::Added(at))) if expire_after.is_some() => {
                 Some(format!("it was let through ({at}) and has expired"))
             }
-            _ if wrong.is_exact => Some("it is an exact set".to_owned()),
+            _ if is_exact => Some("it is an exact set".to_owned()),
             (true, _) => None,
             (false, _) => Some("a filter reports every seen item as seen".to_owned()),
         };
@@ -179,7 +169,7 @@ impl AnswerShown {
             says,
             is_certain: certain.is_some(),
             error_rate: wrong.error_rate,
-            fill: wrong.fill,
+            fill: wrong.fill.filter(|_| !is_exact),
             passes_again: passing
                 .as_ref()
                 .and_then(|it| it.again)
@@ -250,7 +240,6 @@ fn at_rest(folder: &AtRest, place: Option<&Path>) -> anyhow::Result<Wrong> {
         return Ok(Wrong {
             error_rate: Some(outlook.error_rate),
             fill: parameters.capacity().map(|capacity| keys as f64 / capacity as f64),
-            is_exact: parameters.is_exact(),
             at_most: true,
             ..Wrong::default()
         });

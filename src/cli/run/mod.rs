@@ -20,9 +20,9 @@ use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecEr
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
-use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{self, Engine, Threads};
 
 use super::context::runtime;
 use super::settings::Settings;
@@ -125,7 +125,7 @@ fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(P
         warn!("{warning}");
     }
     let parameters = config.filter_spec()?.parameters;
-    let store = start::configured(config, folder, threads)?;
+    let store = start::kept(folder, start::keeping(config)?, start::items(config), threads)?;
     let fill = store.engine.gauges().fill();
     let outlook = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning);
     for warning in outlook.into_iter().chain(settings::outgrown(&parameters)) {
@@ -133,22 +133,6 @@ fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(P
     }
     info!("the filter is ready: {}", settings::described(&parameters));
     Ok((parameters, store))
-}
-
-/// Returns the configured parts of the pipeline, except for the filter.
-fn parts(config: &Config, shared: Option<&Shared>, args: &RunArgs) -> Parts {
-    let protocol = Protocol::new(config);
-    Parts {
-        server: Arc::new(config.redis.url.clone()),
-        protocol: match shared {
-            Some(shared) => protocol.with_filter(shared.filter()),
-            None => protocol,
-        },
-        forgets: start::forgets(config),
-        config: config.clone(),
-        drain: args.drain,
-        standby: args.standby,
-    }
 }
 
 /// Work of a run, with its filter.
@@ -218,15 +202,15 @@ async fn open(
     }
 }
 
-/// Begins a run with the filter at this place. The run answers the queries of `dispatcher`,
-/// publishes its state on `board`, and ends when `stop` becomes true. Returns the run and its view.
+/// Begins a run with the filter at this place. The run answers the queries of `dispatcher`, and
+/// ends when `stop` becomes true. Returns the run and its view, which also shows `clients`.
 fn begin(
     args: &RunArgs,
     config: &Config,
     place: Place,
     threads: Threads,
     dispatcher: QueryDispatcher,
-    board: Board,
+    clients: Option<ClientCount>,
     stop: Stop,
 ) -> anyhow::Result<(Work, Daemon)> {
     let (parameters, store, shared) = match place {
@@ -236,22 +220,36 @@ fn begin(
         }
         Place::Redis(found) => {
             let (wanted, opened) = *found;
-            let engine = start::shared_engine(config, &opened, threads)?;
-            let parameters = config.filter_spec()?.parameters;
-            (parameters, Local::volatile(engine), Some(Shared::new(wanted, opened)))
+            let (kind, hasher) = (Arc::clone(&opened.filter), opened.hasher());
+            let (recent, items) = (config.filter.recent, start::items(config));
+            let parts = engine::Parts::in_redis(kind, hasher, recent, items, threads);
+            let store = Local::volatile(Engine::start(&parts)?);
+            (config.filter_spec()?.parameters, store, Some(Shared::new(wanted, opened)))
         }
     };
     let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
+    let board = Board::new(config);
     let watch = board.watch();
     let work = if config.source.kind == SourceKind::None {
         let when_full = config.filter.when_full;
         Work::Alone(Box::new(Alone::new(works, parameters, limit, when_full, board, stop)))
     } else {
-        let parts = parts(config, shared.as_ref(), args);
+        let protocol = Protocol::new(config);
+        let parts = Parts {
+            server: Arc::new(config.redis.url.clone()),
+            protocol: match &shared {
+                Some(shared) => protocol.with_filter(shared.filter()),
+                None => protocol,
+            },
+            forgets: start::forgets(config),
+            config: config.clone(),
+            drain: args.drain,
+            standby: args.standby,
+        };
         Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, board, stop)))
     };
-    Ok((work, Daemon::new(config, watch, filter)))
+    Ok((work, Daemon::new(config, watch, filter, clients)))
 }
 
 /// Returns the message for a run that a full filter has ended. `lacks_room` is true if the filter

@@ -22,7 +22,7 @@ use crate::cli::view::Partitions;
 use crate::crawl::protocol::table;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::{self, Stop};
-use crate::pipeline::{Board, Ending, Report, RunError};
+use crate::pipeline::{Ending, Report, RunError};
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -224,10 +224,9 @@ impl Process<'_> {
         };
         let (asker, dispatcher) = query::open(config.forget.max_len);
         let (mut clients, count) = serve(config, asker).await?;
-        let (threads, board) = (self.threads.clone(), Board::new(config));
-        let (mut work, view) =
-            begin(self.args, config, place, threads, dispatcher, board, self.stop.clone())?;
-        let view = Arc::new(view.with_clients(count));
+        let (threads, stop) = (self.threads.clone(), self.stop.clone());
+        let (mut work, view) = begin(self.args, config, place, threads, dispatcher, count, stop)?;
+        let view = Arc::new(view);
         self.view.run(config.partition, Arc::clone(&view));
         // The socket is removed before `work` releases the folder's lock. If the filter is in
         // Redis, there is no folder for a socket.
