@@ -37,7 +37,7 @@ impl AsyncLink {
     }
 
     /// Calls a script that is safe to repeat.
-    pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, Error> {
+    pub(super) async fn call(&self, call: &Call) -> Result<Value, Error> {
         let ask = |mut connection| async move {
             match call.by_hash().query_async(&mut connection).await {
                 Err(error) if is_unknown_script(&error) => {

@@ -126,7 +126,7 @@ impl Calls {
 
     /// Returns the call that adds keys. A repeated call with the same `slot` and `number` gets the
     /// answer of the first call. A slot serves one call at a time.
-    pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Call<'_> {
+    pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Call {
         let Question { keys: strings, places, extras } =
             self.filter.question(keys.iter().map(Some));
         let (own, answers) = (definition::key(&self.key), format!("{}:{slot}", self.answers));

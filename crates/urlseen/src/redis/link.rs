@@ -103,7 +103,7 @@ impl Link {
     }
 
     /// Calls a script that is safe to repeat.
-    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<Value, Error> {
+    pub(super) fn call(&mut self, call: &Call) -> Result<Value, Error> {
         self.ask(|connection| match call.by_hash().query(connection) {
             Err(error) if is_unknown_script(&error) => call.by_text().query(connection),
             reply => reply,

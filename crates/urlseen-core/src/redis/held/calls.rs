@@ -123,7 +123,7 @@ impl Calls {
     /// Returns the call that pops a request under this delivery id. A repeated call pops the same
     /// request. `holds_others` is true if the consumer holds any other request. Then it does not
     /// get a suspect: see [`HeldRecord::is_suspect`].
-    pub fn pop(&self, consumer: &str, delivery: u64, most: usize, holds_others: bool) -> Call<'_> {
+    pub fn pop(&self, consumer: &str, delivery: u64, most: usize, holds_others: bool) -> Call {
         let suspect = if holds_others { self.record.suspect().to_string() } else { String::new() };
         self.sink_call(&self.pop, consumer, [delivery.to_string(), most.to_string(), suspect])
     }
@@ -141,7 +141,7 @@ impl Calls {
 
     /// Returns the call that acknowledges a delivery and pushes the links of its page. The reply is
     /// 1, or 0 if the consumer does not hold the delivery.
-    pub fn finish(&self, consumer: &str, delivery: u64, links: Vec<Vec<u8>>) -> Call<'_> {
+    pub fn finish(&self, consumer: &str, delivery: u64, links: Vec<Vec<u8>>) -> Call {
         let keys = [&*self.record.source, &*self.keys.held(consumer), &*self.keys.requeues];
         let words = [self.record.push.clone(), delivery.to_string()].map(String::into_bytes);
         self.finish.call(&keys, words.into_iter().chain(links).collect())
@@ -149,14 +149,14 @@ impl Calls {
 
     /// Returns the call that renews the heartbeat. The reply lists the deliveries that the
     /// consumer holds.
-    pub fn beat(&self, consumer: &str) -> Call<'_> {
+    pub fn beat(&self, consumer: &str) -> Call {
         let keys = [&*self.keys.consumers, &*self.keys.held(consumer)];
         self.beat.call(&keys, vec![consumer.into()])
     }
 
     /// Returns the call that counts requests in one step: those in the source, in the processing
     /// list and in the sink, and those that the `known` consumers hold.
-    pub fn count(&self, known: &[String]) -> Call<'_> {
+    pub fn count(&self, known: &[String]) -> Call {
         let HeldRecord { source, processing, sink, sink_kind, .. } = &self.record;
         let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();
         let mut keys = vec![&**source, processing, sink, &*self.keys.consumers];
@@ -230,19 +230,19 @@ impl Calls {
     /// deliveries, or all deliveries if the list is empty. `heartbeat` is the last heartbeat that
     /// the caller saw, and must be unchanged. An empty `heartbeat` means that the consumer itself
     /// or a person asked for the requeue. Such a requeue does not count as a delivery.
-    pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call<'_> {
+    pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call {
         let words = [heartbeat.to_owned(), self.record.deliveries.to_string()];
         let deliveries = deliveries.iter().map(ToString::to_string);
         self.sink_call(&self.requeue, consumer, words.into_iter().chain(deliveries))
     }
 
     /// Prepares a call that moves requests between the sink and the held requests of a consumer.
-    fn sink_call<'a>(
+    fn sink_call(
         &self,
-        script: &'a Script,
+        script: &Script,
         consumer: &str,
         words: impl IntoIterator<Item = String>,
-    ) -> Call<'a> {
+    ) -> Call {
         let HeldRecord { sink, sink_kind, pop, .. } = &self.record;
         let HeldKeys { consumers, requeues, .. } = &self.keys;
         let keys = [sink, consumers, &*self.keys.held(consumer), requeues];
@@ -277,7 +277,7 @@ impl Calls {
     }
 
     /// Returns the call that moves a request to the rejects, because it was delivered too often.
-    pub fn reject_too_often(&self, consumer: &str, too_often: &TooOften) -> Call<'_> {
+    pub fn reject_too_often(&self, consumer: &str, too_often: &TooOften) -> Call {
         let TooOften { request, id, .. } = too_often;
         self.reject(consumer, id, &request.item, &too_often.reason(consumer))
     }
@@ -290,7 +290,7 @@ impl Calls {
         delivery: &[u8],
         item: &[u8],
         reason: &impl Display,
-    ) -> Call<'_> {
+    ) -> Call {
         let keys = [&*self.keys.held(consumer), &*self.keys.requeues, &*self.record.rejects];
         let write = if item.len() > MOST { reject::shortened } else { reject::write };
         self.reject.call(&keys, vec![delivery.into(), write(item, reason, SystemTime::now())])

@@ -1,5 +1,7 @@
 //! Lua scripts that run in Redis.
 
+use std::sync::Arc;
+
 use redis::{Cmd, cmd};
 
 /// Beginning of every script: the maximum number of arguments of a Lua call, and the refusal of
@@ -7,10 +9,10 @@ use redis::{Cmd, cmd};
 pub const COMMON: &str = include_str!("common.lua");
 
 /// Lua script, with the hash by which Redis identifies the script.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Script {
-    text: String,
-    hash: String,
+    text: Arc<str>,
+    hash: Arc<str>,
 }
 
 impl Script {
@@ -19,7 +21,7 @@ impl Script {
         let lines = text.lines().map(str::trim_start);
         let code = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
         let text = code.collect::<Vec<_>>().join("\n");
-        Self { hash: redis::Script::new(&text).get_hash().to_owned(), text }
+        Self { hash: redis::Script::new(&text).get_hash().into(), text: text.into() }
     }
 
     /// Returns the text that is sent to Redis.
@@ -33,28 +35,28 @@ impl Script {
     }
 
     /// Prepares a call with these keys and arguments.
-    pub fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call<'_> {
+    pub fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call {
         let keys = keys.iter().map(ToString::to_string).collect();
-        Call { script: self, keys, arguments }
+        Call { script: self.clone(), keys, arguments }
     }
 
     /// Builds the command that loads the script into a server.
     pub fn load(&self) -> Cmd {
         let mut command = cmd("SCRIPT");
-        command.arg("LOAD").arg(&self.text);
+        command.arg("LOAD").arg(&*self.text);
         command
     }
 }
 
 /// Script with the keys and arguments of one call.
 #[derive(Debug)]
-pub struct Call<'a> {
-    script: &'a Script,
+pub struct Call {
+    script: Script,
     keys: Vec<String>,
     arguments: Vec<Vec<u8>>,
 }
 
-impl Call<'_> {
+impl Call {
     /// Builds the call with the script's text, which any server understands.
     pub fn by_text(&self) -> Cmd {
         self.by("EVAL", self.script.text())

@@ -1,14 +1,12 @@
 //! Counts of the unfinished requests of a crawl.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use redis::{Cmd, cmd};
 use urlseen_core::redis::held::{Calls, Counted};
 use urlseen_core::redis::script::Call;
 
 use super::Consumer;
-use super::links::Addressed;
 use super::partition::{read_as, unexpected};
 use crate::Error;
 
@@ -47,14 +45,10 @@ impl Consumer {
         let mut total = self.unrouted()?;
         let mut uncounted: Vec<usize> = self.crawl.recorded().collect();
         for _ in 0..COUNTS {
-            let calls: Vec<Arc<Calls>> =
-                uncounted.iter().map(|&it| self.crawl.calls(it)).collect::<Result<_, _>>()?;
-            let mut questions: Vec<Addressed<'_>> = Vec::with_capacity(calls.len());
-            for (&number, calls) in uncounted.iter().zip(&calls) {
-                let count = calls.count(&self.crawl.partitions[number].consumers());
-                questions.push((Some(number), count.into()));
-            }
-            let answers = self.ask_all(&questions, self.options.retries);
+            let count = |number: usize, calls: &Calls| {
+                calls.count(&self.crawl.partitions[number].consumers())
+            };
+            let answers = self.ask_each(&uncounted, self.options.retries, count)?;
             let mut again = Vec::new();
             for (&number, answer) in uncounted.iter().zip(answers) {
                 match Calls::counted(answer?).map_err(|error| unexpected(&error))? {
@@ -91,21 +85,19 @@ impl Consumer {
 
     /// Returns the heartbeats of all consumers, in each partition.
     fn beats(&self) -> Result<Vec<BTreeMap<String, String>>, Error> {
-        let question = |number| Ok((Some(number), self.crawl.calls(number)?.consumers().into()));
-        let questions =
-            self.crawl.recorded().map(question).collect::<Result<Vec<Addressed<'_>>, Error>>()?;
-        let answers = self.ask_all(&questions, self.options.retries);
+        let all: Vec<usize> = self.crawl.recorded().collect();
+        let answers = self.ask_each(&all, self.options.retries, |_, calls| calls.consumers())?;
         answers.into_iter().map(|answer| read_as(answer?)).collect()
     }
 }
 
 /// Question that is safe to repeat.
-pub(super) enum Question<'a> {
+pub(super) enum Question {
     Command(Cmd),
-    Script(Call<'a>),
+    Script(Call),
 }
 
-impl Question<'_> {
+impl Question {
     /// Returns the command of the question. If `by_text` is true, the command of a script has the
     /// text of the script, not its hash.
     pub(super) fn command(&self, by_text: bool) -> Cmd {
@@ -117,14 +109,14 @@ impl Question<'_> {
     }
 }
 
-impl From<Cmd> for Question<'_> {
+impl From<Cmd> for Question {
     fn from(command: Cmd) -> Self {
         Self::Command(command)
     }
 }
 
-impl<'a> From<Call<'a>> for Question<'a> {
-    fn from(call: Call<'a>) -> Self {
+impl From<Call> for Question {
+    fn from(call: Call) -> Self {
         Self::Script(call)
     }
 }

@@ -241,7 +241,7 @@ fn partitions(
     table: &PartitionTable,
 ) -> Result<Vec<Partition>, Error> {
     let question = |(number, source): (usize, &String)| (Some(number), reading(source).into());
-    let questions: Vec<Addressed<'_>> = sources.iter().enumerate().map(question).collect();
+    let questions: Vec<Addressed> = sources.iter().enumerate().map(question).collect();
     let answers = links.ask_all(&questions, retries, |_| {});
     let read = |(source, answer): (&String, Result<Value, Error>)| {
         let fields: RecordFields = read_as(answer?)?;

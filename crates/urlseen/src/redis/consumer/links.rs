@@ -24,12 +24,12 @@ pub(super) struct Links {
 }
 
 /// Question to a partition, or to the whole crawl (`None`).
-pub(super) type Addressed<'a> = (Option<usize>, Question<'a>);
+pub(super) type Addressed = (Option<usize>, Question);
 
 /// Question with its answer, if it has one.
 struct Open<'a> {
     place: usize,
-    question: &'a Question<'a>,
+    question: &'a Question,
     /// True if the server does not know the script of the question by its hash.
     by_text: bool,
     answer: Option<Result<Value, Error>>,
@@ -89,7 +89,7 @@ impl Links {
     /// questions. Calls `connected` with the place of each new connection.
     pub(super) fn ask_all(
         &self,
-        questions: &[Addressed<'_>],
+        questions: &[Addressed],
         retries: u32,
         connected: impl Fn(usize),
     ) -> Vec<Result<Value, Error>> {

@@ -28,13 +28,14 @@ use super::RedisOptions;
 use super::address::Address;
 use super::link::Link;
 use crate::{Error, ErrorKind};
+use count::Question;
 use crawl::Crawl;
 pub use delivery::Delivery;
 use heartbeat::{Duty, Heartbeat};
 pub use item::Item;
 use links::{Addressed, Links};
 pub use options::ConsumerOptions;
-use partition::read_as;
+use partition::{put_back, read_as};
 pub(super) use rest::{Rests, resting};
 use turn::Turn;
 use urlseen_core::redis::held::Calls;
@@ -198,7 +199,8 @@ impl Consumer {
         let push::PageLinks { own, others } =
             self.divide(delivery, links.into_iter().map(Into::into))?;
         self.push_all(&others)?;
-        self.end(delivery, |calls, name| calls.finish(name, delivery.id, own))
+        let calls = self.crawl.calls(delivery.partition)?;
+        self.ended(delivery, calls.finish(&self.crawl.consumer, delivery.id, own))
     }
 
     /// Moves a request to the crawl's list of rejects, with a reason for people. To see the list,
@@ -207,8 +209,11 @@ impl Consumer {
     /// # Errors
     /// The delivery belongs to another consumer, or Redis is unreachable.
     pub fn reject(&self, delivery: &Delivery, reason: &str) -> Result<bool, Error> {
-        let id = delivery.id.to_string();
-        self.end(delivery, |calls, name| calls.reject(name, id.as_bytes(), &delivery.item, &reason))
+        self.check_owner(delivery)?;
+        let (id, item) = (delivery.id.to_string(), &delivery.item);
+        let calls = self.crawl.calls(delivery.partition)?;
+        let call = calls.reject(&self.crawl.consumer, id.as_bytes(), item, &reason);
+        self.ended(delivery, call)
     }
 
     /// Requeues a request, so that a consumer can pop the request again. This delivery then does
@@ -219,13 +224,9 @@ impl Consumer {
     /// The delivery belongs to another consumer, or Redis is unreachable.
     pub fn requeue(&self, delivery: &Delivery) -> Result<bool, Error> {
         self.check_owner(delivery)?;
-        let partition = &self.crawl.partitions[delivery.partition];
-        let place = self.links.place(Some(delivery.partition));
-        let mut link = self.links.lock(place);
-        let put_back =
-            self.watch(&mut link, place, |link| partition.give_back(link, &[delivery.id]))?;
-        delivery.deliveries().ended(delivery.id);
-        Ok(put_back > 0)
+        let calls = self.crawl.partitions[delivery.partition].calls()?;
+        let call = calls.requeue(&self.crawl.consumer, "", &[delivery.id]);
+        Ok(put_back(self.end(delivery, call)?)? > 0)
     }
 
     /// Pushes items to the source of the crawl, such as its first URLs. For the links of a held
@@ -257,14 +258,8 @@ impl Consumer {
 
     /// Registers the consumer in its partitions, by a heartbeat.
     fn register(&self) -> Result<(), Error> {
-        let own = self.turn.own().iter().filter(|&&it| !self.crawl.partitions[it].is_missing());
-        let calls = own.map(|&number| Ok((number, self.crawl.calls(number)?)));
-        let calls = calls.collect::<Result<Vec<_>, Error>>()?;
-        let beats = calls
-            .iter()
-            .map(|(number, calls)| (Some(*number), calls.beat(&self.crawl.consumer).into()));
-        let questions: Vec<Addressed<'_>> = beats.collect();
-        let answers = self.ask_all(&questions, self.options.retries);
+        let beat = |_, calls: &Calls| calls.beat(&self.crawl.consumer);
+        let answers = self.ask_each(&self.own(), self.options.retries, beat)?;
         answers.into_iter().try_for_each(|answer| answer.map(drop))
     }
 
@@ -286,40 +281,47 @@ impl Consumer {
         (0..self.links.len()).map(start).collect()
     }
 
-    /// Ends a delivery by a script. The script returns 0 if the consumer does not hold the request.
-    fn end(
-        &self,
-        delivery: &Delivery,
-        call: impl for<'a> FnOnce(&'a Calls, &str) -> Call<'a>,
-    ) -> Result<bool, Error> {
-        self.check_owner(delivery)?;
-        let calls = self.crawl.calls(delivery.partition)?;
-        let call = call(&calls, &self.crawl.consumer);
-        let place = self.links.place(Some(delivery.partition));
-        let reply = self.watch(&mut self.links.lock(place), place, |link| link.call(&call))?;
-        let done: u64 = read_as(reply)?;
+    /// Ends a delivery by a script that returns 0 if the consumer does not hold the request.
+    fn ended(&self, delivery: &Delivery, call: Call) -> Result<bool, Error> {
+        Ok(read_as::<u64>(self.end(delivery, call)?)? > 0)
+    }
+
+    /// Ends a delivery by a script. Returns its reply.
+    fn end(&self, delivery: &Delivery, call: Call) -> Result<Value, Error> {
+        let reply = self.ask_one(delivery.partition, call)?;
         delivery.deliveries().ended(delivery.id);
-        Ok(done > 0)
+        Ok(reply)
     }
 
-    /// Makes a call over a connection. If the call opens a new connection, wakes the heartbeat
-    /// thread: Redis may now hold deliveries that this consumer does not know.
-    fn watch<T>(
+    /// Returns the own partitions that have a record.
+    fn own(&self) -> Vec<usize> {
+        let own = self.turn.own().iter().copied();
+        own.filter(|&number| !self.crawl.partitions[number].is_missing()).collect()
+    }
+
+    /// Calls a script of a partition.
+    fn ask_one(&self, partition: usize, call: Call) -> Result<Value, Error> {
+        self.ask_all(&[(Some(partition), call.into())], self.options.retries).swap_remove(0)
+    }
+
+    /// Asks each of the partitions a question. Returns the answers in the order of the partitions.
+    fn ask_each<Q: Into<Question>>(
         &self,
-        link: &mut Link,
-        place: usize,
-        ask: impl FnOnce(&mut Link) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let before = link.connects();
-        let answer = ask(link);
-        if link.connects() != before {
-            self.wake(place);
-        }
-        answer
+        partitions: &[usize],
+        retries: u32,
+        question: impl Fn(usize, &Calls) -> Q,
+    ) -> Result<Vec<Result<Value, Error>>, Error> {
+        let address = |&number: &usize| {
+            let calls = self.crawl.calls(number)?;
+            Ok((Some(number), question(number, &calls).into()))
+        };
+        let questions = partitions.iter().map(address).collect::<Result<Vec<_>, Error>>()?;
+        Ok(self.ask_all(&questions, retries))
     }
 
-    /// Asks all questions at the same time: see [`Links::ask_all`].
-    fn ask_all(&self, questions: &[Addressed<'_>], retries: u32) -> Vec<Result<Value, Error>> {
+    /// Asks all questions at the same time: see [`Links::ask_all`]. After each new connection,
+    /// wakes its heartbeat thread: Redis may now hold deliveries that this consumer does not know.
+    fn ask_all(&self, questions: &[Addressed], retries: u32) -> Vec<Result<Value, Error>> {
         self.links.ask_all(questions, retries, |place| self.wake(place))
     }
 

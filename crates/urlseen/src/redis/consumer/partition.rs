@@ -22,6 +22,8 @@ pub(super) struct Partition {
     pub(super) deliveries: Deliveries,
     /// True if the last pop found no request.
     pub(super) is_idle: AtomicBool,
+    /// Lock of the thread that pops with the next id.
+    pub(super) popping: Mutex<()>,
     /// Names of the consumers that existed at the last count of requests.
     consumers: Mutex<Vec<String>>,
     /// Calls with the settings of the last record that was read, or the reason why that record
@@ -45,6 +47,7 @@ impl Partition {
             consumer: consumer.to_owned(),
             deliveries: Deliveries::new(),
             is_idle: AtomicBool::new(false),
+            popping: Mutex::new(()),
             consumers: Mutex::new(Vec::new()),
             calls: Mutex::new(None),
             changes: AtomicU64::new(0),
@@ -116,11 +119,7 @@ impl Partition {
     /// Requeues the deliveries `ids` of this consumer, or all of its deliveries if `ids` is empty.
     /// Returns the number of requeued deliveries.
     pub(super) fn give_back(&self, link: &mut Link, ids: &[u64]) -> Result<u64, Error> {
-        let calls = self.calls()?;
-        match requeued(link.call(&calls.requeue(&self.consumer, "", ids))?)? {
-            Requeued::Done { put_back, .. } => Ok(put_back),
-            Requeued::Alive | Requeued::Foreign => Ok(0),
-        }
+        put_back(link.call(&self.calls()?.requeue(&self.consumer, "", ids))?)
     }
 
     /// Requeues the deliveries `ids` that `consumer` did not finish, or all of them if `ids` is
@@ -152,6 +151,14 @@ impl Partition {
         let consumers = self.calls()?.consumers();
         let reply = link.ask(|connection| consumers.query(connection))?;
         Calls::heartbeats(reply).map_err(|error| unexpected(&error))
+    }
+}
+
+/// Returns the number of requests that a requeue has put back.
+pub(super) fn put_back(reply: Value) -> Result<u64, Error> {
+    match requeued(reply)? {
+        Requeued::Done { put_back, .. } => Ok(put_back),
+        Requeued::Alive | Requeued::Foreign => Ok(0),
     }
 }
 

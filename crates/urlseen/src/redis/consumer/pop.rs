@@ -1,11 +1,10 @@
 //! Pops from the partitions of a consumer, in turn.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 
 use redis::{Cmd, cmd};
 
-use super::links::Addressed;
 use super::partition::{read_as, unexpected};
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
@@ -43,16 +42,15 @@ impl Consumer {
     /// Pops a request from a partition.
     fn pop_from(&self, number: usize) -> Result<Option<Delivery>, Error> {
         let partition = &self.crawl.partitions[number];
-        let calls = self.crawl.calls(number)?;
         // Until the request has its delivery, no other thread may pop with the same id.
-        let place = self.links.place(Some(number));
-        let mut link = self.links.lock(place);
+        let _popping = partition.popping.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(room) = self.crawl.reserve(number, self.options.max_held) else {
             return Ok(None);
         };
         let id = partition.deliveries.next();
+        let calls = self.crawl.calls(number)?;
         let pop = calls.pop(&self.crawl.consumer, id, room.most, room.holds_others);
-        let reply = self.watch(&mut link, place, |link| link.call(&pop))?;
+        let reply = self.ask_one(number, pop)?;
         let popped = Calls::popped(id, reply).map_err(|error| unexpected(&error))?;
         let HeldRequest { count, item, .. } = match popped {
             Some(Popped::Request(request)) => request,
@@ -72,18 +70,11 @@ impl Consumer {
 
     /// Returns the partitions whose sinks are not empty, and after them those that did not answer.
     fn waiting(&self, partitions: &[usize]) -> Result<Vec<usize>, Error> {
-        let mut questions: Vec<Addressed<'_>> = Vec::with_capacity(partitions.len());
-        let partitions: Vec<usize> = partitions
-            .iter()
-            .copied()
-            .filter(|&number| !self.crawl.partitions[number].is_missing())
-            .collect();
-        for &number in &partitions {
-            let length = sink_length(self.crawl.calls(number)?.record());
-            questions.push((Some(number), length.into()));
-        }
+        let is_recorded = |number: &usize| !self.crawl.partitions[*number].is_missing();
+        let partitions: Vec<usize> = partitions.iter().copied().filter(is_recorded).collect();
+        let answers = self.ask_each(&partitions, 0, |_, calls| sink_length(calls.record()))?;
         let (mut waiting, mut silent) = (Vec::new(), Vec::new());
-        for (&number, answer) in partitions.iter().zip(self.ask_all(&questions, 0)) {
+        for (&number, answer) in partitions.iter().zip(answers) {
             match answer.and_then(read_as) {
                 Ok(0_u64) => self.crawl.partitions[number].is_idle.store(true, Relaxed),
                 Ok(_) => waiting.push(number),

@@ -7,9 +7,9 @@ use redis::cmd;
 
 use super::crawl::Home;
 use super::item::Item;
-use super::links::Addressed;
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
+use urlseen_core::redis::held::Calls;
 
 /// Maximum number of items in one push. [`ConsumerOptions::max_push_bytes`] limits a push, too.
 ///
@@ -95,14 +95,13 @@ impl Consumer {
     /// Pushes items to all their partitions at the same time, and waits for all answers.
     pub(super) fn push_all(&self, push: &Push) -> Result<(), Error> {
         let groups = push.by_partition();
-        let mut questions: Vec<Addressed<'_>> = Vec::with_capacity(groups.len());
-        for (number, items) in groups {
-            let calls = self.crawl.calls(number)?;
+        let push = |number, calls: &Calls| {
             let mut command = cmd(&calls.record().push);
-            command.arg(&calls.record().source).arg(items);
-            questions.push((Some(number), command.into()));
-        }
-        let answers = self.ask_all(&questions, self.options.retries);
+            command.arg(&calls.record().source).arg(&groups[&number]);
+            command
+        };
+        let partitions: Vec<usize> = groups.keys().copied().collect();
+        let answers = self.ask_each(&partitions, self.options.retries, push)?;
         answers.into_iter().try_for_each(|answer| answer.map(drop))
     }
 

@@ -8,7 +8,7 @@ use redis::{Value, cmd};
 
 use super::Consumer;
 use super::links::Addressed;
-use super::partition::read_as;
+use super::partition::{put_back, read_as};
 use super::record::{RecordFields, reading};
 use crate::{Error, ErrorKind};
 use urlseen_core::fingerprint::Fingerprint;
@@ -59,7 +59,7 @@ impl Consumer {
         let missing: Vec<usize> = self.crawl.missing().collect();
         let question =
             |&number: &usize| (Some(number), reading(&self.crawl.partitions[number].source).into());
-        let questions: Vec<Addressed<'_>> = missing.iter().map(question).collect();
+        let questions: Vec<Addressed> = missing.iter().map(question).collect();
         for (number, answer) in missing.into_iter().zip(self.ask_all(&questions, 0)) {
             match answer.and_then(read_as::<RecordFields>) {
                 Ok(fields) => self.crawl.partitions[number].update(&fields),
@@ -78,7 +78,7 @@ impl Consumer {
             command.arg(words);
             (*partition, command.into())
         };
-        let questions: Vec<Addressed<'_>> = commands.iter().map(question).collect();
+        let questions: Vec<Addressed> = commands.iter().map(question).collect();
         self.ask_all(&questions, 0)
     }
 
@@ -99,7 +99,7 @@ impl Consumer {
     pub fn source_len(&self) -> Result<u64, Error> {
         let length = |partition, key: &str| (partition, cmd("LLEN").arg(key).clone().into());
         let all = self.crawl.partitions.iter().enumerate();
-        let mut questions: Vec<Addressed<'_>> =
+        let mut questions: Vec<Addressed> =
             all.map(|(number, it)| length(Some(number), &it.source)).collect();
         if self.crawl.is_divided() {
             questions.extend(self.crawl.unrouted().iter().map(|key| length(None, key)));
@@ -117,12 +117,15 @@ impl Consumer {
     pub fn leave(&self) -> (u64, Option<Error>) {
         self.abandon(STOP);
         let (mut requeued, mut failed) = (0, None);
-        for &number in self.turn.own() {
-            let partition = &self.crawl.partitions[number];
-            let place = self.links.place(Some(number));
-            match partition.give_back(&mut self.links.lock(place), &[]) {
+        let requeue = |number: usize| {
+            // Also a consumer of a crawl with another table now may leave.
+            let calls = self.crawl.partitions[number].calls().ok()?;
+            Some((Some(number), calls.requeue(&self.crawl.consumer, "", &[]).into()))
+        };
+        let questions: Vec<Addressed> = self.own().into_iter().filter_map(requeue).collect();
+        for answer in self.ask_all(&questions, 0) {
+            match answer.and_then(put_back) {
                 Ok(count) => requeued += count,
-                Err(error) if error.kind() == ErrorKind::NoCrawl => {}
                 Err(error) => failed = Some(error),
             }
         }
