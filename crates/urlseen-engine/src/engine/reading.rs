@@ -118,6 +118,8 @@ impl Reading {
             ..Part::default()
         };
         for index in range {
+            #[cfg(test)]
+            assert_ne!(self.batch.items().get(index), super::threads_tests::PANICS);
             read.push(place(index), self.batch.items().get(index), &mut reader, &self.readers);
         }
         self.readers.idle().push(reader);

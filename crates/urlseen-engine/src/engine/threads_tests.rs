@@ -1,6 +1,7 @@
 //! Engines that share their threads.
 
 use std::io::{self, Read};
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
@@ -35,16 +36,40 @@ async fn many_engines_work_on_few_threads_and_each_has_its_own_filter() {
     }
 }
 
-#[tokio::test]
-async fn a_panic_ends_one_engine_and_not_the_threads() {
-    let threads = Threads::start(1).unwrap();
-    let (mut broken, mut other) = (engine(&threads), engine(&threads));
-    // No batch was judged.
-    broken.handle.queue.add(|judge| judge.commit(Logged::START));
+/// Item at which a reader panics.
+pub(super) const PANICS: &[u8] = b"http://panics.example/";
+
+/// Checks that an engine after a panic ends with that error, and that another engine works on.
+async fn assert_only_one_ends(threads: &Threads, mut broken: Engine) {
+    let ended = tokio::time::timeout(Duration::from_secs(20), broken.judged()).await;
+    assert_eq!(ended.expect("it does not hang").unwrap_err(), EngineError::Panicked);
     assert_eq!(broken.settled().await, Err(EngineError::Panicked));
+    let mut other = engine(threads);
     other.submit(batch(&urls(0..10)));
     assert_eq!(other.judged().await.unwrap().onward_len(), 10);
     drop(broken);
+}
+
+#[tokio::test]
+async fn a_panic_of_the_judge_ends_one_engine_and_not_the_threads() {
+    let threads = Threads::start(1).unwrap();
+    let broken = engine(&threads);
+    // No batch was judged.
+    broken.handle.queue.add(|judge| judge.commit(Logged::START));
+    assert_only_one_ends(&threads, broken).await;
+}
+
+#[tokio::test]
+async fn a_panic_of_a_reader_ends_one_engine_and_not_the_threads() {
+    let item = String::from_utf8(PANICS.to_vec()).unwrap();
+    // The task reads a short batch itself.
+    for others in [0, 1000] {
+        let threads = Threads::start(1).unwrap();
+        let mut broken = engine(&threads);
+        let items = [urls(0..others), vec![item.clone()]].concat();
+        broken.submit(batch(&items));
+        assert_only_one_ends(&threads, broken).await;
+    }
 }
 
 #[test]
