@@ -165,5 +165,5 @@ def test_the_fingerprinter_has_the_algorithm_of_its_setting() -> None:
 def test_an_explanation_names_each_step() -> None:
     explained = urlseen.explain("HTTPS://Example.com/?b=2&a=1#top")
     assert explained["canonical"] == "https://example.com/?a=1&b=2"
-    assert explained["fingerprints"][0]["fingerprint"] == urlseen.fingerprint(LINKS[0]).hex()
+    assert explained["fingerprint"] == urlseen.fingerprint(LINKS[0]).hex()
     assert len(explained["steps"]) >= 3
