@@ -24,11 +24,9 @@ mod rows;
 mod run;
 mod service_manager;
 mod settings;
-mod speed;
 mod start;
 mod status;
 mod storage;
-mod tap;
 mod view;
 mod watch;
 
@@ -102,7 +100,7 @@ enum CliCommand {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Status(status::StatusArgs),
-    Tap(tap::TapArgs),
+    Tap(watch::TapArgs),
     Check(check::CheckArgs),
     Explain(explain::ExplainArgs),
     Compare(compare::CompareArgs),
@@ -132,7 +130,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Import(args) => import::run(&args),
         CliCommand::Export(args) => export::run(&args),
         CliCommand::Status(args) => status::run(&args),
-        CliCommand::Tap(args) => tap::run(&args),
+        CliCommand::Tap(args) => watch::tap(&args),
         CliCommand::Check(args) => check::run(&args),
         CliCommand::Explain(args) => explain::run(&args),
         CliCommand::Compare(args) => compare::run(&args),

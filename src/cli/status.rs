@@ -16,9 +16,9 @@ use urlseen_engine::config::Config;
 
 use super::Outcome;
 use super::context::runtime;
+use super::overview::Speed;
 use super::rows::{CRAWL, Rows};
 use super::settings::{Folder, folder_of};
-use super::speed::Speed;
 use super::{overview, start, storage, watch};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.

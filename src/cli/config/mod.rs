@@ -1,10 +1,16 @@
-//! `urlseen config`: commands about the configuration.
+//! `urlseen config`: commands about the configuration, of which `show` prints each value.
 
 mod check;
 mod init;
-mod show;
+
+use std::io::{self, Write};
+
+use serde_json::json;
+use urlseen_engine::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
 
 use super::Outcome;
+use super::settings::Layers;
+use crate::admin::printable::{json_text, printable, stdout};
 
 /// Check, show or write the configuration.
 #[derive(Debug, clap::Args)]
@@ -20,14 +26,101 @@ pub(super) struct ConfigArgs {
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
     Check(check::ConfigCheckArgs),
-    Show(show::ConfigShowArgs),
+    Show(ConfigShowArgs),
     Init(init::ConfigInitArgs),
 }
 
 pub(super) fn run(args: &ConfigArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         ConfigCommand::Check(args) => check::run(args),
-        ConfigCommand::Show(args) => show::run(args),
+        ConfigCommand::Show(args) => show(args),
         ConfigCommand::Init(args) => init::run(args),
     }
+}
+
+/// Longest text of a value, in columns. A longer one moves its origin to the right.
+const WIDEST: usize = 40;
+
+/// Show the value of each key, and where it comes from: a default, the file, the environment or
+/// `--set`.
+///
+/// Passwords are not shown. With `--toml`, the output is a configuration file with the same values.
+/// Set the passwords in the environment then.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen config show --changed
+  urlseen config show --set crawl.name=news --toml  # > news.toml")]
+struct ConfigShowArgs {
+    #[command(flatten)]
+    layers: Layers,
+    /// Show only keys that the file, the environment or --set have set
+    #[arg(long)]
+    changed: bool,
+    /// Print a configuration file with these values
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
+    /// Print a JSON object with all values and origins
+    #[arg(long)]
+    json: bool,
+}
+
+fn show(args: &ConfigShowArgs) -> anyhow::Result<Outcome> {
+    let mut shown = Effective::load(args.layers.sources(&[]))?;
+    if args.changed {
+        shown.values.retain(|value| value.origin != ValueOrigin::Default);
+    }
+    let mut out = stdout();
+    if args.json {
+        writeln!(out, "{}", json_text(&format!("{:#}", to_json(&shown))))?;
+    } else if args.toml {
+        out.write_all(shown.to_toml().as_bytes())?;
+    } else {
+        print(&shown, out)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(shown: &Effective, mut out: impl Write) -> io::Result<()> {
+    let Effective { values, rules, passwords } = shown;
+    let values = values
+        .iter()
+        .map(|EffectiveValue { key, value, origin }| ((*key).to_owned(), toml_text(value), origin));
+    let rules = rules.iter().map(|EffectiveRule { kind, origin, values }| {
+        let values = values.iter().map(|(key, value)| format!("{key} = {}", toml_text(value)));
+        (format!("[[{kind}]]"), values.collect::<Vec<_>>().join(", "), origin)
+    });
+    let passwords = passwords
+        .iter()
+        .map(|(server, origin)| (format!("{server} password"), "***".to_owned(), origin));
+    let rows: Vec<_> = values.chain(rules).chain(passwords).collect();
+    let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
+    let key_width = longest(&mut rows.iter().map(|(key, ..)| key.len()));
+    let width = longest(&mut rows.iter().map(|(_, value, _)| value.len())).min(WIDEST);
+    for (key, value, origin) in rows {
+        let (value, origin) = (value.as_bytes(), origin.to_string());
+        let (value, origin) = (printable(value, None), printable(origin.as_bytes(), None));
+        writeln!(out, "{key:<key_width$}  {value:<width$}  {origin}")?;
+    }
+    Ok(())
+}
+
+fn to_json(shown: &Effective) -> serde_json::Value {
+    let Effective { values, rules, passwords } = shown;
+    let rule = |EffectiveRule { kind, origin, values }: &EffectiveRule| {
+        let values: serde_json::Map<_, _> =
+            values.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        json!({ "kind": kind, "from": origin.to_string(), "values": values })
+    };
+    let values = values.iter().map(|EffectiveValue { key, value, origin }| {
+        ((*key).to_owned(), json!({ "value": value, "from": origin.to_string() }))
+    });
+    let passwords = passwords
+        .iter()
+        .map(|(server, origin)| ((*server).to_owned(), json!({ "from": origin.to_string() })));
+    json!({
+        "values": values.collect::<serde_json::Map<_, _>>(),
+        "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+        "passwords": passwords.collect::<serde_json::Map<_, _>>(),
+    })
 }

@@ -28,13 +28,13 @@ const STAR: &str = "[0-9A-Fa-f._:-]+";
 impl Draft {
     /// Returns the text for the configuration file.
     pub(super) fn toml(&self) -> String {
+        let patterns = ["host", "path"].into_iter().zip(self.patterns());
+        let patterns = patterns.filter_map(|(key, it)| Some(pattern(key, &it?)));
         let lines = match self {
             Self::Tracking(list) => {
                 vec!["[fingerprint]".to_owned(), format!("drop_tracking = \"{list}\"")]
             }
             Self::Same { drop_params, fold, .. } => {
-                let patterns = ["host", "path"].into_iter().zip(self.patterns());
-                let patterns = patterns.filter_map(|(key, it)| Some(pattern(key, &it?)));
                 let lists = [("drop_params", list(drop_params)), ("fold", list(fold))];
                 let lists = lists.iter().filter(|(_, list)| list != "[]");
                 let lists = lists.map(|(key, list)| format!("{key} = {list}"));
@@ -46,8 +46,6 @@ impl Draft {
                     Some(parameter) => format!("{site}{paths}?{parameter}"),
                 };
                 let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
-                let patterns = ["host", "path"].into_iter().zip(self.patterns());
-                let patterns = patterns.filter_map(|(key, it)| Some(pattern(key, &it?)));
                 let by = match parameter {
                     None => "by = \"pattern\"".to_owned(),
                     Some(name) => format!("by = \"parameter\"\nparameter = {}", json!(name)),
