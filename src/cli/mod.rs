@@ -86,31 +86,48 @@ struct Cli {
     command: CliCommand,
 }
 
-/// All commands, in the order of the help: the most common ones first.
-#[derive(Debug, Subcommand)]
-enum CliCommand {
-    Run(run::RunArgs),
-    Route(route::RouteArgs),
-    Filter(filter::FilterArgs),
-    Fingerprint(fingerprint::FingerprintArgs),
-    Plan(plan::Plan),
-    Config(config::ConfigArgs),
-    Replay(replay::ReplayArgs),
-    Storage(storage::StorageArgs),
-    Import(import::ImportArgs),
-    Export(export::ExportArgs),
-    Status(status::StatusArgs),
-    Tap(watch::TapArgs),
-    Check(check::CheckArgs),
-    Explain(explain::ExplainArgs),
-    Compare(compare::CompareArgs),
-    Union(compare::UnionArgs),
-    Rejects(rejects::RejectsArgs),
-    Forget(forget::ForgetArgs),
-    Held(held::HeldArgs),
-    Completions(completions::CompletionsArgs),
+/// Declares the commands in the order of the help, each with its arguments and its function.
+macro_rules! commands {
+    ($( $(#[$attribute:meta])? $Name:ident($Args:ty) => $run:expr, )+) => {
+        /// All commands: the most common ones first.
+        #[derive(Debug, Subcommand)]
+        enum CliCommand {
+            $( $(#[$attribute])? $Name($Args), )+
+        }
+
+        impl CliCommand {
+            fn run(&self) -> anyhow::Result<Outcome> {
+                match self {
+                    $( Self::$Name(args) => $run(args), )+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Run(run::RunArgs) => run::run,
+    Route(route::RouteArgs) => route::run,
+    Filter(filter::FilterArgs) => filter::run,
+    Fingerprint(fingerprint::FingerprintArgs) => fingerprint::run,
+    Plan(plan::Plan) => plan::run,
+    Config(config::ConfigArgs) => config::run,
+    Replay(replay::ReplayArgs) => replay::run,
+    Storage(storage::StorageArgs) => storage::run,
+    Import(import::ImportArgs) => import::run,
+    Export(export::ExportArgs) => export::run,
+    Status(status::StatusArgs) => status::run,
+    Tap(watch::TapArgs) => watch::tap,
+    Check(check::CheckArgs) => check::run,
+    Explain(explain::ExplainArgs) => explain::run,
+    Compare(compare::CompareArgs) => compare::run,
+    Union(compare::UnionArgs) => compare::union,
+    Rejects(rejects::RejectsArgs) => rejects::run,
+    Forget(forget::ForgetArgs) => forget::run,
+    Held(held::HeldArgs) => held::run,
+    Completions(completions::CompletionsArgs) => completions::run,
     #[command(hide = true)]
-    ManPages(completions::ManPagesArgs),
+    ManPages(completions::ManPagesArgs) => completions::write_pages,
 }
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the
@@ -118,29 +135,7 @@ enum CliCommand {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let matches = grammar().try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let result = match cli.unwrap_or_else(|error| refuse(&error)).command {
-        CliCommand::Run(args) => run::run(&args),
-        CliCommand::Route(args) => route::run(&args),
-        CliCommand::Filter(args) => filter::run(&args),
-        CliCommand::Fingerprint(args) => fingerprint::run(&args),
-        CliCommand::Plan(plan) => plan::run(&plan),
-        CliCommand::Config(args) => config::run(&args),
-        CliCommand::Replay(args) => replay::run(&args),
-        CliCommand::Storage(args) => storage::run(&args),
-        CliCommand::Import(args) => import::run(&args),
-        CliCommand::Export(args) => export::run(&args),
-        CliCommand::Status(args) => status::run(&args),
-        CliCommand::Tap(args) => watch::tap(&args),
-        CliCommand::Check(args) => check::run(&args),
-        CliCommand::Explain(args) => explain::run(&args),
-        CliCommand::Compare(args) => compare::run(&args),
-        CliCommand::Union(args) => compare::union(&args),
-        CliCommand::Rejects(args) => rejects::run(&args),
-        CliCommand::Forget(args) => forget::run(&args),
-        CliCommand::Held(args) => held::run(&args),
-        CliCommand::Completions(args) => completions::run(&args),
-        CliCommand::ManPages(args) => completions::write_pages(&args),
-    };
+    let result = cli.unwrap_or_else(|error| refuse(&error)).command.run();
     result.unwrap_or_else(|error| report(&error)) as u8
 }
 
