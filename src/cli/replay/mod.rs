@@ -113,7 +113,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let is_nothing = tally.items == 0;
     let report = match report {
         // The replay failed before its first item, so there is nothing to report.
-        Report { ending: Ending::Failed(error), .. } if is_nothing => return Err(error.into()),
+        Report { ending: Ending::Failed(error), .. } if is_nothing => return Err(error),
         report => report,
     };
     report::print(args.json, &report, &config)?;

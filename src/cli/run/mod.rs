@@ -88,7 +88,7 @@ pub(super) fn machine(config: &Config) -> Option<(&'static str, String)> {
     let host = host();
     let partitions = match config.partitions.run.of(config.partitions.count, &host) {
         Ok(partitions) => partitions,
-        Err(error) => return Some(("partitions.run", error.to_string())),
+        Err(error) => return Some(("partitions.run", error)),
     };
     divided(config).or_else(|| descriptors::lacking(config, partitions.len()))
 }
@@ -103,7 +103,8 @@ pub(super) fn chosen(settings: &Settings, config: &Config) -> anyhow::Result<Vec
     if settings.names_partition() {
         return settings.partitions_of(config);
     }
-    let partitions = config.partitions.run.of(config.partitions.count, &host())?;
+    let partitions = config.partitions.run.of(config.partitions.count, &host());
+    let partitions = partitions.map_err(anyhow::Error::msg)?;
     Ok(partitions.into_iter().map(|partition| config.of_partition(partition)).collect())
 }
 

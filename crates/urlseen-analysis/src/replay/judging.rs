@@ -14,8 +14,8 @@ use urlseen_engine::flow::feed::{Bad, Page};
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Options, Reader};
 
-use super::ReplayError;
 use super::lane::{Judgable, Lane, LaneSpec};
+use super::no_thread;
 use super::report::{LaneReport, Ruled, Tally};
 use crate::explain::DROP_TRACKING;
 use crate::hash;
@@ -35,11 +35,7 @@ pub(super) struct Judging {
 
 impl Judging {
     /// Starts a thread for each lane.
-    pub(super) fn start(
-        specs: Vec<LaneSpec>,
-        seed: Seed,
-        items: Options,
-    ) -> Result<Self, ReplayError> {
+    pub(super) fn start(specs: Vec<LaneSpec>, seed: Seed, items: Options) -> anyhow::Result<Self> {
         let lanes: Result<Vec<_>, _> =
             specs.into_iter().map(|spec| Lane::start(spec, seed)).collect();
         let lanes = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
@@ -93,14 +89,14 @@ struct Running {
 }
 
 impl Running {
-    fn start(mut lane: Lane) -> Result<Self, ReplayError> {
+    fn start(mut lane: Lane) -> anyhow::Result<Self> {
         let (hand_in, work) = bounded::<Arc<Judgable>>(WAITING);
         let (name, needs_seen) = (format!("lane-{}", lane.kind()), lane.needs_seen());
         let life = move || {
             work.iter().for_each(|judgable| lane.judge(&judgable));
             lane.end()
         };
-        let thread = thread::Builder::new().name(name).spawn(life).map_err(ReplayError::Thread)?;
+        let thread = thread::Builder::new().name(name).spawn(life).map_err(no_thread)?;
         Ok(Self { hand_in, thread, needs_seen })
     }
 

@@ -3,10 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anyhow::bail;
 use redis::{Cmd, cmd};
 use tokio::runtime::{Builder, Runtime};
 
-use super::ReplayError;
+use super::no_thread;
 use super::report::KeyRead;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
@@ -75,13 +76,9 @@ const KINDS: [(&str, &str); 3] = [("list", "LLEN"), ("zset", "ZCARD"), ("set", "
 
 impl Keys {
     /// Connects, and checks the types of the keys. The replay reads at most `most` items.
-    pub(super) fn open(
-        config: &Config,
-        names: Vec<String>,
-        most: u64,
-    ) -> Result<Self, ReplayError> {
+    pub(super) fn open(config: &Config, names: Vec<String>, most: u64) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(ReplayError::Thread)?;
+        let runtime = runtime.map_err(no_thread)?;
         let address = &config.redis.url;
         let mut keys = Vec::new();
         for name in names {
@@ -90,10 +87,17 @@ impl Keys {
             let found: String = runtime.block_on(link.query(cmd("TYPE").arg(&name)))?;
             let kind = KINDS.into_iter().find(|&(name, _)| name == found);
             let Some((_, length)) = kind else {
-                return Err(match found.as_str() {
-                    "none" => ReplayError::NoKey { key: name, address: address.to_string() },
-                    _ => ReplayError::OtherType { key: name, found },
-                });
+                if found == "none" {
+                    bail!(
+                        "there is no key {name} at {address}, so there is nothing to replay (Redis \
+                         deletes empty keys); name the keys of the crawl with --key \
+                         (scrapy-redis: SPIDER:requests, SPIDER:dupefilter), or name files"
+                    );
+                }
+                bail!(
+                    "the key {name} holds a {found}; items come from a list, a sorted set (as \
+                     scrapy-redis queues requests) or a set (as scrapy-redis keeps fingerprints)"
+                );
             };
             let before = runtime.block_on(link.query(cmd(length).arg(&name)))?;
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };

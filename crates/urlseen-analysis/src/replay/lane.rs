@@ -7,7 +7,6 @@ use urlseen_core::filter::{
 };
 use urlseen_core::fingerprint::Fingerprint;
 
-use super::ReplayError;
 use super::curve::{Curve, Point};
 use super::report::LaneReport;
 
@@ -101,7 +100,7 @@ struct Counts {
 
 impl Lane {
     /// Creates the lane with an empty filter.
-    pub(super) fn start(spec: LaneSpec, seed: Seed) -> Result<Self, ReplayError> {
+    pub(super) fn start(spec: LaneSpec, seed: Seed) -> anyhow::Result<Self> {
         let parameters = spec.parameters.reseeded(seed);
         let filter = match spec.scripted {
             _ if parameters.kind().is_in(FilterPlace::Local) => {

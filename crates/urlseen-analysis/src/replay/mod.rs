@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use anyhow::{anyhow, bail};
 pub use curve::Point;
 pub use judging::Merges;
 use judging::{Judging, Part};
@@ -31,13 +32,12 @@ use keys::{Keys, Rows};
 pub use lane::LaneSpec;
 pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
 use tokio::runtime::Builder;
-use urlseen_core::filter::memory::{Available, gib};
-use urlseen_core::filter::{BuildError, Kind, Seed, SpecError, memory};
-use urlseen_core::redis::error::LinkError;
+use urlseen_core::filter::memory::gib;
+use urlseen_core::filter::{Kind, Seed, memory};
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Engine, EngineError, Parts, StartError, Threads, Works, WorksError};
+use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError};
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
@@ -95,7 +95,7 @@ pub fn run(
     setup: Setup<'_>,
     stop: &Arc<AtomicBool>,
     audience: &mut dyn Audience,
-) -> Result<Report, ReplayError> {
+) -> anyhow::Result<Report> {
     let Setup { config, items, seed, specs, threads, seen, input, most } = setup;
     let Opened { feed, count, rows } = open(input, config, most)?;
     let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
@@ -106,7 +106,7 @@ pub fn run(
     if judging.needs_seen() {
         engine.keep_seen();
     }
-    let works = Local::volatile(engine).work(query::open(0).1).map_err(ReplayError::Thread)?;
+    let works = Local::volatile(engine).work(query::open(0).1).map_err(no_thread)?;
     let mut replay = Replay { works, judging: &mut judging, audience, stop };
 
     let started = Instant::now();
@@ -116,10 +116,10 @@ pub fn run(
         Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,
         Ok(Ok(())) => Ending::Whole,
         Ok(Err(error)) => Ending::Failed(error.into()),
-        Err(ReplayError::Flow(FlowError::Works(WorksError::Engine(EngineError::Full(_))))) => {
-            Ending::OutOfMemory
-        }
-        Err(error) => Ending::Failed(error),
+        Err(error) => match error.downcast_ref() {
+            Some(FlowError::Works(WorksError::Engine(EngineError::Full(_)))) => Ending::OutOfMemory,
+            _ => Ending::Failed(error),
+        },
     };
     let fill = replay.works.engine.gauges().fill();
     let (tally, kinds) = judging.end();
@@ -144,7 +144,7 @@ pub fn suggest(
     config: &Config,
     most: Option<u64>,
     stop: &AtomicBool,
-) -> Result<Suggestions, ReplayError> {
+) -> anyhow::Result<Suggestions> {
     let mut reader = Reader::new(items);
     let mut suggester = Suggester::new(items.fingerprint);
     for page in open(input, config, most)?.feed.pages {
@@ -170,7 +170,7 @@ struct Opened {
 }
 
 /// Opens the input of a replay, cut into the pages of a crawl.
-fn open(input: Input, config: &Config, most: Option<u64>) -> Result<Opened, ReplayError> {
+fn open(input: Input, config: &Config, most: Option<u64>) -> anyhow::Result<Opened> {
     let mut rows = None;
     let (feed, count) = match input {
         Input::Files(files) => {
@@ -200,19 +200,16 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     /// Adds to all filters the fingerprints that count as seen from the start.
-    fn given(
-        &mut self,
-        seen: Vec<Seen>,
-        options: Options,
-        config: &Config,
-    ) -> Result<(), ReplayError> {
+    fn given(&mut self, seen: Vec<Seen>, options: Options, config: &Config) -> anyhow::Result<()> {
         for seen in seen {
             let origin = match seen {
                 Seen::File(name) => Origin::Files { files: vec![name], format: ImportFormat::Auto },
                 Seen::Set(key) => Origin::Set { address: config.redis.url.clone(), key },
             };
-            let feed = origin.open(Vec::new()).map_err(ReplayError::Seen)?;
-            self.flow(feed, options, true)?.map_err(ReplayError::Seen)?;
+            let failed =
+                |error| anyhow!("the fingerprints that count as seen cannot be read: {error}");
+            let feed = origin.open(Vec::new()).map_err(failed)?;
+            self.flow(feed, options, true)?.map_err(failed)?;
         }
         Ok(())
     }
@@ -223,7 +220,7 @@ impl Replay<'_> {
         feed: Feed,
         options: Options,
         is_given: bool,
-    ) -> Result<Result<(), FeedError>, ReplayError> {
+    ) -> anyhow::Result<Result<(), FeedError>> {
         self.works.engine.read_as(options);
         self.judging.is_given = is_given;
         let (Feed { expected, mut pages }, stop) = (feed, Arc::clone(self.stop));
@@ -244,7 +241,7 @@ impl Replay<'_> {
             audience: &mut Part { audience: self.audience, is_given },
         };
         let runtime = Builder::new_current_thread().enable_all().build();
-        let (_, ended) = runtime.map_err(ReplayError::Thread)?.block_on(flow.run())?;
+        let (_, ended) = runtime.map_err(no_thread)?.block_on(flow.run())?;
         Ok(ended)
     }
 }
@@ -269,79 +266,25 @@ fn cut(Feed { expected, mut pages }: Feed, batch: usize, most: Option<u64>) -> F
 
 /// Checks that a replay fits into the available memory. `filters` and `exact` are the bytes of the
 /// filters and of the exact set. If the available memory is unknown, the check succeeds.
-fn check_memory(filters: u64, exact: u64) -> Result<(), ReplayError> {
+fn check_memory(filters: u64, exact: u64) -> anyhow::Result<()> {
     match memory::available() {
         Some(available) if available.bytes < filters.saturating_add(exact) => {
-            Err(ReplayError::TooLarge { filters, exact, available })
+            bail!(
+                "this does not fit: the filters of the kinds take {:.2} GiB and the exact set \
+                 {:.2} GiB, and {:.2} GiB are available {}; replay fewer kinds (--kinds) or items \
+                 (--count), lower filter.capacity, or give the process more memory",
+                gib(filters),
+                gib(exact),
+                gib(available.bytes),
+                available.limit
+            )
         }
         _ => Ok(()),
     }
 }
 
-/// Error that prevented the start of a replay, or ended a replay early.
-#[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
-    /// The input cannot be read.
-    #[error(transparent)]
-    Feed(#[from] FeedError),
-    /// The fingerprints that count as seen cannot be read.
-    #[error("the fingerprints that count as seen cannot be read: {0}")]
-    Seen(FeedError),
-    /// Redis or the connection to it failed.
-    #[error(transparent)]
-    Redis(#[from] LinkError),
-    /// The key does not exist.
-    #[error(
-        "there is no key {key} at {address}, so there is nothing to replay (Redis deletes empty \
-         keys); name the keys of the crawl with --key (scrapy-redis: SPIDER:requests, \
-         SPIDER:dupefilter), or name files"
-    )]
-    NoKey {
-        /// Name of the key in Redis.
-        key: String,
-        /// The server and the database.
-        address: String,
-    },
-    /// The key has a type that urlseen does not read items from.
-    #[error(
-        "the key {key} holds a {found}; items come from a list, a sorted set (as scrapy-redis \
-         queues requests) or a set (as scrapy-redis keeps fingerprints)"
-    )]
-    OtherType {
-        /// Name of the key in Redis.
-        key: String,
-        /// Type of the key in Redis.
-        found: String,
-    },
-    /// The machine does not have enough memory.
-    #[error(
-        "this does not fit: the filters of the kinds take {:.2} GiB and the exact set {:.2} \
-         GiB, and {:.2} GiB are available {}; replay fewer kinds (--kinds) or items (--count), \
-         lower filter.capacity, or give the process more memory",
-        gib(*filters), gib(*exact), gib(available.bytes), available.limit
-    )]
-    TooLarge {
-        /// Bytes that all filters take.
-        filters: u64,
-        /// Bytes of the exact set for the expected number of items, or for 0 items if that number
-        /// is unknown.
-        exact: u64,
-        /// Available memory of the process.
-        available: Available,
-    },
-    /// The exact filter failed, or the counting of the judged items failed.
-    #[error(transparent)]
-    Flow(#[from] FlowError),
-    /// A filter cannot have the requested kind and size.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The engine cannot start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// A filter cannot be created.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// The system cannot start a thread.
-    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
-    Thread(io::Error),
+/// Makes the error of a thread that the system does not start.
+#[allow(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
+fn no_thread(error: io::Error) -> anyhow::Error {
+    anyhow!("no thread could be started: {error}; is the limit on processes (ulimit -u) too low?")
 }

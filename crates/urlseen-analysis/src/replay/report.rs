@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::ReplayError;
 use super::curve::Point;
 use super::judging::Merges;
 use crate::hash;
@@ -47,7 +46,7 @@ pub enum Ending {
     /// The machine's memory was nearly used up.
     OutOfMemory,
     /// An error ended the replay before the end of the input.
-    Failed(ReplayError),
+    Failed(anyhow::Error),
 }
 
 /// Counts of the items, independent of the kinds.

@@ -30,7 +30,7 @@ mod value;
 
 pub use effective::{Effective, EffectiveRule, EffectiveValue, toml_text};
 pub use host_port::HostPort;
-pub use partitions::{PartitionChoice, PartitionChoiceError};
+pub use partitions::PartitionChoice;
 pub use problem::{FilePlace, Problems, ValueOrigin};
 pub use rule_kinds::{ExpireRule, NamedRule};
 pub use secret::Secret;

@@ -23,42 +23,12 @@ pub enum PartitionChoice {
     },
 }
 
-/// Reason why the host name or the configured numbers choose no partitions.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PartitionChoiceError {
-    /// The host name does not end with a number.
-    #[error(
-        "partitions.run is \"ordinal\", and the host name {0:?} does not end with - and a number, \
-         like crawl-3 in a StatefulSet; name the partitions, as in \"0-3,8\""
-    )]
-    NoOrdinal(String),
-    /// There is no partition for the host's number.
-    #[error(
-        "partitions.run is \"ordinal\", and the host name {host:?} has the number of process \
-         {}: there are only {processes} processes, and the first one has the number 0; run fewer, \
-         or write their number, as in \"ordinal/4\"",
-        .ordinal + 1
-    )]
-    NoProcess {
-        /// Name of the host, as the system reports it.
-        host: String,
-        /// Number at the end of the name.
-        ordinal: u64,
-        /// Number of processes that share the partitions.
-        processes: u16,
-    },
-}
-
 impl PartitionChoice {
     /// Returns the chosen partitions, in order. `host` is the name of this host.
     ///
     /// # Errors
-    /// The host name has no number, or too large a number.
-    pub fn of(
-        &self,
-        count: PartitionCount,
-        host: &str,
-    ) -> Result<Vec<Partition>, PartitionChoiceError> {
+    /// The host name has no number, or too large a number. The text says so.
+    pub fn of(&self, count: PartitionCount, host: &str) -> Result<Vec<Partition>, String> {
         let all = count.partitions();
         Ok(match self {
             Self::All => all.collect(),
@@ -66,12 +36,21 @@ impl PartitionChoice {
             Self::Ordinal { processes } => {
                 let name = host.split('.').next().unwrap_or_default();
                 let ordinal = name.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
-                let ordinal: u64 =
-                    ordinal.ok_or_else(|| PartitionChoiceError::NoOrdinal(host.to_owned()))?;
+                let ordinal: u64 = ordinal.ok_or_else(|| {
+                    format!(
+                        "partitions.run is \"ordinal\", and the host name {host:?} does not end \
+                         with - and a number, like crawl-3 in a StatefulSet; name the partitions, \
+                         as in \"0-3,8\""
+                    )
+                })?;
                 let processes = processes.unwrap_or(count.get());
                 if ordinal >= processes.into() {
-                    let host = host.to_owned();
-                    return Err(PartitionChoiceError::NoProcess { host, ordinal, processes });
+                    return Err(format!(
+                        "partitions.run is \"ordinal\", and the host name {host:?} has the number \
+                         of process {}: there are only {processes} processes, and the first one \
+                         has the number 0; run fewer, or write their number, as in \"ordinal/4\"",
+                        ordinal + 1
+                    ));
                 }
                 all.filter(|it| u64::from(it.number() % processes) == ordinal).collect()
             }
@@ -172,7 +151,7 @@ pub(super) fn has_tag(key: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn chosen(text: &str, count: u64, host: &str) -> Result<Vec<u16>, PartitionChoiceError> {
+    fn chosen(text: &str, count: u64, host: &str) -> Result<Vec<u16>, String> {
         let choice = PartitionChoice::parse(text).unwrap();
         let partitions = choice.of(PartitionCount::new(count).unwrap(), host)?;
         Ok(partitions.into_iter().map(Partition::number).collect())
@@ -186,7 +165,7 @@ mod tests {
         assert_eq!(chosen("ordinal", 4, host), Ok(vec![2]));
         assert_eq!(chosen("ordinal/3", 8, host), Ok(vec![2, 5]));
         for (text, host) in [("ordinal", "crawl"), ("ordinal", "crawl-x"), ("ordinal/2", host)] {
-            let error = chosen(text, 4, host).unwrap_err().to_string();
+            let error = chosen(text, 4, host).unwrap_err();
             assert!(error.contains(host), "{error}");
         }
     }
