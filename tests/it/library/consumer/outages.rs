@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, ErrorKind};
 
-use super::{SOURCE, hasty, held, open, open_at, page, pop, prepared, sink, text};
+use super::{CONSUMERS, SOURCE, hasty, held, open, open_at, page, pop, prepared, sink, text};
 use crate::daemon::{Crawl, stop};
 use crate::library::cutting::Cutting;
 use crate::util::wait::{SOON, wait_until};
@@ -86,6 +86,21 @@ fn a_heartbeat_requeues_deliveries_that_are_unknown() {
     let () = connection.hset(held(consumer.name()), "99", "0 0 late").unwrap();
     wait_until(SOON, "requeued request", || sink(&mut connection) == ["late"]);
     assert_eq!(pop(&consumer).deliveries_before(), 0);
+}
+
+/// Rule H6: a heartbeat is the time of the server, and grows also after its clock was set back.
+#[test]
+fn a_heartbeat_grows_after_the_clock_was_set_back() {
+    let crawl = prepared(hasty(), 0);
+    let consumer = open(&crawl);
+    let mut connection = crawl.connection();
+    let later: u64 = 1 << 50;
+    let () = connection.hset(CONSUMERS, consumer.name(), later).unwrap();
+    wait_until(SOON, "a heartbeat", || {
+        let beat: u64 = connection.hget(CONSUMERS, consumer.name()).unwrap();
+        assert!((later..later + 100).contains(&beat), "{beat}");
+        beat > later
+    });
 }
 
 /// Without Redis, the drop of a consumer still ends after some time.
