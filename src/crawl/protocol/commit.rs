@@ -67,7 +67,7 @@ impl Protocol {
 
     /// Builds the commit of a batch by a plain push and a script. The daemon has tested the items.
     fn commit_pushed(&self, order: Order<'_>, plain: &ListSink) -> Commit {
-        let Order { batch, rejects, rejects_max, .. } = order;
+        let Order { batch, rejects, .. } = order;
         let sink = &self.keys.sink;
         let mut last = None;
         let mut items = batch.onward().inspect(|item| last = Some(*item));
@@ -84,17 +84,17 @@ impl Protocol {
         let mut script = self.eval("commit", &self.own_keys(&[]));
         script.arg(order.token.as_str());
         self.begin_commit(order, &mut script);
-        script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
+        script.arg(count).arg(last.unwrap_or_default()).arg(rejects);
         Commit::Transaction { push, script }
     }
 
     /// Builds the commit of a batch by one script. The script gets the items as arguments, and
     /// pushes them.
     fn commit_pushing(&self, order: Order<'_>) -> Cmd {
-        let Order { token, batch, rejects, rejects_max, .. } = order;
+        let Order { token, batch, rejects, .. } = order;
         let mut command = self.call("commit_pushing", &self.own_keys(&[]), token);
         self.begin_commit(order, &mut command);
-        command.arg(rejects_max).arg(batch.onward_len());
+        command.arg(batch.onward_len());
         self.push_items(order, &mut command);
         command.arg(rejects);
         command
@@ -110,11 +110,11 @@ impl Protocol {
     /// Builds the commit of a batch to a filter in Redis. The script gets the items that may be
     /// unseen, and the places in the filter at which it tests them.
     fn commit_shared(&self, order: Order<'_>, filter: &RedisFilterKeys) -> Cmd {
-        let Order { token, batch, rejects, rejects_max, .. } = order;
+        let Order { token, batch, rejects, .. } = order;
         let Question { keys, places, extras } = filter.question(batch.onward_fingerprints());
         let mut command = self.call("commit_shared", &self.own_keys(&keys), token);
         self.begin_commit(order, &mut command);
-        command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len()).arg(places);
+        command.arg(batch.onward_len()).arg(extras.len()).arg(places);
         self.push_items(order, &mut command);
         command.arg(extras).arg(rejects);
         command
@@ -135,11 +135,12 @@ impl Protocol {
     }
 
     /// Appends the arguments that all commits share to the command.
-    fn begin_commit(&self, Order { batch, before, .. }: Order<'_>, command: &mut Cmd) {
+    fn begin_commit(&self, order: Order<'_>, command: &mut Cmd) {
+        let Order { batch, before, rejects_max, .. } = order;
         for head in [batch.base(), batch.head()] {
             command.arg(head.seq).arg(head.commit_id.to_string());
         }
-        command.arg(before).arg(batch.items().len());
+        command.arg(before).arg(batch.items().len()).arg(rejects_max);
     }
 
     /// Reads the reply to [`Protocol::commit`]. The result of a transaction is the reply to its

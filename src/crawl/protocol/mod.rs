@@ -43,7 +43,10 @@ const CLAIM_MAX: usize = 20_000;
 /// Functions that all scripts share, in addition to [`COMMON`].
 const SHARED: &str = include_str!("lua/shared.lua");
 
-/// Functions that all commits share.
+/// Functions for the list of rejects.
+const REJECTING: &str = include_str!("lua/rejecting.lua");
+
+/// Template of all commits: it needs the functions of the sink.
 const COMMITTING: &str = include_str!("lua/committing.lua");
 
 /// Functions that remove items from a list of claimed items.
@@ -79,8 +82,8 @@ impl Protocol {
         let (source, sink) = (Source::new(config.source.take_from), config.open_sink());
         let held = held::Calls::new(record(config, &keys));
         let from = source.lua();
-        let pushing = [&from, REMOVING, COMMITTING, &sink.lua_push()];
-        let forgotten = [&Source::new(End::Left).lua(), REMOVING, COMMITTING];
+        let pushing = [&from, REMOVING, REJECTING, &sink.lua_push(), COMMITTING];
+        let forgotten = [&Source::new(End::Left).lua(), REMOVING, REJECTING];
         let mut scripts = BTreeMap::from([
             ("begin", script(&[], include_str!("lua/begin.lua"))),
             ("claim", script(&[&from, MOVING], include_str!("lua/claim.lua"))),
@@ -97,7 +100,7 @@ impl Protocol {
             ("renew", script(&[], include_str!("lua/renew.lua"))),
         ]);
         if let Some(plain) = sink.plain() {
-            let parts = [&from, REMOVING, COMMITTING, &plain.lua()];
+            let parts = [&from, REMOVING, REJECTING, &plain.lua(), COMMITTING];
             scripts.insert("commit", script(&parts, include_str!("lua/commit.lua")));
         }
         let claim_max = if config.redis.url.is_cluster() { CLAIM_MAX } else { 0 };
@@ -120,7 +123,8 @@ impl Protocol {
     #[must_use]
     pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
         let (from, to) = (self.source.lua(), self.sink.lua_push());
-        let parts = [&from, REMOVING, COMMITTING, &to, &filter.kind().lua()];
+        let kind = filter.kind().lua();
+        let parts = [&from, REMOVING, REJECTING, &to, &kind, COMMITTING];
         self.scripts.insert("commit_shared", script(&parts, include_str!("lua/commit_shared.lua")));
         self.filter = Some(filter);
         self

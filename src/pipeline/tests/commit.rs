@@ -20,13 +20,11 @@ impl State {
         self.advance(&mut args)?;
         assert_eq!(args.number(), pushed.len(), "the script knows the push");
         assert_eq!(Some(args.0.next().expect("an item")), pushed.last().or(Some(&Word::new())));
-        let _rejects_max = args.number();
         Ok(self.pushed(args))
     }
 
     pub(super) fn commit_pushing(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
-        let _rejects_max = args.number();
         let onward = args.number();
         self.push(args.take(onward));
         Ok(self.pushed(args))
@@ -41,7 +39,6 @@ impl State {
     /// Commits a batch with a filter in Redis, which is a set of fingerprints as in scrapy-redis.
     pub(super) fn commit_shared(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
-        let _rejects_max = args.number();
         let (judged, extras) = (args.number(), args.number());
         let _places = args.0.next();
         let (items, fingerprints) = (args.take(judged), args.take(extras));
@@ -62,6 +59,7 @@ impl State {
     fn advance(&mut self, args: &mut Args<'_>) -> Result<(), Refusal> {
         let (base, next) = (args.head(), args.head());
         let (place, count) = (args.number(), args.number());
+        let _rejects_max = args.number();
         let head = self.head.clone().unwrap_or_default();
         if head != base {
             return Err(answer(&["head", &head.0, &head.1]));

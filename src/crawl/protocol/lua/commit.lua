@@ -2,41 +2,18 @@
 -- emitted items to the sink: to pass each item through Lua takes four times as long. If the batch
 -- may be committed, the script completes the commit. Otherwise it takes the push back. Redis serves
 -- no other client in between, so no client has seen the push.
--- Redis does not roll a script back, so every possible failure is checked before the first write.
 -- If memory is short, Redis refuses the whole transaction.
--- KEYS: lease, state, claimed items, sink, rejected
--- ARGV: token, seq, commit_id, next seq, next commit_id, number of claimed items, number of items
---       of the batch, number of pushed items, the last pushed item, maximum number of rejects (0:
---       no limit), the rejects
--- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
-local lease, state, claimed, sink, rejected = unpack(KEYS)
-local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
-local before, count = ARGV[6], tonumber(ARGV[7])
-local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local first_reject = 11
-local rejects = #ARGV - first_reject + 1
+-- Further ARGV: number of pushed items, the last pushed item, the rejects
+local onward, last_onward, first_reject = tonumber(ARGV[9]), ARGV[10], 11
 
 local function commit()
-    local refusal = lease_refusal(lease, token)
-        or head_refusal(state, seq, commit_id)
-        or source_refusal(claimed, before)
-        or rejects_refusal(rejected, rejects)
-        or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
+    local refusal = commit_refusal(first_reject)
     if refusal then
         return refusal
     end
-    -- These commands also refuse keys of another type.
-    local sink_len = sink_length(sink)
-    local rejected_len = redis.call('LLEN', rejected)
-
+    local sink_len, rejected_len = lengths()
     -- After this line nothing can fail.
-    push_rejects(rejected, first_reject)
-    source_commit(claimed, count)
-    redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
-    local dropped
-    rejected_len, dropped =
-        bound_rejects(rejected, rejected_len + rejects, rejects > 0 and rejected_max or 0)
-    return {'ok', sink_len, rejected_len, dropped}
+    return complete_commit(first_reject, sink_len, rejected_len)
 end
 
 -- Redis executes a transaction to its end even if a command fails. So the push may be missing.
