@@ -18,7 +18,7 @@ pub use plan::{
     Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
     lost_text, size,
 };
-pub use plot::{Plot, PlotError, Series, Stroke};
+pub use plot::{Plot, Series, Stroke};
 pub use replay::{
     Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Report, Ruled, Seen, Setup, Tally,
     run as replay, suggest,

@@ -13,7 +13,7 @@ use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::{Threads, query};
 
 use super::super::service_manager;
-use super::summary::RunProgress;
+use super::summary::progress;
 use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, ByRule, Limits};
@@ -202,8 +202,7 @@ impl<'a> Progress<'a> {
             return None;
         }
         self.shown = Some(now);
-        let progress = RunProgress { source: self.source, now: &sum, before: before.as_ref() };
-        Some(progress.to_string())
+        Some(progress(self.source, &sum, before.as_ref()))
     }
 
     /// Notes that a partition has ended: nothing waits in it for this process.

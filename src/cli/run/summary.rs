@@ -1,6 +1,5 @@
 //! Report of a run: a line of progress during the run, and a summary at its end.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use crate::admin::ByRule;
@@ -12,33 +11,26 @@ use urlseen_engine::engine::query::Asked;
 
 use super::super::rows::{Rows, SUMMARY, filled, paced};
 
-/// Line of progress during a run. Its rates are for the time since the report `before`.
-pub(super) struct RunProgress<'a> {
-    pub(super) source: SourceKind,
-    pub(super) now: &'a Report,
-    pub(super) before: Option<&'a Report>,
-}
-
-impl fmt::Display for RunProgress<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { counts, asked, seconds, source, processing, filter } = self.now;
-        let FilterStatus { fill, error_rate, .. } = filter;
-        let since = self.before.map_or(0.0, |before| before.seconds);
-        let rate = |now: u64, of: fn(&Report) -> u64| {
-            (now - self.before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
-        };
-        if self.source != SourceKind::None {
-            let rate = rate(counts.items(), |before| before.counts.items());
-            let (items, unseen) = (counts.items(), counts.unseen);
-            let waiting = source + processing;
-            write!(f, "{items} items, {unseen} unseen, {rate:.0}/s, {waiting} waiting, ")?;
-        }
-        if self.source == SourceKind::None || *asked != Asked::default() {
-            let rate = rate(asked.all(), |before| before.asked.all());
-            write!(f, "{} asked, {} unseen, {rate:.0}/s, ", asked.all(), asked.unseen)?;
-        }
-        write!(f, "filter {:.1} % full, error rate {error_rate:.1e}", 100.0 * fill)
+/// Returns the line of progress during a run. Its rates are for the time since the report `before`.
+pub(super) fn progress(source: SourceKind, report: &Report, before: Option<&Report>) -> String {
+    let Report { counts, asked, seconds, source: waiting, processing, filter } = report;
+    let since = before.map_or(0.0, |before| before.seconds);
+    let rate = |now: u64, of: fn(&Report) -> u64| {
+        (now - before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
+    };
+    let mut parts = Vec::new();
+    if source != SourceKind::None {
+        let rate = rate(counts.items(), |before| before.counts.items());
+        let (items, unseen, waiting) = (counts.items(), counts.unseen, waiting + processing);
+        parts.push(format!("{items} items, {unseen} unseen, {rate:.0}/s, {waiting} waiting"));
     }
+    if source == SourceKind::None || *asked != Asked::default() {
+        let rate = rate(asked.all(), |before| before.asked.all());
+        parts.push(format!("{} asked, {} unseen, {rate:.0}/s", asked.all(), asked.unseen));
+    }
+    let (fill, error_rate) = (100.0 * filter.fill, filter.error_rate);
+    parts.push(format!("filter {fill:.1} % full, error rate {error_rate:.1e}"));
+    parts.join(", ")
 }
 
 /// Prints the summary at the end of a run.

@@ -11,6 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::{anyhow, bail};
+
 #[cfg(test)]
 mod tests;
 
@@ -52,45 +54,23 @@ pub enum Stroke {
     Thin,
 }
 
-/// Error of a plot that was not drawn or not written.
-#[derive(Debug, thiserror::Error)]
-pub enum PlotError {
-    /// The drawing itself failed.
-    #[error("the plot could not be drawn: {0}")]
-    Draw(String),
-    /// The path is not a file.
-    #[error(
-        "{} is not a file, so no plot can replace it; name a new file, or a file that may be \
-         replaced", .0.display()
-    )]
-    NoFile(PathBuf),
-    /// The file cannot be written.
-    #[error("the plot {} cannot be written: {reason}", path.display())]
-    Write {
-        /// Path of the file to write.
-        path: PathBuf,
-        /// Error that the system gave.
-        reason: io::Error,
-    },
-}
-
 impl Plot {
     /// Checks that a plot can be written to `path`, before the work for the plot starts.
     ///
     /// # Errors
     /// The plot cannot be written to this path.
-    pub fn check(path: &Path) -> Result<(), PlotError> {
+    pub fn check(path: &Path) -> anyhow::Result<()> {
         let beside = place(path)?;
-        let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
-        File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(failed)
+        let made = File::create(&beside).and_then(|_| fs::remove_file(&beside));
+        made.map_err(|reason| failed(path, &reason))
     }
 
     /// Returns plots, one below the other, as the text of an SVG file.
     ///
     /// # Errors
     /// The drawing fails.
-    pub fn svg(plots: &[Self]) -> Result<String, PlotError> {
-        draw::svg(plots).map_err(PlotError::Draw)
+    pub fn svg(plots: &[Self]) -> anyhow::Result<String> {
+        draw::svg(plots).map_err(|reason| anyhow!("the plot could not be drawn: {reason}"))
     }
 
     /// Writes plots, one below the other, to a file, completely or not at all. The finished file
@@ -98,43 +78,40 @@ impl Plot {
     ///
     /// # Errors
     /// The drawing fails, or the file cannot be written.
-    pub fn write(plots: &[Self], path: &Path) -> Result<(), PlotError> {
-        let svg = Self::svg(plots)?;
-        replace(path, svg.as_bytes())
+    pub fn write(plots: &[Self], path: &Path) -> anyhow::Result<()> {
+        let (svg, beside) = (Self::svg(plots)?, place(path)?);
+        let written = File::create(&beside).and_then(|mut file| {
+            file.write_all(svg.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&beside, path)
+        });
+        written.map_err(|reason| {
+            // If the temporary file cannot be removed, the first error is still the one to report.
+            let _ = fs::remove_file(&beside);
+            failed(path, &reason)
+        })
     }
+}
+
+fn failed(path: &Path, reason: &io::Error) -> anyhow::Error {
+    anyhow!("the plot {} cannot be written: {reason}", path.display())
 }
 
 /// Returns the path of the temporary file that is written first. Fails if `path` exists and is not
 /// a file.
-fn place(path: &Path) -> Result<PathBuf, PlotError> {
+fn place(path: &Path) -> anyhow::Result<PathBuf> {
     // A folder or a device must not be replaced by a file.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Err(PlotError::NoFile(path.to_owned()));
+        bail!(
+            "{} is not a file, so no plot can replace it; name a new file, or a file that may be \
+             replaced",
+            path.display()
+        );
     }
-    let reason = io::ErrorKind::InvalidFilename.into();
-    let nameless = PlotError::Write { path: path.to_owned(), reason };
+    let nameless = || failed(path, &io::ErrorKind::InvalidFilename.into());
     let mut name = OsString::from(".");
-    name.push(path.file_name().ok_or(nameless)?);
+    name.push(path.file_name().ok_or_else(nameless)?);
     // The process id is in the name, so no other process uses the file.
     name.push(format!(".{}.tmp", std::process::id()));
     Ok(path.with_file_name(name))
-}
-
-/// Replaces the file at `path` by a file with these bytes. Writes the bytes to a temporary file
-/// first, then renames that file.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
-    let beside = place(path)?;
-    let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
-    let written = write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|reason| {
-        // If the temporary file cannot be removed, the first error is still the one to report.
-        let _ = fs::remove_file(&beside);
-        failed(reason)
-    })
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
