@@ -56,7 +56,6 @@ impl Duties {
         let stopped = Reclaimer::interval(pipeline.parts.config.held.timeout);
         let report: Option<(_, Start)> =
             report_every.map(|every| (every, (|session| session.report()) as Start));
-        // The lease comes first if several are due.
         let all: [(_, Start); 5] = [
             (RENEWAL, |session| session.renew()),
             (if is_watched { WATCHED } else { LENGTHS }, |session| session.ask_lengths()),
@@ -68,7 +67,8 @@ impl Duties {
         Self(all.map(|(every, start)| Duty { every, due: Instant::now() + every, start }).collect())
     }
 
-    /// Waits until a duty is due.
+    /// Waits until a duty is due. The one that has been due for longest comes first, so a renewal
+    /// of the lease waits for no later duty.
     pub(super) async fn due(&mut self) -> Start {
         let next = self.0.iter_mut().min_by_key(|duty| duty.due).expect("there are duties");
         sleep_until(next.due).await;
