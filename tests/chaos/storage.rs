@@ -47,10 +47,14 @@ pub(crate) struct Flipped {
 }
 
 impl Flipped {
-    /// Flips a random bit of a log file or a snapshot. Returns `None` if there is no such file.
+    /// Flips a random bit of a log file or of a snapshot that is not the oldest. Without the oldest
+    /// one, the daemon rightly refuses to go as far back as Redis may do later. Returns `None` if
+    /// there is no such file.
     pub(crate) fn at_random(folder: &Path, random: &mut Rng) -> Result<Option<Self>> {
         let mut files = files_of(folder)?;
-        files.retain(|path| is_log(&name_of(path)) || is_snapshot(&name_of(path)));
+        let oldest = files.iter().find(|path| is_snapshot(&name_of(path))).cloned();
+        let is_kept = |name: &str| is_log(name) || is_snapshot(name);
+        files.retain(|path| is_kept(&name_of(path)) && Some(path) != oldest.as_ref());
         if files.is_empty() {
             return Ok(None);
         }
