@@ -18,12 +18,9 @@ SCRAPY_REDIS = {
     "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
     "SCHEDULER_PERSIST": True,
 }
-PASS_THROUGH = {
-    **SCRAPY_REDIS,
-    "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
-    "SCHEDULER_QUEUE_CLASS": "urlseen_scrapy.PriorityQueue",
-}
-ASK = {**SCRAPY_REDIS, "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter"}
+ADDON = {"ADDONS": {"urlseen.scrapy.Addon": 500}}
+PASS_THROUGH = {**ADDON, "URLSEEN_URL": None}
+ASK = {**ADDON, "SCHEDULER": "scrapy_redis.scheduler.Scheduler", "URLSEEN_ASK_URL": None}
 WAYS = {"scrapy-redis": SCRAPY_REDIS, "urlseen, pass through": PASS_THROUGH, "urlseen, ask": ASK}
 SPIDERS = (1, 3)
 SITE = Path(__file__).with_name("generated.py")
@@ -60,13 +57,15 @@ def crawl(settings, spiders, url, pages):
         port, listen, daemons = free_port(), free_port(), []
         server = stack.enter_context(redis_server("--port", port))
         redis = f"redis://127.0.0.1:{port}/0"
-        settings = {**settings, "REDIS_URL": redis, "URLSEEN_URL": f"redis://127.0.0.1:{listen}"}
+        urls = {"URLSEEN_URL": redis, "URLSEEN_ASK_URL": f"redis://127.0.0.1:{listen}"}
+        settings = {name: urls.get(name, value) for name, value in settings.items()}
+        settings["REDIS_URL"] = redis
         urlseen = [tools.URLSEEN, "run", f"--set=redis.url={redis}"]
         urlseen += [f"--set=storage.dir={folder}/storage"]
-        if "NoDupeFilter" in settings["DUPEFILTER_CLASS"]:
+        if "URLSEEN_URL" in settings:
             has_lease = lambda: server.client.keys("urlseen:*lease")
             daemons.append(running([*urlseen, "--set=sink.kind=zset"], has_lease))
-        elif "urlseen" in settings["DUPEFILTER_CLASS"]:
+        elif "URLSEEN_ASK_URL" in settings:
             urlseen += ["--set=source.kind=none", f"--set=serve.listen=127.0.0.1:{listen}"]
             daemons.append(running(urlseen, lambda: listens(listen)))
         daemons = [stack.enter_context(daemon) for daemon in daemons]
@@ -92,8 +91,7 @@ def run_spiders(folder, count, settings, url):
     native = subprocess.check_output(
         [tools.ROOT / "scripts/checks/native", "--release"], text=True
     ).strip()
-    packages = f"{tools.ROOT / 'integrations/scrapy/src'}:{native}"
-    options = {"env": {**os.environ, "PYTHONPATH": packages}, "stdout": subprocess.PIPE}
+    options = {"env": {**os.environ, "PYTHONPATH": native}, "stdout": subprocess.PIPE}
     command = [sys.executable, "-B", SPIDER, written, url]
     spiders = [subprocess.Popen(command, **options) for _ in range(count)]
     try:

@@ -1,4 +1,4 @@
-//! Consumer of held requests and questions to a served urlseen, for the package `urlseen_scrapy`.
+//! Consumer of held requests and questions to a served urlseen, for `urlseen.scrapy`.
 
 use std::borrow::Cow;
 use std::fs;
@@ -20,15 +20,10 @@ create_exception!(urlseen, Refused, PyException, "The server refused a command."
 create_exception!(urlseen, Full, PyException, "The consumer holds its maximum of requests.");
 
 /// Texts in the errors of the library, and those that users of Scrapy know.
-const WORDS: [(&str, &str); 5] = [
-    ("build the program with the crate of th", "install the urlseen and urlseen-scrapy of th"),
+const WORDS: [(&str, &str); 4] = [
+    ("build the program with the crate of th", "install the urlseen of th"),
     ("open the consumer again", "start the spider again"),
     ("ConsumerOptions: name", "URLSEEN_CONSUMER"),
-    (
-        "write the address of a Redis Cluster as redis+cluster://HOST:PORT",
-        "set REDIS_URL = \"redis+cluster://HOST:PORT\" and REDIS_PARAMS = {\"redis_cls\": \
-         \"urlseen_scrapy.Redis\"}",
-    ),
     ("ConsumerOptions: partitions", "URLSEEN_PARTITIONS"),
 ];
 
@@ -58,13 +53,13 @@ impl Address {
         let read = |name: &str, path: Option<&str>| {
             let Some(path) = path else { return Ok(None) };
             fs::read(path).map(Some).map_err(|error| {
-                PyValueError::new_err(format!("REDIS_PARAMS: {name} is {path:?}: {error}"))
+                PyValueError::new_err(format!("{name} is {path:?}, and cannot be read: {error}"))
             })
         };
-        let root_cert = read("ssl_ca_certs", ca)?;
-        let cert = read("ssl_certfile", cert)?;
-        // As in redis-py, the file of the certificate may have its key.
-        let key = read("ssl_keyfile", key)?.or_else(|| cert.clone());
+        let root_cert = read("ca", ca)?;
+        let cert = read("cert", cert)?;
+        // The file of the certificate may have its key.
+        let key = read("key", key)?.or_else(|| cert.clone());
         let client_tls = cert
             .zip(key)
             .map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
@@ -74,16 +69,6 @@ impl Address {
         let [connect_timeout, response_timeout] = [connect_s, response_s].map(seconds);
         let options = RedisOptions { retries: 0, connect_timeout, response_timeout };
         Ok(Self { address: address.map_err(|error| raised(&error))?, options })
-    }
-
-    #[getter]
-    fn is_cluster(&self) -> bool {
-        self.address.is_cluster()
-    }
-
-    /// Returns the host and the port of the server for any key.
-    fn find(&self, py: Python<'_>) -> PyResult<(String, u16)> {
-        py.detach(|| self.address.server("", &self.options)).map_err(|error| raised(&error))
     }
 }
 

@@ -123,9 +123,9 @@ impl Campaign {
     }
 }
 
-/// Returns the folder with the sources of the Python package.
+/// Returns the folder with the Python package, which scripts/chaos builds.
 fn package() -> PathBuf {
-    root().join("integrations/scrapy/src")
+    std::env::var_os("PYTHONPATH").unwrap_or_default().into()
 }
 
 fn root() -> &'static Path {

@@ -7,8 +7,8 @@ use fastrand::Rng;
 
 use crate::proxy::Weather;
 
-/// Queues of the Python package, with the kinds of their sinks.
-const QUEUES: [(&str, &str); 2] = [("FifoQueue", "list"), ("PriorityQueue", "zset")];
+/// Kinds of sinks.
+const SINKS: [&str; 2] = ["list", "zset"];
 
 /// Longest time between the page before a fault and the fault.
 const PAUSE_US: u64 = 30_000;
@@ -69,7 +69,6 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) spiders: u64,
     pub(crate) partitions: u64,
-    pub(crate) queue: &'static str,
     pub(crate) sink: &'static str,
     pub(crate) strikes: Vec<Strike>,
 }
@@ -78,7 +77,7 @@ impl Plan {
     /// Draws a plan from its seed. Seeds in sequence take turns with the kinds of crawls.
     pub(crate) fn draw(seed: u64, spiders: u64) -> Self {
         let mut random = Rng::with_seed(seed);
-        let (queue, sink) = QUEUES[usize::from(seed.is_multiple_of(2))];
+        let sink = SINKS[usize::from(seed.is_multiple_of(2))];
         let partitions = if seed.is_multiple_of(2) { 4 } else { 1 };
         let mut kinds = KINDS;
         random.shuffle(&mut kinds);
@@ -91,13 +90,13 @@ impl Plan {
             // A slow network makes the time longer in which a kill hits a command.
             weather: Weather { piece: None, delay: Duration::from_micros(random.u64(0..3_000)) },
         });
-        Self { seed, spiders, partitions, queue, sink, strikes: strikes.collect() }
+        Self { seed, spiders, partitions, sink, strikes: strikes.collect() }
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { spiders, partitions, queue, .. } = self;
-        write!(f, "{spiders} spiders, {queue}, {partitions} partitions")
+        let Self { spiders, partitions, sink, .. } = self;
+        write!(f, "{spiders} spiders, {sink}, {partitions} partitions")
     }
 }

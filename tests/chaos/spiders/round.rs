@@ -184,7 +184,7 @@ impl Round {
         self.started += 1;
         let (number, port) = (self.started, self.proxy.address().port());
         let url = self.site.url();
-        let spider = Spider::start(&self.plan, number, &self.package, port, &url, &self.folder)?;
+        let spider = Spider::start(number, &self.package, port, &url, &self.folder)?;
         self.spiders.push(spider);
         Ok(())
     }

@@ -15,8 +15,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import CrawlerProcess
 
 SETTINGS = {
-    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-    "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
+    "ADDONS": {"urlseen.scrapy.Addon": 500},
     "CONCURRENT_REQUESTS": 8,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
     "COOKIES_ENABLED": False,

@@ -8,7 +8,6 @@ use redis::{Commands, Connection};
 use regex::bytes::Regex;
 use rustix::process::Signal;
 
-use super::plan::Plan;
 use crate::process::{Process, SOON, wait_for};
 
 /// Scrapy process. It prints each page that it has finished.
@@ -22,7 +21,6 @@ pub(crate) struct Spider {
 impl Spider {
     /// Starts a spider with the Python package in `package`, through the proxy at `port`.
     pub(crate) fn start(
-        plan: &Plan,
         number: usize,
         package: &Path,
         port: u16,
@@ -31,14 +29,11 @@ impl Spider {
     ) -> Result<Self> {
         let name = format!("spider-{number}");
         let settings = serde_json::json!({
-            "SCHEDULER_QUEUE_CLASS": format!("urlseen_scrapy.{}", plan.queue),
-            "REDIS_URL": format!("redis://127.0.0.1:{port}?client_name={name}"),
+            "URLSEEN_URL": format!("redis://127.0.0.1:{port}"),
             "URLSEEN_CONSUMER": name,
         });
         let script = super::root().join("tests/chaos/spiders/spider.py");
-        // scripts/chaos sets the path of the native package.
-        let native = std::env::var("PYTHONPATH").unwrap_or_default();
-        let python_path = format!("PYTHONPATH={}:{native}", package.display());
+        let python_path = format!("PYTHONPATH={}", package.display());
         let python = super::python()?;
         let words = [python_path, "PYTHONDONTWRITEBYTECODE=1".to_owned()]
             .into_iter()

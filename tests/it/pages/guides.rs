@@ -20,8 +20,8 @@ use crate::util::binary::Run;
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::sources::{Source, pages, root};
 
-/// Pages whose commands need a Scrapy project. `integrations/scrapy/tests/test_recipes.py` runs
-/// them.
+/// Pages whose commands need a Scrapy project. `test_recipes.py` of the Python package
+/// runs them.
 const OF_SCRAPY: &[&str] = &["docs/guides/scrapy.md", "docs/guides/scrapy-redis.md"];
 
 /// Page with an example of each command.

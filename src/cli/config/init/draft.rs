@@ -73,7 +73,7 @@ impl Draft {
         }
         let queue =
             keys.iter().find(|key| matches!(key.used_as, Use::SortedQueue | Use::ListQueue));
-        draft.settings(filter, queue, keys.is_empty());
+        draft.settings(url, keys.is_empty());
         if keys.is_empty() {
             draft.new_crawl(name);
         } else {
@@ -90,22 +90,14 @@ impl Draft {
     }
 
     /// Adds the settings of a Scrapy project.
-    fn settings(&mut self, filter: Option<&FoundKey>, queue: Option<&FoundKey>, is_new: bool) {
-        let mut set = |name: &str, class: &str| self.settings.push(format!("{name} = \"{class}\""));
-        if is_new {
-            set("SCHEDULER", "scrapy_redis.scheduler.Scheduler");
+    fn settings(&mut self, url: Option<&RedisAddress>, is_new: bool) {
+        self.settings.push("ADDONS = {\"urlseen.scrapy.Addon\": 500}".to_owned());
+        if !is_new {
+            self.settings.push("SCHEDULER = \"urlseen.scrapy.Scheduler\"".to_owned());
         }
-        set("DUPEFILTER_CLASS", "urlseen_scrapy.NoDupeFilter");
-        let is_list = queue.is_some_and(|queue| queue.used_as == Use::ListQueue);
-        let queue = if is_list { "FifoQueue" } else { "PriorityQueue" };
-        set("SCHEDULER_QUEUE_CLASS", &format!("urlseen_scrapy.{queue}"));
-        if let Some(filter) = filter {
-            set("REQUEST_FINGERPRINTER_CLASS", "urlseen_scrapy.ScrapyRedisFingerprinter");
-            let is_known = matches!(filter.used_as, Use::Set | Use::Bits);
-            if let Some(setting) = self.settings.last_mut().filter(|_| !is_known) {
-                setting.push_str("  # if fingerprint.algorithm is \"scrapy-redis\"");
-            }
-        }
+        let url = url
+            .map_or("redis://127.0.0.1:6379".to_owned(), |url| url.without_password().to_string());
+        self.settings.push(format!("URLSEEN_URL = {}", text(&url)));
     }
 
     fn line(&mut self, line: &str) {
@@ -189,7 +181,7 @@ impl Draft {
         self.line("# Number of different URLs. `urlseen plan` shows the memory of the filter.");
         self.line(&format!("capacity = {}", Config::default().filter.capacity));
         self.line("\n[sink]");
-        self.line("# \"zset\" for urlseen_scrapy.PriorityQueue, \"list\" for other programs.");
+        self.line("# \"zset\": the highest priority first, \"list\": in the order of discovery.");
         self.line("kind = \"zset\"");
         self.reasons.push(format!(
             "programs push discovered URLs or requests to {name}:discovered, and pop unseen ones \
@@ -222,7 +214,6 @@ impl Draft {
         if self.is_trial {
             let key = queue.map_or(format!("{name}:requests"), |queue| queue.key.clone());
             self.line(&format!("key = {}", text(&key)));
-            self.settings.push(format!("URLSEEN_SINK_KEY = {}", text(&key)));
         } else if let Some(queue) = queue {
             let sink = shell(&format!("{name}:unseen"));
             self.next.push(format!("{} rename {} {sink}", redis_cli(url), shell(&queue.key)));

@@ -184,10 +184,11 @@ fn print_draft(draft: &Draft, file: &Path, name: &str, was_crawled: bool) -> io:
         writeln!(out, "  {}", printable(format!("{command}{option}").as_bytes(), None))?;
     }
     writeln!(out, "  {}", printable(format!("urlseen run{option}").as_bytes(), None))?;
-    let rest = if was_crawled { "Its SCHEDULER and REDIS_URL stay. " } else { "" };
+    let rest = if was_crawled { "SCHEDULER replaces that of scrapy-redis. " } else { "" };
     writeln!(
         out,
-        "\nThe Scrapy project needs urlseen-scrapy and these settings. {rest}Its spider is {name}:"
+        "\nThe Scrapy project needs the package urlseen and these settings. {rest}Its spider is \
+         {name}:"
     )?;
     settings.iter().try_for_each(|line| writeln!(out, "{line}"))
 }

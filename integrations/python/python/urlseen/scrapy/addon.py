@@ -1,0 +1,68 @@
+"""Add-on for the setting `ADDONS`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import SETTINGS_PRIORITIES
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+#: Commands of Scrapy that fetch single pages: they must not take requests of the crawl.
+SINGLE = ("bench", "check", "fetch", "parse", "shell", "view")
+FINGERPRINTER = {"REQUEST_FINGERPRINTER_CLASS": "urlseen.scrapy.Fingerprinter"}
+ASK = {**FINGERPRINTER, "DUPEFILTER_CLASS": "urlseen.scrapy.DupeFilter"}
+PASS = {**FINGERPRINTER, "SCHEDULER": "urlseen.scrapy.Scheduler"}
+
+
+class Addon:
+    """Makes a project use urlseen, with one line:
+
+        ADDONS = {"urlseen.scrapy.Addon": 500}
+        URLSEEN_URL = "redis://127.0.0.1:6379"
+
+    With `URLSEEN_URL`, the crawl's requests pass through urlseen and this Redis. With
+    `URLSEEN_ASK_URL` instead, Scrapy keeps its scheduler, and asks urlseen about each request. The
+    add-on changes no setting that the project or the command line sets. It changes nothing for
+    `scrapy shell` and other commands that fetch single pages.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Sets the classes of this package. Scrapy calls this method before the crawl.
+
+        Raises `NotConfigured` if the project names no server, and `ValueError` if its settings
+        contradict each other.
+        """
+        passes, asks = bool(settings.get("URLSEEN_URL")), bool(settings.get("URLSEEN_ASK_URL"))
+        if passes and asks:
+            raise ValueError(
+                "URLSEEN_URL and URLSEEN_ASK_URL are both set: set the first one for a crawl whose"
+                " requests pass through urlseen, or the second one to ask urlseen"
+            )
+        if not passes and not asks:
+            raise NotConfigured("set URLSEEN_URL, for example to redis://127.0.0.1:6379")
+        if Path(sys.argv[0]).stem == "scrapy" and sys.argv[1:2] and sys.argv[1] in SINGLE:
+            raise NotConfigured(f"scrapy {sys.argv[1]} does not take part in the crawl")
+        scheduler = settings["SCHEDULER"]
+        if passes and not _is_free(settings, "SCHEDULER") and scheduler != PASS["SCHEDULER"]:
+            raise ValueError(
+                f"SCHEDULER is {scheduler!r}, so no request would pass through urlseen: remove this"
+                f" setting, or set SCHEDULER = {PASS['SCHEDULER']!r}"
+            )
+        chosen = PASS if passes else ASK
+        free = {name: value for name, value in chosen.items() if _is_free(settings, name)}
+        for name, value in free.items():
+            settings.set(name, value, "addon")
+        said = ", ".join(f"{name} = {settings[name]!r}" for name in chosen)
+        logger.info("urlseen uses %s", said)
+
+
+def _is_free(settings: BaseSettings, name: str) -> bool:
+    return (settings.getpriority(name) or 0) <= SETTINGS_PRIORITIES["addon"]

@@ -1,0 +1,201 @@
+"""Client that asks urlseen about requests, and asks again after a broken connection."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary, ref
+
+from scrapy import signals
+
+from urlseen._urlseen import Asker, Away, Refused
+from urlseen.scrapy.ending import close_spider
+from urlseen.scrapy.patience import LONGEST_PAUSE_S, Patience
+from urlseen.scrapy.settings import AskSettings, address
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger("urlseen.scrapy")
+
+_clients: WeakKeyDictionary[Crawler, Client] = WeakKeyDictionary()
+
+
+def client_of(crawler: Crawler) -> Client:
+    """Returns the client of the crawl. All components of a crawl share one client.
+
+    Raises `ValueError` if a setting of the crawl is wrong.
+    """
+    client = _clients.get(crawler)
+    if client is None:
+        client = _clients[crawler] = Client(crawler, AskSettings.from_crawler(crawler))
+        crawler.signals.connect(client.close, signals.engine_stopped)
+    return client
+
+
+class Client:
+    """Asks urlseen about the requests of one crawl.
+
+    If urlseen does not answer, the fingerprint counts as new. It is better to fetch a page twice
+    than to lose it. For the same reason, an answer "seen" counts as new after a broken connection:
+    urlseen may have added the fingerprint at the first question.
+    """
+
+    def __init__(self, crawler: Crawler, settings: AskSettings) -> None:
+        # `_clients` keeps the client while the crawler lives. A plain reference from the client
+        # would keep the crawler alive for ever.
+        self._crawler = ref(crawler)
+        self._settings = settings
+        self._asker = Asker(address(crawler.settings, "URLSEEN_ASK_URL"))
+        url = urlsplit(crawler.settings["URLSEEN_ASK_URL"])
+        self._whom = f"urlseen at {url.netloc.rpartition('@')[2] or url.path}"
+        #: Time of the next attempt; 0 unless urlseen is away.
+        self._next_try = 0.0
+        self._is_ending = False
+
+    def open(self) -> tuple[str, str, str] | None:
+        """Checks that urlseen answers and serves the key. Call this before the first question.
+
+        Returns how the crawl computes fingerprints: the algorithm, the name of the list of tracking
+        parameters, and the rules `[[same]]` as JSON. Returns `None` if urlseen is away, or if the
+        server is another one.
+
+        With `URLSEEN_WHEN_AWAY = "wait"` the method waits for urlseen, up to `URLSEEN_WAIT_S`
+        seconds. With `"pass"` it logs a warning if urlseen is away. Raises `RuntimeError` if
+        urlseen refuses the key, or is still away after the wait.
+        """
+        patience = Patience(self._whom, self._settings.wait_s)
+        with patience.interruptible():
+            while True:
+                try:
+                    self._ask(b"SCARD")
+                    info = self._asker.ask([b"INFO"]).decode()
+                except Refused as refused:
+                    raise RuntimeError(self._refusal(refused)) from None
+                except Away as away:
+                    when_away = self._settings.when_away
+                    if when_away == "pass":
+                        logger.warning(
+                            "%s is away; the spider starts without it: %s", self._whom, away
+                        )
+                        return None
+                    if when_away == "fail" or not patience.pause(away):
+                        raise RuntimeError(f"{self._whom} is away: {away}") from None
+                else:
+                    found = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
+                    if "algorithm" not in found:
+                        return None
+                    return found["algorithm"], found["drop_tracking"], found["same"]
+
+    def is_new(self, fingerprint: str) -> bool:
+        """Adds a fingerprint (hex digits). Returns `True` if it was new, or may have been new.
+
+        If urlseen does not answer, `URLSEEN_WHEN_AWAY` decides: the method waits, closes the
+        spider, or returns `True` at once. It never raises an error of the connection.
+        """
+        if self._next_try and time.monotonic() < self._next_try:
+            return self._pass()
+        try:
+            is_new = self._add(fingerprint)
+        except Away as away:
+            self._count("away")
+            return self._ask_again(fingerprint, away)
+        except Refused as refused:
+            return self._end("urlseen_refused", self._refusal(refused))
+        if self._next_try:
+            self._is_back()
+        return is_new
+
+    def forget(self, fingerprint: str) -> bool:
+        """Makes urlseen forget a fingerprint (hex digits), so that it counts as unseen.
+
+        Returns `True` if urlseen has confirmed this. Otherwise logs a warning and returns `False`.
+        """
+        try:
+            try:
+                self._ask(b"SREM", fingerprint.encode())
+            except Away:
+                # urlseen may just have been restarted. A second removal does no harm.
+                self._ask(b"SREM", fingerprint.encode())
+        except (Away, Refused) as error:
+            self._count("forget_failed")
+            logger.warning("%s could not be told to forget %s: %s", self._whom, fingerprint, error)
+            return False
+        self._count("forgotten")
+        return True
+
+    def close(self) -> None:
+        """Closes the connection to urlseen."""
+        self._asker.close()
+
+    def _ask(self, command: bytes, *words: bytes) -> Any:
+        """Asks urlseen about the key. Takes one round trip."""
+        return self._asker.ask([command, self._settings.key.encode(), *words])
+
+    def _add(self, fingerprint: str) -> bool:
+        return bool(self._ask(b"SADD", fingerprint.encode()))
+
+    def _ask_again(self, fingerprint: str, away: Away) -> bool:
+        is_doubtful = away.sent
+        when_away = self._settings.when_away
+        patience = Patience(self._whom, self._settings.wait_s)
+        is_first = True
+        with patience.interruptible():
+            # The first retry follows at once, because urlseen may just have been restarted.
+            while is_first or (
+                when_away == "wait" and not self._is_ending and patience.pause(away)
+            ):
+                try:
+                    is_new = self._add(fingerprint)
+                except Away as still_away:
+                    is_first = False
+                    away = still_away
+                    is_doubtful = is_doubtful or away.sent
+                    continue
+                except Refused as refused:
+                    return self._end("urlseen_refused", self._refusal(refused))
+                if self._next_try or not is_first:
+                    self._is_back()
+                if is_doubtful and not is_new:
+                    self._count("doubtful")
+                    return True
+                return is_new
+        was_away = self._next_try > 0
+        self._next_try = time.monotonic() + LONGEST_PAUSE_S
+        if when_away == "pass" or self._is_ending:
+            if not was_away:
+                logger.warning("%s is away; requests pass unchecked: %s", self._whom, away)
+            return self._pass()
+        if patience.is_told_to_stop:
+            self._is_ending = True
+            return self._pass()
+        return self._end("urlseen_away", f"{self._whom} is away: {away}")
+
+    def _end(self, reason: str, message: str) -> bool:
+        """Closes the spider. Returns `True`, so that a persistent queue keeps the request."""
+        self._next_try = time.monotonic() + LONGEST_PAUSE_S
+        if not self._is_ending:
+            self._is_ending = True
+            logger.error("%s. The crawl ends.", message)
+            crawler = self._crawler()
+            if crawler is not None:
+                close_spider(crawler, reason)
+        return self._pass()
+
+    def _pass(self) -> bool:
+        self._count("passed")
+        return True
+
+    def _is_back(self) -> None:
+        self._next_try = 0.0
+        logger.info("%s is back", self._whom)
+
+    def _refusal(self, refused: Refused) -> str:
+        return f"{self._whom} refuses questions about the key {self._settings.key}: {refused}"
+
+    def _count(self, what: str) -> None:
+        crawler = self._crawler()
+        if crawler is not None and crawler.stats is not None:
+            crawler.stats.inc_value(f"urlseen/{what}")

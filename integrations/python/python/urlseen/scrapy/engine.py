@@ -1,0 +1,91 @@
+"""Hooks into private parts of Scrapy's engine. They show when a request is finished."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, Protocol
+
+import scrapy
+from scrapy import Request
+from scrapy.core import engine
+from scrapy.core.scraper import Scraper
+
+#: Methods of Scrapy that `watch_engine` replaces, with their parameters.
+RELIED_ON = (
+    (engine, "_Slot.remove_request", ["self", "request"]),
+    (engine, "ExecutionEngine._handle_downloader_output", ["self", "result", "request"]),
+    (Scraper, "handle_spider_output_async", ["self", "result", "request", "response"]),
+)
+
+
+class Watcher(Protocol):
+    """Object that `watch_engine` tells about each request."""
+
+    def led_to(self, request: Request, child: Request) -> None:
+        """Notes that the page or the failure of `request` led to the request `child`."""
+
+    def left(self, request: Request) -> None:
+        """Notes that the engine is done with `request`, with any outcome."""
+
+
+def check_engine() -> None:
+    """Raises `RuntimeError` if this version of Scrapy lacks a method that `watch_engine` uses."""
+    for where, path, parameters in RELIED_ON:
+        found: Any = where
+        for name in path.split("."):
+            found = getattr(found, name, None)
+        if found is None or list(inspect.signature(found).parameters) != parameters:
+            raise RuntimeError(
+                f"Scrapy {scrapy.__version__} has no {path}({', '.join(parameters)}). Without it,"
+                " urlseen.scrapy does not know when a request is finished, and would lose requests."
+                " Use a version of Scrapy that urlseen.scrapy supports"
+            )
+
+
+def watch_engine(running: Any, watcher: Watcher) -> None:
+    """Tells `watcher` about each request of an `ExecutionEngine`.
+
+    The watcher gets the request object itself, and identifies a request by the identity of this
+    object. Its meta would not identify it, because spiders copy meta from one request to the next.
+    """
+    slot = running._slot
+    remove_request = slot.remove_request
+    handle_downloader_output = running._handle_downloader_output
+    handle_spider_output = running.scraper.handle_spider_output_async
+
+    def remove(request: Request) -> None:
+        # The watcher comes first, because `remove_request` may close the spider.
+        watcher.left(request)
+        remove_request(request)
+
+    def handle_download(result: Any, request: Request) -> Any:
+        # A downloader middleware returned a request, for example a retry or a redirect.
+        if isinstance(result, Request):
+            watcher.led_to(request, result)
+        return handle_downloader_output(result, request)
+
+    async def handle_output(result: Any, request: Request, response: Any) -> None:
+        is_async = isinstance(result, AsyncIterator)
+        watched = _watched_async if is_async else _watched
+        await handle_spider_output(watched(result, request, watcher), request, response)
+
+    slot.remove_request = remove
+    running._handle_downloader_output = handle_download
+    running.scraper.handle_spider_output_async = handle_output
+
+
+def _watched(output: Iterable[Any], request: Request, watcher: Watcher) -> Iterator[Any]:
+    for each in output:
+        if isinstance(each, Request):
+            watcher.led_to(request, each)
+        yield each
+
+
+async def _watched_async(
+    output: AsyncIterator[Any], request: Request, watcher: Watcher
+) -> AsyncIterator[Any]:
+    async for each in output:
+        if isinstance(each, Request):
+            watcher.led_to(request, each)
+        yield each

@@ -1,0 +1,179 @@
+"""Settings of a Scrapy project that begin with `URLSEEN_`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from urlseen._urlseen import Address
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+PREFIX = "URLSEEN_"
+#: Every setting of this package.
+NAMES = (
+    "URLSEEN_ASK_URL",
+    "URLSEEN_CAPACITY",
+    "URLSEEN_CONSUMER",
+    "URLSEEN_DROP_TRACKING",
+    "URLSEEN_ERROR_RATE",
+    "URLSEEN_FINGERPRINT_ALGORITHM",
+    "URLSEEN_FORGET_FAILED",
+    "URLSEEN_HELD_MAX",
+    "URLSEEN_KEY",
+    "URLSEEN_OWN_FINGERPRINTER",
+    "URLSEEN_PARTITIONS",
+    "URLSEEN_SAME",
+    "URLSEEN_SERIALIZER",
+    "URLSEEN_SOURCE_KEY",
+    "URLSEEN_SOURCE_MAX",
+    "URLSEEN_TIMEOUT_S",
+    "URLSEEN_TLS",
+    "URLSEEN_URL",
+    "URLSEEN_WAIT_S",
+    "URLSEEN_WHEN_AWAY",
+)
+#: Names of files in `URLSEEN_TLS`.
+TLS = ("ca", "cert", "key")
+#: Values of `URLSEEN_WHEN_AWAY`.
+WHEN_AWAY = ("wait", "fail", "pass")
+
+
+@dataclass(frozen=True)
+class AskSettings:
+    """Settings of the dupefilter: the key, and the behaviour without an answer."""
+
+    key: str
+    when_away: str
+    wait_s: float
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> AskSettings:
+        """Reads and checks the settings of a crawler. A `ValueError` names the wrong setting."""
+        settings = crawler.settings
+        check_names(settings)
+        when_away = settings.get("URLSEEN_WHEN_AWAY", "wait")
+        if when_away not in WHEN_AWAY:
+            allowed = ", ".join(WHEN_AWAY)
+            raise ValueError(f"URLSEEN_WHEN_AWAY is {when_away!r}; permitted are {allowed}")
+        return cls(
+            key=key(settings, "URLSEEN_KEY", "%(spider)s:dupefilter", spider_name(crawler)),
+            when_away=when_away,
+            wait_s=seconds(settings, "URLSEEN_WAIT_S", 0, 0),
+        )
+
+
+def check_names(settings: BaseSettings) -> None:
+    """Raises `ValueError` for an unknown setting that begins with `URLSEEN_`.
+
+    Scrapy ignores unknown settings, so a misspelt setting would have no effect.
+    """
+    known = [name.removeprefix(PREFIX) for name in NAMES]
+    for name in settings:
+        if isinstance(name, str) and name.startswith(PREFIX) and name not in NAMES:
+            near = difflib.get_close_matches(name.removeprefix(PREFIX), known, 1)
+            all_names = f"the settings are {', '.join(NAMES)}"
+            hint = f"did you mean {PREFIX}{near[0]}?" if near else all_names
+            raise ValueError(f"{name} is no setting of urlseen.scrapy; {hint}")
+
+
+def spider_name(crawler: Crawler) -> str:
+    """Returns the name of the crawler's spider. Raises `ValueError` if there is no spider yet."""
+    spider = crawler.spider
+    if spider is None:
+        raise ValueError("the crawler has no spider yet, and urlseen's keys contain its name")
+    return str(spider.name)
+
+
+def key(settings: BaseSettings, name: str, default: str, spider: str) -> str:
+    """Returns the Redis key that the setting `name` gives the spider `spider`.
+
+    Raises `ValueError` if the setting has a wrong `%`.
+    """
+    value = settings.get(name, default)
+    try:
+        return str(value % {"spider": spider})
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"{name} is {value!r}; it may contain %(spider)s for the spider's name,"
+            " and any other % must be written as %%"
+        ) from None
+
+
+def source_key(settings: BaseSettings, spider: str) -> str:
+    """Returns the key of the list for discovered requests: `source.key` in urlseen's config."""
+    return key(settings, "URLSEEN_SOURCE_KEY", "%(spider)s:discovered", spider)
+
+
+def address(settings: BaseSettings, name: str) -> Address:
+    """Returns the address that the setting `name` gives, with time limits and files for TLS.
+
+    Raises `ValueError` if the setting is missing, or it or a file is invalid.
+    """
+    url = settings.get(name)
+    if not url:
+        raise ValueError(f"{name} is not set; set it like redis://127.0.0.1:6379")
+    files = settings.getdict("URLSEEN_TLS")
+    if wrong := set(files) - set(TLS):
+        raise ValueError(f"URLSEEN_TLS has {sorted(wrong)}; it may have {', '.join(TLS)}")
+    limit = seconds(settings, "URLSEEN_TIMEOUT_S", 10, 0.001)
+    try:
+        client_name = settings.get("URLSEEN_CONSUMER")
+        return Address(str(url), limit, limit, client_name=client_name, **files)
+    except ValueError as error:
+        # The text of this error has no password.
+        raise ValueError(f"{name}: {error}") from None
+
+
+def seconds(settings: BaseSettings, name: str, default: float, least: float) -> float:
+    """Reads a number of seconds. Raises `ValueError` if the number is below `least`."""
+    value = settings.get(name, default)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    # A comparison with NaN is false.
+    if not number >= least:
+        raise ValueError(f"{name} is {value!r}; set a number of seconds, {least:g} or more")
+    return number
+
+
+def whole(settings: BaseSettings, name: str, default: int, least: int, most: int) -> int:
+    """Reads a whole number. Raises `ValueError` if it is not between `least` and `most`."""
+    value = settings.get(name, default)
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = least - 1
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {value!r}; set a whole number from {least} to {most}")
+    return number
+
+
+def held_max(settings: BaseSettings) -> int:
+    """Reads the maximum number of requests that this process holds."""
+    return whole(settings, "URLSEEN_HELD_MAX", 1000, 1, 2000)
+
+
+def partitions(settings: BaseSettings) -> list[int]:
+    """Reads the numbers of the partitions from which this spider pops. Empty means all of them.
+
+    Raises `ValueError` if the setting has another form.
+    """
+    value = str(settings.get("URLSEEN_PARTITIONS", "all"))
+    if value == "all":
+        return []
+    numbers: set[int] = set()
+    for part in value.split(","):
+        found = re.fullmatch(r"\s*([0-9]{1,3})(?:-([0-9]{1,3}))?\s*", part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if first > last:
+            raise ValueError(
+                f'URLSEEN_PARTITIONS is {value!r}; set "all", or numbers and ranges like "0-3,8"'
+            )
+        numbers.update(range(first, last + 1))
+    return sorted(numbers)

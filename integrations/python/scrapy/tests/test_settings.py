@@ -1,0 +1,32 @@
+"""Wrong settings are refused, with the name of the setting."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import make_crawler
+from urlseen.scrapy import DupeFilter
+from urlseen.scrapy.settings import AskSettings
+
+
+def test_the_defaults_fit_those_of_urlseen():
+    settings = AskSettings.from_crawler(make_crawler({}, "books"))
+    assert settings.key == "books:dupefilter"
+    assert (settings.when_away, settings.wait_s) == ("wait", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("URLSEEN_WHEN_AWAY", "sleep"),
+        ("URLSEEN_WAIT_S", "long"),
+        ("URLSEEN_WAIT_S", -1),
+        ("URLSEEN_TIMEOUT_S", 0),
+        ("URLSEEN_TIMEOUT_S", "nan"),
+        ("URLSEEN_KEY", "%(crawl)s"),
+        ("URLSEEN_KEY", "100%"),
+    ],
+)
+def test_wrong_values_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        DupeFilter.from_crawler(make_crawler({"URLSEEN_ASK_URL": "redis://a", name: value}))
