@@ -7,7 +7,7 @@ use fastrand::Rng;
 
 use crate::proxy::Weather;
 
-/// Kinds of sinks.
+/// Values of `sink.kind`, with which the crawls take turns.
 const SINKS: [&str; 2] = ["list", "zset"];
 
 /// Longest time between the page before a fault and the fault.
