@@ -1,0 +1,57 @@
+"""The add-on: one line in the settings of a project."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+
+from urlseen.scrapy import Addon
+from urlseen.scrapy.addon import SINGLE
+
+NAMES = ("SCHEDULER", "DUPEFILTER_CLASS", "REQUEST_FINGERPRINTER_CLASS")
+SCRAPYS = {name: Settings()[name] for name in NAMES}
+FINGERPRINTER = {"REQUEST_FINGERPRINTER_CLASS": "urlseen.scrapy.Fingerprinter"}
+PASS = {"URLSEEN_URL": "redis://a"}
+ASK = {"URLSEEN_ASK_URL": "redis://a"}
+
+
+@pytest.mark.parametrize(
+    ("project", "changed"),
+    [
+        (PASS, FINGERPRINTER | {"SCHEDULER": "urlseen.scrapy.Scheduler"}),
+        (ASK, FINGERPRINTER | {"DUPEFILTER_CLASS": "urlseen.scrapy.DupeFilter"}),
+        (ASK | {"DUPEFILTER_CLASS": "own.Filter"}, FINGERPRINTER),
+        (
+            PASS | {"REQUEST_FINGERPRINTER_CLASS": "own.Class"},
+            {"SCHEDULER": "urlseen.scrapy.Scheduler"},
+        ),
+    ],
+)
+def test_what_the_project_does_not_set_is_set_and_logged(project, changed, caplog):
+    caplog.set_level("INFO")
+    settings = Settings(project)
+    Addon().update_settings(settings)
+    assert {name: settings[name] for name in NAMES} == SCRAPYS | changed | {
+        name: value for name, value in project.items() if name in NAMES
+    }
+    assert "REQUEST_FINGERPRINTER_CLASS = " in caplog.text
+
+
+def test_settings_that_contradict_each_other_are_refused():
+    with pytest.raises(ValueError, match="URLSEEN_URL and URLSEEN_ASK_URL are both set"):
+        Addon().update_settings(Settings(PASS | ASK))
+    with pytest.raises(ValueError, match="SCHEDULER is 'scrapy_redis.scheduler.Scheduler'"):
+        Addon().update_settings(Settings(PASS | {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}))
+
+
+@pytest.mark.parametrize("command", [None, *SINGLE])
+def test_nothing_is_set_without_a_server_or_for_a_single_page(command, monkeypatch):
+    if command is not None:
+        monkeypatch.setattr(sys, "argv", ["/usr/bin/scrapy", command, "https://example.com/"])
+    settings = Settings({} if command is None else PASS)
+    with pytest.raises(NotConfigured):
+        Addon().update_settings(settings)
+    assert {name: settings[name] for name in NAMES} == SCRAPYS
