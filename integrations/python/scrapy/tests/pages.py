@@ -21,7 +21,8 @@ class Site:
     """Web site. `/` links to some pages, and each page to some others. No page links to `/`.
 
     Each link is written in one of several ways, which are the same request. `/broken` answers with
-    status 503 while `is_broken` is true, and `/moved` redirects to `/broken`. Pages are answered only
+    status 503 while `is_broken` is true, and `/moved` redirects to `/broken`. `/cookies` links
+    to `/cookie`, which redirects to itself once. Pages are answered only
     while `is_open` is set.
     """
 
@@ -80,6 +81,10 @@ class Site:
             return 302, ["/broken"]
         if path == "/broken":
             return (503 if self.is_broken else 200), []
+        if path == "/cookie":
+            return (302 if self.hits[path] == 1 else 200), ["/cookie?"]
+        if path == "/cookies":
+            return 200, ["/cookie"]
         if path == "/":
             return 200, [*map(_link, range(10)), "/moved"]
         page = re.fullmatch("/p/([0-9]+)", path)

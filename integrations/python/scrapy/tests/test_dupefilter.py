@@ -118,3 +118,16 @@ def test_duplicates_are_logged_and_counted_as_in_scrapy(seen_server, caplog, deb
         assert crawler.stats.get_value("dupefilter/filtered") - before == 3
     assert told[0] == told[1]
     assert len(told[0]) == (3 if debug else 1)
+
+
+def test_a_redirect_back_to_its_own_chain_passes(
+    seen_server, redis_server, run_urlseen, site, start_crawl
+):
+    run_urlseen({})
+    for settings in ({"URLSEEN_ASK_URL": seen_server.url}, {"URLSEEN_URL": redis_server.url}):
+        site.hits.clear()
+        settings["ADDONS"] = {"urlseen.scrapy.Addon": 500}
+        crawl = start_crawl("Links", settings, url=f"{site.url}cookies")
+        stats = crawl.wait()
+        assert (site.hits["/cookie"], stats["urlseen/returned"]) == (2, 1), crawl.log
+        assert stats["item_scraped_count"] == 2

@@ -100,7 +100,7 @@ class Client:
         try:
             is_new = self._add(fingerprint)
         except Away as away:
-            self._count("away")
+            self.count("away")
             return self._ask_again(fingerprint, away)
         except Refused as refused:
             return self._end("urlseen_refused", self._refusal(refused))
@@ -120,10 +120,10 @@ class Client:
                 # urlseen may just have been restarted. A second removal does no harm.
                 self._ask(b"SREM", fingerprint.encode())
         except (Away, Refused) as error:
-            self._count("forget_failed")
+            self.count("forget_failed")
             logger.warning("%s could not be told to forget %s: %s", self._whom, fingerprint, error)
             return False
-        self._count("forgotten")
+        self.count("forgotten")
         return True
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class Client:
                 if self._next_try or not is_first:
                     self._is_back()
                 if is_doubtful and not is_new:
-                    self._count("doubtful")
+                    self.count("doubtful")
                     return True
                 return is_new
         was_away = self._next_try > 0
@@ -185,7 +185,7 @@ class Client:
         return self._pass()
 
     def _pass(self) -> bool:
-        self._count("passed")
+        self.count("passed")
         return True
 
     def _is_back(self) -> None:
@@ -195,7 +195,8 @@ class Client:
     def _refusal(self, refused: Refused) -> str:
         return f"{self._whom} refuses questions about the key {self._settings.key}: {refused}"
 
-    def _count(self, what: str) -> None:
+    def count(self, what: str) -> None:
+        """Adds 1 to a stat of the crawl: `urlseen/` and this word."""
         crawler = self._crawler()
         if crawler is not None and crawler.stats is not None:
             crawler.stats.inc_value(f"urlseen/{what}")

@@ -9,6 +9,7 @@ from scrapy.dupefilters import RFPDupeFilter
 
 from urlseen.scrapy.client import client_of
 from urlseen.scrapy.record import follow
+from urlseen.scrapy.redirects import returns
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -68,7 +69,13 @@ class DupeFilter(RFPDupeFilter):
             follow(self._crawler, *found)
 
     def request_seen(self, request: Request) -> bool:
-        """Returns `True` if the request has been seen. Adds it to the filter otherwise."""
+        """Returns `True` if the request has been seen. Adds it to the filter otherwise.
+
+        A redirect back to a URL of its own chain always passes.
+        """
+        if returns(request, self._fingerprinter):
+            self._client.count("returned")
+            return False
         return not self._client.is_new(self._fingerprinter.fingerprint(request).hex())
 
     def close(self, reason: str) -> None:

@@ -17,6 +17,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.request import request_from_dict
 
 from urlseen.scrapy.deliveries import Deliveries
+from urlseen.scrapy.redirects import returns
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -81,10 +82,14 @@ class Scheduler(BaseScheduler):
         """Sends a request to urlseen, with the fingerprint that this spider computes.
 
         The links of a page are sent together, at the latest when the page is finished. A request
-        that cannot be serialized stays in this process. Returns `False` if this process has seen
-        such a request.
+        that cannot be serialized stays in this process. A redirect back to a URL of its own chain
+        always passes. Returns `False` if this process has seen a request that it could not
+        serialize.
         """
         fingerprint = self._fingerprinter.fingerprint(request)
+        if not request.dont_filter and returns(request, self._fingerprinter):
+            self._count("urlseen/returned")
+            request.dont_filter = True
         try:
             item = self._item(request, fingerprint)
         except UNSERIALIZABLE as error:
