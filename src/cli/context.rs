@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::fingerprint::Partition;
-use urlseen_core::redis::connect::{self, Timeouts};
+use urlseen_core::redis::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
@@ -28,7 +28,7 @@ pub(super) fn runtime() -> io::Result<&'static Runtime> {
 
 /// Connects to `redis.url`.
 pub(super) async fn connect(config: &Config) -> Result<Link, LinkError> {
-    connect::connect(&config.redis.url, Timeouts::default()).await
+    connect::connect(&config.redis.url).await
 }
 
 /// Connects to `redis.url`, and finds the filter there.

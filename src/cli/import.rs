@@ -190,7 +190,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
         }
         let keeping = start::keeping(&config)?;
         let origin = match &args.redis_set {
-            Some(key) => Origin::Set { address: config.redis.url, key: key.clone() },
+            Some(key) => Origin::Set { address: Box::new(config.redis.url), key: key.clone() },
             None => files(),
         };
         (folder, keeping, config.filter.threads, origin)
@@ -235,7 +235,7 @@ fn to_json(bad: &Bad) -> Value {
 /// Place of the filter to import.
 enum From<'a> {
     File(&'a std::path::Path),
-    Key(&'a str, RedisAddress),
+    Key(&'a str, Box<RedisAddress>),
 }
 
 /// Imports a complete filter of RedisBloom into a new storage folder.
@@ -293,7 +293,7 @@ fn prepare_redisbloom(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec,
     let spec = imported(crawl.name, fingerprint);
     let from = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(file), _) => From::File(file),
-        (None, key) => From::Key(key.as_deref().unwrap_or_default(), redis.url),
+        (None, key) => From::Key(key.as_deref().unwrap_or_default(), Box::new(redis.url)),
     };
     Ok((folder, spec, from))
 }

@@ -14,7 +14,7 @@ use urlseen_core::filter::redisbloom::{Chunk, Filter, Loader};
 use urlseen_core::filter::{RedisBloomFilter, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::storage::ShardReader;
@@ -28,7 +28,7 @@ pub(super) async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkEr
 
 /// Connects to a server, and checks that the key exists there and has the type `wanted`.
 async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> anyhow::Result<Link> {
-    let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
+    let mut link = connect(&address.for_key(key)).await?;
     match type_of(&mut link, key).await?.as_str() {
         found if found == wanted => Ok(link),
         "none" => {
@@ -116,9 +116,7 @@ pub(super) async fn members(
     let size = cmd("SCARD").arg(key).query_async(&mut link).await.map_err(LinkError::from)?;
     let (mut written, mut cursor) = (Written::default(), 0);
     loop {
-        link.send(cmd("SSCAN").arg(key).arg(cursor).arg("COUNT").arg(COUNT));
-        let strange = || LinkError::Garbled { cause: "the answer to SSCAN is invalid".to_owned() };
-        let page = link.receive().await?.into_page().ok_or_else(strange)?;
+        let page = link.scan(key, cursor, COUNT).await?;
         for member in page.members {
             match Fingerprint::from_hex(&page.bytes[member]) {
                 Some(fingerprint) => {
@@ -152,7 +150,7 @@ impl Filling {
     /// # Errors
     /// Fails if Redis fails, or if the key has another type.
     pub(super) async fn begin(address: &RedisAddress, key: &str) -> anyhow::Result<Self> {
-        let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
+        let mut link = connect(&address.for_key(key)).await?;
         let found = type_of(&mut link, key).await?;
         if !["set", "none"].contains(&found.as_str()) {
             bail!("the key {key} holds a {found}, and a set was expected: use another key");
@@ -248,7 +246,7 @@ pub(super) async fn load(
     filter: &Filter,
     bar: &Bar,
 ) -> anyhow::Result<()> {
-    let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
+    let mut link = connect(&address.for_key(key)).await?;
     let found = type_of(&mut link, key).await?;
     if found != "none" {
         bail!(
@@ -317,7 +315,7 @@ async fn remove(link: Option<Link>, address: &RedisAddress, key: &str) -> bool {
         return true;
     }
     let again = async {
-        let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
+        let mut link = connect(&address.for_key(key)).await?;
         link.call(&unlink).await
     };
     again.await.is_ok()

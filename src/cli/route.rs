@@ -15,7 +15,7 @@ use crate::admin::telemetry::Console;
 use crate::admin::{
     AdminServer, CheckError, Checked, Limits, RouteStatus, Sampled, Statuses, View,
 };
-use crate::crawl::protocol::table;
+use crate::crawl::protocol::record;
 use crate::pipeline::{RunError, shutdown};
 use crate::route::Router;
 use urlseen_engine::config::{Config, HostPort, SourceKind};
@@ -117,7 +117,7 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
     }
     // The task ends with the runtime, when the process ends.
     tokio::spawn(service_manager::inform(view, stop.clone()));
-    let publish = async || table::publish(config).await.map_err(RunError::from);
+    let publish = async || record::publish(config).await.map_err(RunError::from);
     let enter = |phase| {
         router.enter(phase);
     };

@@ -18,7 +18,6 @@ use tracing::{info, warn};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Parameters, Seed, SpecError};
 use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::connect::Timeouts;
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
@@ -92,7 +91,7 @@ pub(super) async fn until<T>(
 
 /// Opens the filter in Redis, or creates it.
 pub(super) async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
-    let checked = preflight(&config.redis.url, Timeouts::default(), &wanted.needs()).await;
+    let checked = preflight(&config.redis.url, &wanted.needs()).await;
     checked.map_err(RunError::Preflight)?;
     let mut link = connect(config).await?;
     let opened = wanted.open(&mut link).await?;

@@ -4,7 +4,7 @@ use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError, Standing};
 use redis::Cmd;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::lease::{LeaseHolder, Token};
 use urlseen_core::redis::link::Link;
 use urlseen_core::storage::Head;
@@ -27,7 +27,7 @@ impl Upkeep {
         run: RandomId,
         dead: &[RandomId],
     ) -> Result<Self, ProtocolError> {
-        let mut link = connect(address, Timeouts::default()).await?;
+        let mut link = connect(address).await?;
         for command in protocol.load() {
             link.call(&command).await?;
         }

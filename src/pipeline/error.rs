@@ -5,7 +5,7 @@ use std::io;
 use super::disk::Hang;
 use crate::crawl::protocol::ProtocolError;
 use crate::pipeline::phase::Phase;
-use urlseen_core::redis::error::{LinkError, Retry};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::lease::{LEASE, MARGIN};
 use urlseen_core::redis::limits::ItemBytesError;
 use urlseen_core::redis::preflight::PreflightError;
@@ -98,9 +98,9 @@ impl RunError {
     /// Returns true if a further session may succeed.
     pub(crate) fn is_mendable(&self) -> bool {
         match self {
-            Self::Redis(ProtocolError::Link(trouble)) => trouble.retry() == Retry::Later,
+            Self::Redis(ProtocolError::Link(trouble)) => trouble.is_passing(),
             Self::Redis(unwelcome) => matches!(unwelcome, ProtocolError::Refused(_)),
-            Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
+            Self::Preflight(problems) => problems.iter().all(PreflightError::is_passing),
             Self::Lapsed | Self::FewReplicas { .. } | Self::Hanging(_) => true,
             Self::Mismatch(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::ItemBytes(_)

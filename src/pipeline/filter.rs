@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::crawl::protocol::{Persistence, ReplicaInfo};
+use crate::crawl::protocol::Persistence;
 use indicatif::{BinaryBytes, HumanCount};
 use redis::Value;
 use tracing::{info, warn};
@@ -205,7 +205,7 @@ impl RunFilter {
     pub(super) fn learn_persistence(
         &mut self,
         info: &str,
-        replicas: &[ReplicaInfo],
+        replicas: &[(Node, String)],
         asked: Moment,
     ) {
         let horizon = self.snapshots.persistence.horizon(info, replicas, asked);

@@ -46,7 +46,7 @@ use serde::Serialize;
 use tracing::{info, warn};
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::error::{LinkError, Retry};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::limits::Limits;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
@@ -279,7 +279,7 @@ impl Pipeline {
         };
         let Parts { server, protocol, .. } = &self.parts;
         match server.check(&protocol.needs()).await {
-            Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
+            Err(problems) if problems.iter().any(|it| !it.is_passing()) => {
                 RunError::Preflight(problems)
             }
             // The cause was fixed in the meantime, or Redis is unreachable.

@@ -45,24 +45,22 @@ pub trait Server: Send + Sync {
 
 impl Server for RedisAddress {
     fn connect(&self) -> Awaited<'_, Result<Link, LinkError>> {
-        Box::pin(connect(self, Timeouts::default()))
+        Box::pin(connect(self))
     }
 
     fn check<'a>(
         &'a self,
         needs: &'a Needs,
     ) -> Awaited<'a, Result<ServerVersion, Vec<PreflightError>>> {
-        Box::pin(async move {
-            preflight(self, Timeouts::default(), needs).await.map(|facts| facts.version)
-        })
+        Box::pin(async move { preflight(self, needs).await.map(|facts| facts.version) })
     }
 
     fn infos(&self, replicas: Vec<Node>) -> Awaited<'static, Infos> {
         let mut asked = JoinSet::new();
         for node in replicas {
-            let address = self.clone();
+            let address = self.clone().with_timeouts(REPLICA);
             asked.spawn(async move {
-                let answer = info_at(&address, &node, REPLICA).await;
+                let answer = info_at(&address, &node).await;
                 (node, answer)
             });
         }

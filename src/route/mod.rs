@@ -25,7 +25,7 @@ use tracing::{info, warn};
 use urlseen_core::filter::id::{self, RandomId};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::lease::{LeaseHolder, Token};
 use urlseen_core::redis::link::Link;
@@ -166,7 +166,7 @@ impl Router {
     }
 
     async fn connect(&self) -> Result<Link, LinkError> {
-        connect(&self.address, Timeouts::default()).await
+        connect(&self.address).await
     }
 
     /// Makes a token for a connection.

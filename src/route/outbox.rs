@@ -7,8 +7,8 @@ use redis::{Value, cmd};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::error::{LinkError, Retry};
+use urlseen_core::redis::connect::connect;
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, WAITING_MAX};
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::source::Source;
@@ -50,7 +50,7 @@ impl Outbox {
         let number = self.config.partition.number();
         loop {
             let Err(failure) = self.work().await;
-            if failure.retry() == Retry::Never {
+            if !failure.is_passing() {
                 return (number, failure);
             }
             let wait = self.backoff.next_wait(urlseen_core::filter::id::random());
@@ -62,7 +62,7 @@ impl Outbox {
 
     /// Pushes items over one connection. Shares that come meanwhile are pushed together.
     async fn work(&mut self) -> Result<Infallible, LinkError> {
-        let mut link = connect(&self.config.redis.url, Timeouts::default()).await?;
+        let mut link = connect(&self.config.redis.url).await?;
         self.end_trouble();
         loop {
             if self.shares.is_empty() {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use urlseen_core::filter::Seed;
-use urlseen_core::redis::connect::Timeouts;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
@@ -24,7 +23,7 @@ use super::super::run::{chosen, divided, machine};
 use super::super::settings::Settings;
 use super::super::{Outcome, settings, start};
 use crate::admin::printable::{say, stderr, stdout};
-use crate::crawl::protocol::{Protocol, table};
+use crate::crawl::protocol::{Protocol, record};
 use crate::pipeline::RunError;
 
 /// Check everything that `urlseen run` checks at its start, and start nothing.
@@ -66,7 +65,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
     let mut is_running = false;
     if crawl.partitions.count.get() > 1 {
         let mut findings = Findings::default();
-        let fits = runtime()?.block_on(table::check(&crawl)).map_err(anyhow::Error::from);
+        let fits = runtime()?.block_on(record::check(&crawl)).map_err(anyhow::Error::from);
         let fits = findings.note("partitions", fits.map(|()| ((), crawl.partitions.count)))?;
         // Each partition would have the same problem.
         if fits.is_none() {
@@ -173,7 +172,7 @@ async fn server(config: &Config) -> anyhow::Result<(Link, String)> {
         needs.extend(protocol.needs());
     }
     let address = &config.redis.url;
-    let facts = preflight(address, Timeouts::default(), &needs).await;
+    let facts = preflight(address, &needs).await;
     let (facts, mut link) = (facts.map_err(RunError::Preflight)?, connect(config).await?);
     Limits::ask(&mut link).await?.check(config.source.item_bytes)?;
     Ok((link, format!("{facts} at {address}")))

@@ -19,7 +19,7 @@ use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, ByRule, Limits};
 use crate::cli::start;
 use crate::cli::view::Partitions;
-use crate::crawl::protocol::table;
+use crate::crawl::protocol::record;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::{self, Stop};
 use crate::pipeline::{Ending, Report, RunError};
@@ -65,7 +65,7 @@ pub(super) async fn run(
     tokio::spawn(service_manager::inform(view.clone(), stop.clone()));
     if crawl.partitions.count.get() > 1 {
         let enter = |phase| view.enter_all(&phase);
-        let publish = async || table::publish(crawl).await.map_err(RunError::from);
+        let publish = async || record::publish(crawl).await.map_err(RunError::from);
         if start::until(&mut stop, enter, publish).await?.is_none() {
             return Ok(None);
         }

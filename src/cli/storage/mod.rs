@@ -15,7 +15,7 @@ use super::Outcome;
 use super::context::{confirmed, each_partition, runtime};
 use super::settings::{Folder, Settings, folder_of};
 use super::start::usage;
-use crate::crawl::protocol::table;
+use crate::crawl::protocol::record;
 
 pub(super) use show::{show, show_in_redis};
 
@@ -204,7 +204,7 @@ fn change(
 fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
     let crawl = settings.load_crawl()?;
     if done == Outcome::Done && crawl.partitions.count.get() > 1 && !settings.names_partition() {
-        runtime()?.block_on(table::delete(&crawl))?;
+        runtime()?.block_on(record::delete(&crawl))?;
     }
     Ok(done)
 }

@@ -2,11 +2,11 @@
 
 use redis::{Cmd, Value};
 use urlseen_core::filter::RedisFilterKeys;
-use urlseen_core::filter::redis_kind::{Content, Question};
+use urlseen_core::filter::redis_kind::Question;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use urlseen_core::redis::preflight::{CommandNeed, KeyOwner, Needs};
 use urlseen_core::redis::sink::ListSink;
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Ready};
@@ -173,10 +173,7 @@ fn is_small(batch: &Batch<Ready>) -> bool {
 pub(super) fn add_needs(filter: &RedisFilterKeys, needs: &mut Needs) {
     let used = filter.kind().used();
     for &number in &used {
-        let kind = match filter.kind().content(number) {
-            Content::Bits { .. } | Content::Count => KeyKind::String,
-            Content::Members => KeyKind::Set,
-        };
+        let kind = filter.kind().content(number).type_name();
         needs.key(KeyOwner::Setting("filter.key"), filter.key(number), kind);
     }
     let Some(&first) = used.first() else { return };

@@ -1,12 +1,10 @@
 //! Commands that run the crawl's scripts in Redis, and functions that read the replies.
 
 mod commit;
-mod forgets;
 mod persistence;
-mod record;
+pub(crate) mod record;
 mod reply;
 mod source;
-pub(crate) mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +12,7 @@ use std::sync::Arc;
 use redis::{Cmd, Value, cmd};
 
 pub use commit::{Commit, Order};
-pub(crate) use persistence::{Persistence, ReplicaInfo, replicas};
+pub(crate) use persistence::{Persistence, replicas};
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
 use reply::{FORMAT, nonsense, value, values};
@@ -23,7 +21,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::{LEASE, LeaseHolder, Token};
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, ServerVersion};
+use urlseen_core::redis::preflight::{CommandNeed, KeyOwner, Needs, ServerVersion};
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis::sink::Sink;
 use urlseen_core::storage::Head;
@@ -151,17 +149,17 @@ impl Protocol {
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
         let Keys { lease, state, sink, rejected, .. } = &self.keys;
-        needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
-        needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
-        needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
+        needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), "list");
+        needs.key(KeyOwner::Own("state"), state.as_str(), "hash");
+        needs.key(KeyOwner::Own("lease"), lease.as_str(), "string");
         let record = self.keys.record.as_str();
-        needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
+        needs.key(KeyOwner::Own("crawl record"), record, "hash");
         needs.commands(record, &["HMGET protocol", "HSET protocol 1", "DEL"]);
-        forgets::add_needs(&self.held, &mut needs);
-        if self.wanted_replicas > 0 {
-            persistence::add_needs(&mut needs);
-        }
+        source::add_needs(&self.held, &mut needs);
         let command = CommandNeed::new;
+        if self.wanted_replicas > 0 {
+            needs.command(command("WAIT").arg("0").arg("1"));
+        }
         needs.command(command("SCRIPT LOAD").arg("return 1"));
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
         needs.command(command("EXEC"));
@@ -277,9 +275,7 @@ impl Protocol {
 
     /// Asks for the length of the source.
     pub(crate) fn source_length(&self) -> Cmd {
-        let mut length = cmd("LLEN");
-        length.arg(&self.keys.source);
-        length
+        Cmd::llen(&self.keys.source)
     }
 
     /// Asks for the length of the sink.
@@ -289,25 +285,16 @@ impl Protocol {
 
     /// Asks for the number of rejects.
     pub(crate) fn rejected_length(&self) -> Cmd {
-        let mut length = cmd("LLEN");
-        length.arg(&self.keys.rejected);
-        length
+        Cmd::llen(&self.keys.rejected)
     }
 
     /// Asks for the lengths of source, `processing`, sink and rejects.
     pub(crate) fn lengths(&self) -> [Cmd; 4] {
-        let mut processing = cmd("LLEN");
-        processing.arg(&self.keys.processing);
+        let processing = Cmd::llen(&self.keys.processing);
         [self.source_length(), processing, self.sink_length(), self.rejected_length()]
     }
 
-    /// Asks for the server's saves and replicas. They bound how old the data of Redis can be after
-    /// a restart.
-    pub(crate) fn persistence(&self) -> Cmd {
-        cmd("INFO")
-    }
-
-    /// Reads the reply to [`Protocol::persistence`], for [`Persistence::horizon`].
+    /// Reads the reply to `INFO`, for [`Persistence::horizon`].
     pub(crate) fn info(&self, reply: Value) -> Result<String, ProtocolError> {
         value("INFO", reply)
     }

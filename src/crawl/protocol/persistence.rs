@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 use urlseen_core::redis::Node;
-use urlseen_core::redis::preflight::{CommandNeed, Needs};
+use urlseen_core::redis::preflight::Info;
 use urlseen_core::storage::Moment;
 
 use super::reply::value;
@@ -86,7 +86,7 @@ impl Persistence {
     pub(crate) fn horizon(
         &mut self,
         info: &str,
-        replicas: &[ReplicaInfo],
+        replicas: &[(Node, String)],
         asked: Moment,
     ) -> Option<Moment> {
         let info = Info(info);
@@ -95,11 +95,12 @@ impl Persistence {
             *self = Self { run_id: run_id.to_owned(), ..Self::default() };
         }
         let now = asked.since_boot();
-        self.saves.learn(&info, now);
+        self.saves.last = self.saves.read(&info, now);
         let lag = self.lag(&info, now);
-        for ReplicaInfo { node, info } in replicas {
+        for (node, info) in replicas {
             if let Some(replica) = self.replicas.get_mut(node) {
-                replica.saves.get_or_insert_default().learn(&Info(info), now);
+                let saves = replica.saves.get_or_insert_default();
+                saves.last = saves.read(&Info(info), now);
             }
         }
         let mut age = LEAST.max(self.saves.age(now)?).max(lag?);
@@ -113,8 +114,8 @@ impl Persistence {
     fn lag(&mut self, info: &Info<'_>, now: Duration) -> Option<Duration> {
         let Some(offset) = info.number("master_repl_offset") else { return Some(Duration::ZERO) };
         let mut is_known = true;
-        for replica in info.replicas() {
-            match (replica.node(), replica.number("offset")) {
+        for replica in lines_of_replicas(info) {
+            match (node(&replica), replica.number("offset")) {
                 // A replica in its first synchronisation may have any data.
                 (Some(node), Some(offset)) if replica.text("state") == Some("online") => {
                     let saves = self.replicas.remove(&node).and_then(|known| known.saves);
@@ -144,10 +145,6 @@ impl Persistence {
 
 impl Saves {
     /// Reads an answer of the server to `INFO`.
-    fn learn(&mut self, info: &Info<'_>, now: Duration) {
-        self.last = self.read(info, now);
-    }
-
     fn read(&mut self, info: &Info<'_>, now: Duration) -> Option<Save> {
         let is_appending = info.number("aof_enabled")? == 1;
         let ahead = Duration::from_micros(info.number("server_time_usec")?).checked_sub(now)?;
@@ -174,53 +171,28 @@ impl Saves {
     }
 }
 
-/// Answer of a replica to `INFO`.
-#[derive(Debug)]
-pub(crate) struct ReplicaInfo {
-    pub(crate) node: Node,
-    pub(crate) info: String,
-}
-
 /// Lists the replicas in an answer of the primary to `INFO`.
 pub(crate) fn replicas(info: &str) -> Vec<Node> {
-    Info(info).replicas().filter_map(|replica| replica.node()).take(REPLICAS_MAX).collect()
+    let all = lines_of_replicas(&Info(info));
+    all.filter_map(|replica| node(&replica)).take(REPLICAS_MAX).collect()
 }
 
-/// An answer to `INFO`, or its part about one replica.
-struct Info<'a>(&'a str);
+/// Finds lines like `slave0:ip=127.0.0.1,port=6380,state=online,offset=1234,lag=0`.
+fn lines_of_replicas<'a>(info: &Info<'a>) -> impl Iterator<Item = Info<'a>> + use<'a> {
+    info.0.lines().filter_map(|line| {
+        let (number, replica) = line.strip_prefix("slave")?.split_once(':')?;
+        number.parse::<u32>().is_ok().then_some(Info(replica))
+    })
+}
 
-impl<'a> Info<'a> {
-    fn text(&self, name: &str) -> Option<&'a str> {
-        let mut lines = self.0.split(['\r', '\n', ',']);
-        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix([':', '=']))
-    }
-
-    fn number(&self, name: &str) -> Option<u64> {
-        self.text(name)?.trim().parse().ok()
-    }
-
-    /// Finds lines like `slave0:ip=127.0.0.1,port=6380,state=online,offset=1234,lag=0`.
-    fn replicas(&self) -> impl Iterator<Item = Info<'a>> {
-        self.0.lines().filter_map(|line| {
-            let (number, replica) = line.strip_prefix("slave")?.split_once(':')?;
-            number.parse::<u32>().is_ok().then_some(Info(replica))
-        })
-    }
-
-    fn node(&self) -> Option<Node> {
-        let (host, port) = (self.text("ip")?.to_owned(), self.text("port")?.parse().ok()?);
-        Some(Node { host, port })
-    }
+fn node(replica: &Info<'_>) -> Option<Node> {
+    let (host, port) = (replica.text("ip")?.to_owned(), replica.text("port")?.parse().ok()?);
+    Some(Node { host, port })
 }
 
 /// Maximum time of one `WAIT`. Redis executes no later command of the connection in this time. So
 /// this time must be much shorter than the time between two renewals of the lease.
 const TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Adds to `needs` the command that waits for replicas.
-pub(super) fn add_needs(needs: &mut Needs) {
-    needs.command(CommandNeed::new("WAIT").arg("0").arg("1"));
-}
 
 impl Protocol {
     /// Returns the number of replicas that must have a commit, `redis.wait_replicas`.
@@ -265,7 +237,7 @@ mod tests {
     ) -> Option<u64> {
         let asked = Moment::new("this boot", Duration::from_secs(asked));
         let answers = answers.into_iter();
-        let answers = answers.map(|(node, info)| ReplicaInfo { node, info: info.to_owned() });
+        let answers = answers.map(|(node, info)| (node, info.to_owned()));
         let horizon = persistence.horizon(info, &answers.collect::<Vec<_>>(), asked)?;
         Some(asked.since_boot().saturating_sub(horizon.since_boot()).as_secs())
     }

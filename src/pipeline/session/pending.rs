@@ -111,9 +111,8 @@ impl Session<'_> {
     /// Asks Redis for the oldest state to which Redis may return, if there is a storage folder.
     pub(super) fn ask_for_persistence(&mut self) {
         if self.pipeline.filter.works.storage.is_some() && !self.are_saves_asked {
-            let persistence = self.pipeline.parts.protocol.persistence();
             let asked = Moment::now();
-            self.ask("persistence", &persistence, move |session, reply| {
+            self.ask("persistence", &redis::cmd("INFO"), move |session, reply| {
                 let info = session.pipeline.parts.protocol.info(reply)?;
                 session.note_persistence(info, asked);
                 Ok(())

@@ -4,7 +4,7 @@
 //! the snapshot.
 
 use super::Session;
-use crate::crawl::protocol::{ReplicaInfo, replicas};
+use crate::crawl::protocol::replicas;
 use crate::pipeline::server::Infos;
 use urlseen_core::storage::Moment;
 
@@ -33,7 +33,7 @@ impl Session<'_> {
         let mut answers = Vec::new();
         for (node, answer) in infos {
             match answer {
-                Ok(info) => answers.push(ReplicaInfo { node, info }),
+                Ok(info) => answers.push((node, info)),
                 Err(trouble) => filter.snapshots.tell_unknown_save(&node, &trouble),
             }
         }

@@ -2,8 +2,8 @@
 
 use tempfile::TempDir;
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::error::{LinkError, Retry};
+use urlseen_core::redis::connect::connect;
+use urlseen_core::redis::error::LinkError;
 
 use super::trouble;
 use crate::preflight::{PASSWORD, Server};
@@ -38,13 +38,13 @@ async fn the_next_sentinel_is_asked_if_one_does_not_answer() {
     let (_primary, port) = RedisServer::start_at_port(&[]);
     let (sentinel, nowhere) = (Sentinel::start(&port, 1, ""), free_port());
     let address = RedisAddress::new(&url(&[&nowhere, &sentinel.port]), None).unwrap();
-    let mut link = connect(&address, Timeouts::default()).await.unwrap();
+    let mut link = connect(&address).await.unwrap();
     let info: String = link.query(redis::cmd("INFO").arg("server")).await.unwrap();
     assert!(info.contains(&format!("tcp_port:{port}")), "{info}");
 
-    let found = trouble(&url(&[&nowhere]), Timeouts::default()).await;
+    let found = trouble(&url(&[&nowhere])).await;
     assert!(matches!(found, LinkError::NoSentinel { .. }), "{found:?}");
-    assert_eq!(found.retry(), Retry::Later);
+    assert!(found.is_passing());
 }
 
 #[tokio::test]
@@ -52,10 +52,10 @@ async fn an_unknown_name_is_refused() {
     let (_primary, port) = RedisServer::start_at_port(&[]);
     let sentinel = Sentinel::start(&port, 1, "");
     let url = url(&[&sentinel.port]).replace("mymaster", "other");
-    let found = trouble(&url, Timeouts::default()).await;
+    let found = trouble(&url).await;
     let expected = "the Sentinels in redis.url know no primary other; SENTINEL MASTERS shows the \
                     names that a Sentinel knows";
-    assert_eq!((found.to_string().as_str(), found.retry()), (expected, Retry::Never));
+    assert_eq!((found.to_string().as_str(), found.is_passing()), (expected, false));
 }
 
 #[tokio::test]
@@ -63,12 +63,12 @@ async fn a_replica_that_sentinels_name_is_tried_again() {
     let (_primary, port) = RedisServer::start_at_port(&[]);
     let (_replica, replica_port) = RedisServer::start_at_port(&["--replicaof", "127.0.0.1", &port]);
     let sentinel = Sentinel::start(&replica_port, 1, "");
-    let found = trouble(&url(&[&sentinel.port]), Timeouts::default()).await;
+    let found = trouble(&url(&[&sentinel.port])).await;
     let expected = format!(
         "the Sentinels name redis://127.0.0.1:{replica_port}/0 as the primary mymaster, but this \
          server is not a primary; wait for the end of the failover"
     );
-    assert_eq!((found.to_string(), found.retry()), (expected, Retry::Later));
+    assert_eq!((found.to_string(), found.is_passing()), (expected, true));
 }
 
 #[tokio::test]
@@ -79,10 +79,10 @@ async fn a_sentinel_gets_the_password_of_the_primary_if_it_requires_one() {
         let sentinel = Sentinel::start(&port, 1, &lines);
         let url = format!("{}/3", url(&[&sentinel.port]));
         let address = RedisAddress::new(&url, Some(PASSWORD.to_owned())).unwrap();
-        connect(&address, Timeouts::default()).await.unwrap();
-        let without = trouble(&url, Timeouts::default()).await;
+        connect(&address).await.unwrap();
+        let without = trouble(&url).await;
         assert!(without.to_string().contains("Redis asks for a password"), "{without}");
-        let wrong = trouble(&url.replace("//", "//:wrong@"), Timeouts::default()).await;
+        let wrong = trouble(&url.replace("//", "//:wrong@")).await;
         assert!(wrong.to_string().contains("Redis refused the password"), "{wrong}");
     }
 }
@@ -93,7 +93,7 @@ async fn a_switch_to_another_primary_ends_the_connection() {
         (RedisServer::start_at_port(&[]), RedisServer::start_at_port(&[]));
     let sentinel = Sentinel::start(&from, 1, "");
     let address = RedisAddress::new(&url(&[&sentinel.port]), None).unwrap();
-    let mut link = connect(&address, Timeouts::default()).await.unwrap();
+    let mut link = connect(&address).await.unwrap();
     sentinel.server.run::<()>("SENTINEL REMOVE mymaster");
     sentinel.server.run::<()>(&format!("SENTINEL MONITOR mymaster 127.0.0.1 {to} 1"));
     let ended = tokio::time::timeout(crate::util::wait::SOON, link.receive()).await;
@@ -101,5 +101,5 @@ async fn a_switch_to_another_primary_ends_the_connection() {
     let cause =
         format!("the Sentinels have switched mymaster from 127.0.0.1:{from} to 127.0.0.1:{to}");
     assert!(found.to_string().contains(&cause), "{found}");
-    assert_eq!(found.retry(), Retry::Later);
+    assert!(found.is_passing());
 }

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::no_thread;
 use super::report::KeyRead;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
 use urlseen_engine::config::Config;
@@ -82,8 +82,7 @@ impl Keys {
         let address = &config.redis.url;
         let mut keys = Vec::new();
         for name in names {
-            let mut link =
-                runtime.block_on(connect(&address.for_key(&name), Timeouts::default()))?;
+            let mut link = runtime.block_on(connect(&address.for_key(&name)))?;
             let found: String = runtime.block_on(link.query(cmd("TYPE").arg(&name)))?;
             let kind = KINDS.into_iter().find(|&(name, _)| name == found);
             let Some((_, length)) = kind else {
@@ -204,10 +203,8 @@ impl Key {
 
     /// Returns a page of the members of a set.
     async fn scan(&mut self, cursor: u64, count: u64) -> Result<Items, LinkError> {
-        let mut command = cmd("SSCAN");
-        command.arg(&self.row.key).arg(cursor).arg("COUNT").arg(count);
-        let page = self.reply(&command).await?.into_page();
-        let Scanned { cursor, bytes, members } = page.ok_or_else(garbled)?;
+        let page = self.link.scan(&self.row.key, cursor, count).await?;
+        let Scanned { cursor, bytes, members } = page;
         self.place = (cursor != 0).then_some(cursor);
         Ok(Items::new(bytes, members))
     }

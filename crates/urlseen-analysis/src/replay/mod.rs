@@ -204,7 +204,7 @@ impl Replay<'_> {
         for seen in seen {
             let origin = match seen {
                 Seen::File(name) => Origin::Files { files: vec![name], format: ImportFormat::Auto },
-                Seen::Set(key) => Origin::Set { address: config.redis.url.clone(), key },
+                Seen::Set(key) => Origin::Set { address: Box::new(config.redis.url.clone()), key },
             };
             let failed =
                 |error| anyhow!("the fingerprints that count as seen cannot be read: {error}");

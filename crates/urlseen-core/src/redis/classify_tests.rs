@@ -1,7 +1,6 @@
 //! Tests with error replies of real servers. Each reply has the [`LinkError`] that it becomes.
 
 use super::*;
-use crate::redis::error::Retry;
 
 /// Parses a reply line with the `redis` crate, and converts the result to a [`LinkError`].
 fn trouble(line: &str) -> LinkError {
@@ -26,42 +25,38 @@ fn wrapped(line: &str) -> [String; 6] {
 
 #[test]
 fn a_code_determines_the_error_inside_scripts_too() {
-    for (line, expected, retry) in [
-        ("LOADING Redis is loading the dataset in memory", LinkError::Loading, Retry::Later),
-        (
-            "MISCONF Redis is configured to save RDB snapshots, but",
-            LinkError::Misconf,
-            Retry::Later,
-        ),
-        ("MISCONF Errors writing to the AOF file: No space", LinkError::Misconf, Retry::Later),
-        ("BUSY Redis is busy running a script. You can only", LinkError::Busy, Retry::Later),
-        ("READONLY You can't write against a replica.", LinkError::ReadOnly, Retry::Later),
-        ("ERR WAIT cannot be used with replica instances.", LinkError::ReadOnly, Retry::Later),
-        ("OOM command not allowed when used memory >", LinkError::OutOfMemory, Retry::Later),
-        ("NOSCRIPT No matching script. Please use EVAL.", LinkError::NoScript, Retry::Later),
-        ("MASTERDOWN Link with MASTER is down", LinkError::MasterDown, Retry::Later),
-        ("NOREPLICAS Not enough good replicas to write.", LinkError::NoReplicas, Retry::Later),
-        ("UNBLOCKED force unblock from blocking", LinkError::Unblocked, Retry::Later),
+    for (line, expected, is_passing) in [
+        ("LOADING Redis is loading the dataset in memory", LinkError::Loading, true),
+        ("MISCONF Redis is configured to save RDB snapshots, but", LinkError::Misconf, true),
+        ("MISCONF Errors writing to the AOF file: No space", LinkError::Misconf, true),
+        ("BUSY Redis is busy running a script. You can only", LinkError::Busy, true),
+        ("READONLY You can't write against a replica.", LinkError::ReadOnly, true),
+        ("ERR WAIT cannot be used with replica instances.", LinkError::ReadOnly, true),
+        ("OOM command not allowed when used memory >", LinkError::OutOfMemory, true),
+        ("NOSCRIPT No matching script. Please use EVAL.", LinkError::NoScript, true),
+        ("MASTERDOWN Link with MASTER is down", LinkError::MasterDown, true),
+        ("NOREPLICAS Not enough good replicas to write.", LinkError::NoReplicas, true),
+        ("UNBLOCKED force unblock from blocking", LinkError::Unblocked, true),
         (
             "MOVED 3999 127.0.0.1:6381",
             LinkError::Moved { slot: 3999, to: "127.0.0.1:6381".to_owned() },
-            Retry::Later,
+            true,
         ),
         (
             "ASK 903 127.0.0.1:6381",
             LinkError::SlotMoving { slot: 903, to: "127.0.0.1:6381".to_owned() },
-            Retry::Later,
+            true,
         ),
-        ("TRYAGAIN Multiple keys request during", LinkError::SlotDivided, Retry::Later),
-        ("CROSSSLOT Keys in request don't hash", LinkError::CrossSlot, Retry::Never),
-        ("NOAUTH Authentication required.", LinkError::AuthNeeded, Retry::Never),
-        ("DENIED Redis is running in protected mode", LinkError::Protected, Retry::Never),
-        ("WRONGTYPE Operation against a key", LinkError::WrongType, Retry::Never),
+        ("TRYAGAIN Multiple keys request during", LinkError::SlotDivided, true),
+        ("CROSSSLOT Keys in request don't hash", LinkError::CrossSlot, false),
+        ("NOAUTH Authentication required.", LinkError::AuthNeeded, false),
+        ("DENIED Redis is running in protected mode", LinkError::Protected, false),
+        ("WRONGTYPE Operation against a key", LinkError::WrongType, false),
     ] {
         for line in wrapped(line) {
             assert_eq!(trouble(&line), expected, "{line}");
         }
-        assert_eq!(expected.retry(), retry, "{line}");
+        assert_eq!(expected.is_passing(), is_passing, "{line}");
     }
 }
 
@@ -70,7 +65,7 @@ fn the_state_of_a_cluster_keeps_its_text() {
     let line = "CLUSTERDOWN Hash slot not served";
     let expected = LinkError::ClusterDown { reply: line.to_owned() };
     assert_eq!(trouble(line), expected);
-    assert_eq!(expected.retry(), Retry::Later);
+    assert!(expected.is_passing());
 }
 
 #[test]
@@ -185,7 +180,7 @@ fn any_other_reply_keeps_its_code_and_text() {
         ),
     ] {
         assert_eq!(trouble(line), expected, "{line}");
-        assert_eq!(expected.retry(), Retry::Never);
+        assert!(!expected.is_passing());
     }
 }
 
@@ -196,7 +191,7 @@ fn errors_of_the_client_are_classified() {
     assert_eq!(lost(io::ErrorKind::TimedOut), cause("no answer in the time allowed"));
     assert_eq!(lost(io::ErrorKind::BrokenPipe), cause("the server closed it"));
     assert_eq!(lost(io::ErrorKind::ConnectionReset), cause("connection reset"));
-    assert_eq!(cause("x").retry(), Retry::Later);
+    assert!(cause("x").is_passing());
 
     let garbled = redis::parse_redis_value(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err();
     assert!(matches!(LinkError::from(garbled), LinkError::Garbled { .. }));
@@ -213,5 +208,5 @@ fn a_connection_that_the_server_closes_over_a_bad_request_is_lost() {
     let found = trouble("ERR Protocol error: invalid bulk length");
     let cause = "the server closed it with \"Protocol error: invalid bulk length\"".to_owned();
     assert_eq!(found, LinkError::LostConnection { cause });
-    assert_eq!(found.retry(), Retry::Later);
+    assert!(found.is_passing());
 }

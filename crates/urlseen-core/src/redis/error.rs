@@ -3,15 +3,6 @@
 /// Default of `redis.url`.
 pub(super) const DEFAULT_ADDRESS: &str = "redis://127.0.0.1:6379/0";
 
-/// Advice on retries after an error, if the configuration stays the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
-    /// A retry can help after a while: the server is away, starting, full, busy or changing roles.
-    Later,
-    /// No retry can help before an operator changes something.
-    Never,
-}
-
 /// Tells users who never wrote an address where it comes from.
 fn default_hint(address: &str) -> &'static str {
     if address == DEFAULT_ADDRESS { " (the default of redis.url)" } else { "" }
@@ -282,9 +273,10 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Returns `Later` if waiting can end this error.
-    pub fn retry(&self) -> Retry {
-        let is_later = matches!(
+    /// Returns true if a retry can help after a while: the server is away, starting, full, busy or
+    /// changing roles. Returns false if no retry can help before an operator changes something.
+    pub fn is_passing(&self) -> bool {
+        matches!(
             self,
             Self::Unreachable { .. }
                 | Self::NoSentinel { .. }
@@ -310,7 +302,6 @@ impl LinkError {
                 | Self::TooManyClients
                 | Self::Unblocked
                 | Self::ScriptKilled
-        );
-        if is_later { Retry::Later } else { Retry::Never }
+        )
     }
 }

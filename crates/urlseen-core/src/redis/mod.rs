@@ -6,6 +6,7 @@ mod connection;
 pub mod error;
 pub mod hash_tag;
 pub mod held;
+pub mod nodes_url;
 pub mod reject;
 pub mod script;
 #[cfg(feature = "link")]

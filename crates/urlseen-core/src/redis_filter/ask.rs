@@ -1,41 +1,60 @@
-//! Questions to a filter in Redis about a fingerprint: Redis commands that only read.
+//! Questions to a filter in Redis about fingerprints: Redis commands that only read.
 
-use redis::{FromRedisValue, Pipeline, RedisError, Value};
+use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
 use crate::filter::layout::PlacementError;
 use crate::filter::{RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 
-/// Appends the questions about a fingerprint to the pipeline. Returns the number of questions.
+/// Maximum number of fingerprints in one pipeline of questions.
+pub const AT_ONCE: usize = 200;
+
+/// Fingerprint for which the kind of a filter has no bit positions.
+#[derive(Debug, thiserror::Error)]
+#[error("{fingerprint}: {why}")]
+pub struct UnplacedError {
+    fingerprint: String,
+    why: PlacementError,
+}
+
+/// Appends the questions about fingerprints to the pipeline. Returns the number of questions about
+/// each fingerprint.
 ///
 /// # Errors
-/// The kind has no bit positions for the fingerprint. Then no question is added.
+/// The kind has no bit positions for a fingerprint.
 pub fn ask(
     pipeline: &mut Pipeline,
     filter: &RedisFilterKeys,
-    fingerprint: &Fingerprint,
-) -> Result<usize, PlacementError> {
-    let questions = filter.ask(fingerprint)?;
-    for words in &questions {
-        let mut command = redis::Cmd::new();
-        command.arg(words);
-        pipeline.add_command(command);
-    }
-    Ok(questions.len())
+    fingerprints: &[Fingerprint],
+) -> Result<Vec<usize>, UnplacedError> {
+    let ask = |fingerprint: &Fingerprint| {
+        let unplaced = |why| UnplacedError { fingerprint: fingerprint.to_string(), why };
+        let questions = filter.ask(fingerprint).map_err(unplaced)?;
+        for words in &questions {
+            pipeline.add_command(redis::Cmd::new().arg(words).clone());
+        }
+        Ok(questions.len())
+    };
+    fingerprints.iter().map(ask).collect()
 }
 
-/// Reads the verdict from the replies to all questions about a fingerprint.
+/// Reads the verdicts from the replies to all questions. `counts` is the result of [`ask`].
 ///
 /// # Errors
 /// One of the replies is an error.
-pub fn verdict<'a>(
+pub fn verdicts(
     filter: &RedisFilterKeys,
-    replies: impl Iterator<Item = &'a Result<Value, RedisError>>,
-) -> Result<Verdict, RedisError> {
-    let answers = replies.map(|reply| {
-        let bits = Vec::<u8>::from_redis_value(reply.clone()?)?;
-        Ok(bits.into_iter().all(|bit| bit == 1))
-    });
-    let answers: Vec<bool> = answers.collect::<Result<_, RedisError>>()?;
-    Ok(Verdict::of(filter.kind().is_seen(&answers)))
+    counts: &[usize],
+    replies: &[RedisResult<Value>],
+) -> RedisResult<Vec<Verdict>> {
+    let mut replies = replies.iter();
+    let verdict = |&count: &usize| {
+        let answers = replies.by_ref().take(count).map(|reply| {
+            let bits = Vec::<u8>::from_redis_value(reply.clone()?)?;
+            Ok(bits.into_iter().all(|bit| bit == 1))
+        });
+        let answers: Vec<bool> = answers.collect::<RedisResult<_>>()?;
+        Ok(Verdict::of(filter.kind().is_seen(&answers)))
+    };
+    counts.iter().map(verdict).collect()
 }

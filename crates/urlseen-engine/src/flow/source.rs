@@ -10,7 +10,7 @@ use crate::config::End;
 use crate::item::Items;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::link::Reply;
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use urlseen_core::redis::preflight::{CommandNeed, KeyOwner, Needs};
 
 /// Place between two items of the processing list: the number of items after it. No item is added
 /// to that list, so a cursor stays valid when items before it are removed.
@@ -110,8 +110,8 @@ impl Source {
     pub fn needs(self, keys: &Keys, needs: &mut Needs) {
         let Keys { source, processing, .. } = keys;
         let [source, processing] = [source, processing].map(String::as_str);
-        needs.key(KeyOwner::Setting("source.key"), source, KeyKind::List);
-        needs.key(KeyOwner::Own("list of claimed items"), processing, KeyKind::List);
+        needs.key(KeyOwner::Setting("source.key"), source, "list");
+        needs.key(KeyOwner::Own("list of claimed items"), processing, "list");
         let command = CommandNeed::new;
         for key in [source, processing] {
             needs.command(command("TYPE").key(key));

@@ -4,18 +4,16 @@
 //! Each connection to a cluster or by Sentinels begins with a new search for the server.
 
 use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use redis::{Client, ConnectionAddr, RedisResult};
 
 use super::RedisOptions;
-use super::cluster::Cluster;
 use super::patience;
-use super::sentinels::{PrimaryWatch, Sentinels};
-use super::server::{Node, Nodes};
+use super::search::Node;
 use crate::{Error, ErrorKind};
-
-/// Ports of a Sentinel and of a node of a cluster, if the address has none.
-const PORTS: [&str; 2] = ["26379", "6379"];
+use urlseen_core::redis::nodes_url::NodesUrl;
 
 /// Files of encrypted connections, in PEM form.
 #[cfg(feature = "tls")]
@@ -27,20 +25,24 @@ type Files = std::convert::Infallible;
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Address {
-    /// Client of the only server, or of the first node.
-    first: Client,
-    lookup: Lookup,
+    /// Clients of all servers in the address.
+    pub(super) nodes: Vec<Client>,
+    /// Place in `nodes` of the server that gave the last answer.
+    pub(super) first: Arc<AtomicUsize>,
+    pub(super) lookup: Lookup,
     /// Name of the connections, as `CLIENT LIST` shows it.
     pub(super) client_name: Option<String>,
 }
 
 /// Way to find the server.
 #[derive(Debug, Clone)]
-enum Lookup {
+pub(super) enum Lookup {
     /// The address has only one server.
     Single,
-    Sentinels(Sentinels),
-    Cluster(Cluster),
+    /// Sentinels know the primary by this name. Their logins are those of the primary.
+    Sentinels(String),
+    /// Nodes of a cluster lead to the one that serves this key, or any node if the key is empty.
+    Cluster(String),
 }
 
 impl Address {
@@ -62,46 +64,27 @@ impl Address {
         client_name: Option<String>,
         files: Option<&Files>,
     ) -> Result<Self, Error> {
-        let (scheme, rest) = url.trim().split_once("://").unwrap_or((url, ""));
-        let scheme = scheme.to_ascii_lowercase();
-        let Some((single, kind)) = scheme.split_once('+').filter(|(_, kind)| *kind != "unix")
-        else {
-            let first = client(url.trim(), files).map_err(|error| invalid(&error))?;
-            return Ok(Self { first, lookup: Lookup::Single, client_name });
-        };
-        let is_sentinel = kind == "sentinel";
-        if !is_sentinel && kind != "cluster" {
+        let nodes = NodesUrl::parse(url);
+        let scheme = url.split_once("://").map_or(url, |(scheme, _)| scheme);
+        let kind = scheme.split_once('+').map_or("unix", |(_, kind)| kind);
+        if nodes.is_none() && !kind.eq_ignore_ascii_case("unix") {
             return Err(invalid(&"the scheme is not known"));
         }
-        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        let (login, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
-        let (path, settings) = path.split_at(path.find(['?', '#']).unwrap_or(path.len()));
-        let path = path.trim_matches('/');
-        let (name, database) = match path.split_once('/') {
-            _ if !is_sentinel => ("", path),
-            parts => parts.unwrap_or((path, "")),
+        let lookup = match &nodes {
+            None => Lookup::Single,
+            Some(url) if url.is_sentinel && url.name.is_empty() => {
+                return Err(invalid(&"the name of the primary is missing"));
+            }
+            Some(url) if !url.has_valid_database() => {
+                return Err(invalid(&"a Redis Cluster has only the database 0"));
+            }
+            Some(url) if url.is_sentinel => Lookup::Sentinels(url.name.to_owned()),
+            Some(_) => Lookup::Cluster(String::new()),
         };
-        if is_sentinel && name.is_empty() {
-            return Err(invalid(&"the name of the primary is missing"));
-        }
-        if !is_sentinel && !["", "0"].contains(&database) {
-            return Err(invalid(&"a Redis Cluster has only the database 0"));
-        }
-        let port = PORTS[usize::from(!is_sentinel)];
-        let node = |host: &str| {
-            let colon = if has_port(host) { String::new() } else { format!(":{port}") };
-            client(&format!("{single}://{login}{host}{colon}/{database}{settings}"), files)
-        };
-        let nodes: RedisResult<Vec<Client>> = hosts.split(',').map(node).collect();
+        let urls = nodes.map_or_else(|| vec![url.trim().to_owned()], |url| url.single().collect());
+        let nodes: RedisResult<Vec<_>> = urls.iter().map(|url| client(url, files)).collect();
         let nodes = nodes.map_err(|error| invalid(&error))?;
-        let first = nodes.first().ok_or_else(|| invalid(&"the host is missing"))?.clone();
-        let nodes = Nodes::new(nodes);
-        let lookup = if is_sentinel {
-            Lookup::Sentinels(Sentinels { nodes, name: name.to_owned() })
-        } else {
-            Lookup::Cluster(Cluster { nodes, key: String::new() })
-        };
-        Ok(Self { first, lookup, client_name })
+        Ok(Self { nodes, first: Arc::default(), lookup, client_name })
     }
 
     /// Returns true if the keys can be on several nodes.
@@ -113,8 +96,8 @@ impl Address {
     /// on the key only in a cluster.
     pub(super) fn for_key(&self, key: &str) -> Self {
         let mut address = self.clone();
-        if let Lookup::Cluster(cluster) = &mut address.lookup {
-            key.clone_into(&mut cluster.key);
+        if let Lookup::Cluster(old) = &mut address.lookup {
+            key.clone_into(old);
         }
         address
     }
@@ -133,21 +116,6 @@ impl Address {
             _ => Err(invalid(&"it is the path of a socket")),
         }
     }
-
-    /// Finds the server. Returns it with a watch over its connections, if it is a primary that
-    /// Sentinels name. Asks nothing if the address has only one server.
-    pub(super) fn find(
-        &self,
-        options: &RedisOptions,
-    ) -> RedisResult<(Client, Option<PrimaryWatch>)> {
-        match &self.lookup {
-            Lookup::Single => Ok((self.first.clone(), None)),
-            Lookup::Cluster(cluster) => Ok((cluster.find(options)?, None)),
-            Lookup::Sentinels(sentinels) => {
-                sentinels.find(&self.first, options).map(|(client, watch)| (client, Some(watch)))
-            }
-        }
-    }
 }
 
 /// Returns the client of a server.
@@ -159,11 +127,6 @@ fn client(url: &str, files: Option<&Files>) -> RedisResult<Client> {
         Some(files) => match *files {},
         None => Client::open(url),
     }
-}
-
-/// Returns true if a port follows the host.
-fn has_port(host: &str) -> bool {
-    host.rsplit_once(']').map_or(host, |(_, after)| after).contains(':')
 }
 
 fn invalid(cause: &dyn Display) -> Error {
@@ -180,13 +143,7 @@ mod tests {
 
     fn servers(url: &str) -> String {
         let address = Address::parse(url).unwrap();
-        let clients = match &address.lookup {
-            Lookup::Single => std::slice::from_ref(&address.first),
-            Lookup::Sentinels(Sentinels { nodes, .. }) | Lookup::Cluster(Cluster { nodes, .. }) => {
-                &nodes.all
-            }
-        };
-        let shown = clients.iter().map(|it| {
+        let shown = address.nodes.iter().map(|it| {
             let info = it.get_connection_info();
             let login = info.redis_settings();
             let login = [login.username(), login.password()].map(Option::unwrap_or_default);
@@ -207,7 +164,7 @@ mod tests {
             assert_eq!(servers(url), expected, "{url}");
         }
         let key = |address: Address| match address.lookup {
-            Lookup::Cluster(cluster) => cluster.key,
+            Lookup::Cluster(key) => key,
             _ => String::new(),
         };
         assert_eq!(key(Address::parse("redis+cluster://a").unwrap().for_key("k")), "k");

@@ -4,15 +4,19 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use redis::{RedisResult, Value};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, RedisResult, Value};
 
 use super::RedisOptions;
 use super::address::Address;
-use super::async_link::AsyncLink;
-use super::calls::{Calls, Wanted, firsts};
+use super::calls::{Calls, Wanted};
 use super::filter::DEFINED;
+use super::link::is_unknown_script;
+use super::patience::Patience;
+use super::search::PrimaryWatch;
 use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::redis::script::Call;
 
 /// Filter in Redis for tasks on tokio. Many processes can share the filter.
 ///
@@ -60,7 +64,7 @@ impl AsyncRedisFilter {
         let wanted = Wanted::new(key, spec)?;
         let address = Address::parse(url)?;
         let link = AsyncLink::new(address.for_key(key), options);
-        let calls = wanted.defined(link.query(&wanted.define()).await?)?;
+        let calls = wanted.defined(link.call(&wanted.define()).await?)?;
         calls.check_slots(&address)?;
         Ok(Self { calls, link, number: AtomicU64::new(0), slots: Slots::default() })
     }
@@ -74,7 +78,7 @@ impl AsyncRedisFilter {
             if let Some(is_new) = self.calls.added(keys.len(), reply)? {
                 return Ok(is_new);
             }
-            self.calls.defined(self.link.query(&self.calls.define()).await?)?;
+            self.calls.defined(self.link.call(&self.calls.define()).await?)?;
         }
         Err(self.calls.unsteady())
     }
@@ -113,10 +117,9 @@ impl Drop for Slot<'_> {
 impl AsyncFilter for AsyncRedisFilter {
     fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>> {
         Box::pin(async move {
-            let (firsts, is_first) = firsts(keys);
-            self.calls.check(&firsts)?;
+            let (firsts, is_first) = self.calls.firsts(keys)?;
             let mut is_new = Vec::with_capacity(firsts.len());
-            for part in self.calls.parts(&firsts) {
+            for part in firsts.chunks(self.calls.filter.most_judged()) {
                 is_new.extend(self.add_part(part).await?);
             }
             let mut is_new = is_new.into_iter();
@@ -142,7 +145,7 @@ impl AsyncFilter for AsyncRedisFilter {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.calls.filter().all().collect()
+        self.calls.filter.all().collect()
     }
 
     fn bits(&self) -> u64 {
@@ -154,7 +157,7 @@ impl AsyncFilter for AsyncRedisFilter {
     }
 
     fn delete(&self) -> FilterFuture<'_, ()> {
-        Box::pin(async { self.link.query(&self.calls.delete()).await })
+        Box::pin(async { self.link.call(&self.calls.delete()).await.map(drop) })
     }
 }
 
@@ -163,4 +166,113 @@ impl fmt::Debug for AsyncRedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncRedisFilter").field("calls", &self.calls).finish_non_exhaustive()
     }
+}
+
+/// Address of Redis, and the connection that all tasks share.
+struct AsyncLink {
+    address: Address,
+    options: RedisOptions,
+    /// Number of connections that were opened so far, and the open connection, if one is open.
+    connection: tokio::sync::Mutex<(u64, Option<Watched>)>,
+}
+
+/// Connection, with its watch if it is to a primary that Sentinels have named.
+type Watched = (MultiplexedConnection, Option<PrimaryWatch>);
+
+impl AsyncLink {
+    /// Stores the address. Opens no connection yet.
+    fn new(address: Address, options: RedisOptions) -> Self {
+        Self { address, options, connection: tokio::sync::Mutex::new((0, None)) }
+    }
+
+    /// Makes a call that is safe to repeat.
+    async fn call(&self, call: &Call) -> Result<Value, Error> {
+        let ask = |mut connection| async move {
+            match call.command(false).query_async(&mut connection).await {
+                Err(error) if is_unknown_script(&error) => {
+                    call.by_text().query_async(&mut connection).await
+                }
+                reply => reply,
+            }
+        };
+        self.ask(ask).await
+    }
+
+    /// Makes a call. If the call fails, repeats the call on a new connection.
+    async fn ask<T, Asked>(
+        &self,
+        ask: impl Fn(MultiplexedConnection) -> Asked + Send,
+    ) -> Result<T, Error>
+    where
+        T: Send,
+        Asked: Future<Output = RedisResult<T>> + Send,
+    {
+        let mut patience = Patience::new(self.options.retries, self.address.is_cluster());
+        loop {
+            let asked = match self.connected().await {
+                Ok((which, connection)) => {
+                    let answer = ask(connection).await;
+                    if answer.is_err() {
+                        self.disconnected(which).await;
+                    }
+                    answer
+                }
+                Err(error) => Err(error),
+            };
+            match asked {
+                Ok(answer) => return Ok(answer),
+                Err(error) => tokio::time::sleep(patience.after(&error)?).await,
+            }
+        }
+    }
+
+    /// Returns the open connection and its number. If no connection is open, opens one, while other
+    /// tasks wait for it.
+    async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
+        let mut shared = self.connection.lock().await;
+        let (which, connection) = &mut *shared;
+        if let Some((_, watch)) = connection
+            && let Some(mut old) = watch.take_if(|watch| watch.is_due())
+        {
+            let options = self.options;
+            let asked = blocking(move || (old.is_over(&options), old)).await?;
+            let (is_over, old) = asked;
+            *watch = Some(old);
+            if is_over {
+                *connection = None;
+            }
+        }
+        let (connection, _) = match connection {
+            Some(connection) => connection,
+            none => {
+                *which += 1;
+                none.insert(self.connect().await?)
+            }
+        };
+        Ok((*which, connection.clone()))
+    }
+
+    /// Drops a failed connection, unless another task has already replaced it.
+    async fn disconnected(&self, which: u64) {
+        let mut shared = self.connection.lock().await;
+        if shared.0 == which {
+            shared.1 = None;
+        }
+    }
+
+    async fn connect(&self) -> RedisResult<Watched> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.options.connect_timeout))
+            .set_response_timeout(Some(self.options.response_timeout));
+        let (address, options) = (self.address.clone(), self.options);
+        let (client, watch) = blocking(move || address.find(&options)).await??;
+        Ok((client.get_multiplexed_async_connection_with_config(&config).await?, watch))
+    }
+}
+
+/// Runs a search for a server on a thread for blocking calls.
+async fn blocking<T: Send + 'static>(
+    search: impl FnOnce() -> T + Send + 'static,
+) -> RedisResult<T> {
+    Ok(tokio::task::spawn_blocking(search).await.map_err(std::io::Error::other)?)
 }

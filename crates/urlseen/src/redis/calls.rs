@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+use redis::{FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use super::address::Address;
 use crate::{Error, ErrorKind, FilterSpec};
@@ -12,11 +12,8 @@ use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, Parameters, RedisFil
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::hash_tag::hashed;
 use urlseen_core::redis::script::{COMMON, Call, Script};
-use urlseen_core::redis_filter::ask::{ask, verdict};
-use urlseen_core::redis_filter::definition::{self, DEFINE, Definition};
-
-/// Maximum number of keys in one pipeline.
-const ASKED: usize = 200;
+use urlseen_core::redis_filter::ask::{AT_ONCE, ask, verdicts};
+use urlseen_core::redis_filter::definition::{self, Definition};
 
 /// Calls of one filter in Redis.
 #[derive(Debug)]
@@ -25,7 +22,7 @@ pub(super) struct Calls {
     /// Definition of the filter, with its id and seed. If Redis has lost the definition, the client
     /// sends it again.
     definition: Definition,
-    filter: RedisFilterKeys,
+    pub(super) filter: RedisFilterKeys,
     add: Script,
     /// Prefix of the Redis keys that hold the last answers to this client. There is one key for
     /// each slot. A repeated call gets its answer from such a key.
@@ -52,8 +49,8 @@ impl Wanted {
 
     /// Returns a command that defines the filter if it does not exist yet. Redis always replies
     /// with the definition that exists after the command.
-    pub(super) fn define(&self) -> Cmd {
-        define(&self.key, &self.definition)
+    pub(super) fn define(&self) -> Call {
+        definition::define(&self.key, &self.definition.words()).into()
     }
 
     /// Reads the reply to [`Wanted::define`], and returns the calls of the existing filter. Fails
@@ -78,19 +75,6 @@ impl Wanted {
 }
 
 impl Calls {
-    /// Returns the Redis keys of the filter.
-    pub(super) fn filter(&self) -> &RedisFilterKeys {
-        &self.filter
-    }
-
-    /// Checks that the filter's kind has bit positions for each of the keys.
-    pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
-        keys.iter().try_for_each(|key| {
-            let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
-            self.filter.check(key).map_err(unplaced)
-        })
-    }
-
     /// Checks that all keys of the filter are in one slot, if they are in a cluster.
     pub(super) fn check_slots(&self, address: &Address) -> Result<(), Error> {
         let key = &self.key;
@@ -105,17 +89,26 @@ impl Calls {
         Err(Error::new(ErrorKind::Spec, text))
     }
 
-    /// Splits keys into parts, so that no call blocks Redis for long.
-    pub(super) fn parts<'a>(
+    /// Removes repeated keys. Returns the remaining keys, and one value for each element of `keys`:
+    /// true if no earlier element equals it. Fails if the filter's kind has no bit positions for a
+    /// key.
+    pub(super) fn firsts(
         &self,
-        keys: &'a [Fingerprint],
-    ) -> impl Iterator<Item = &'a [Fingerprint]> + use<'a> {
-        keys.chunks(self.filter.most_judged())
+        keys: &[Fingerprint],
+    ) -> Result<(Vec<Fingerprint>, Vec<bool>), Error> {
+        let mut known = HashSet::with_capacity(keys.len());
+        let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();
+        let first = |(key, _): (&Fingerprint, _)| {
+            let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
+            self.filter.check(key).map(|()| key.clone()).map_err(unplaced)
+        };
+        let firsts = keys.iter().zip(&is_first).filter(|(_, is_first)| **is_first).map(first);
+        Ok((firsts.collect::<Result<_, _>>()?, is_first))
     }
 
     /// Returns the command that defines the filter again, with its id and seed.
-    pub(super) fn define(&self) -> Cmd {
-        define(&self.key, &self.definition)
+    pub(super) fn define(&self) -> Call {
+        definition::define(&self.key, &self.definition.words()).into()
     }
 
     /// Reads the reply to [`Calls::define`]. Fails if Redis has the definition of another filter.
@@ -161,17 +154,13 @@ impl Calls {
     /// Returns pipelines that test keys. Each pipeline comes with the number of replies for each of
     /// its keys.
     pub(super) fn ask(&self, keys: &[Fingerprint]) -> Result<Vec<(Pipeline, Vec<usize>)>, Error> {
-        let mut parts = Vec::with_capacity(keys.len().div_ceil(ASKED));
-        for some in keys.chunks(ASKED) {
+        let mut parts = Vec::with_capacity(keys.len().div_ceil(AT_ONCE));
+        for some in keys.chunks(AT_ONCE) {
             let mut pipeline = Pipeline::new();
             pipeline.ignore_errors();
             pipeline.cmd("HGET").arg(definition::key(&self.key)).arg("id");
-            let mut counts = Vec::with_capacity(some.len());
-            for key in some {
-                let unplaced =
-                    |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
-                counts.push(ask(&mut pipeline, &self.filter, key).map_err(unplaced)?);
-            }
+            let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {why}"));
+            let counts = ask(&mut pipeline, &self.filter, some).map_err(unplaced)?;
             parts.push((pipeline, counts));
         }
         Ok(parts)
@@ -183,27 +172,24 @@ impl Calls {
         counts: &[usize],
         replies: &[RedisResult<Value>],
     ) -> RedisResult<Result<Vec<bool>, Error>> {
-        let (defined, mut rest) = match replies {
-            [defined, rest @ ..] => (defined.clone()?, rest.iter()),
-            [] => (Value::Nil, [].iter()),
+        let (defined, rest) = match replies {
+            [defined, rest @ ..] => (defined.clone()?, rest),
+            [] => (Value::Nil, replies),
         };
         // If Redis has no definition of the filter, the filter is empty, and no key is seen.
         let id = Option::<String>::from_redis_value(defined)?;
         if id.is_some_and(|id| id != self.definition.id.to_string()) {
             return Ok(Err(self.replaced()));
         }
-        let mut seen = Vec::with_capacity(counts.len());
-        for &count in counts {
-            seen.push(verdict(&self.filter, rest.by_ref().take(count))? == Verdict::Seen);
-        }
-        Ok(Ok(seen))
+        let verdicts = verdicts(&self.filter, counts, rest)?;
+        Ok(Ok(verdicts.into_iter().map(|verdict| verdict == Verdict::Seen).collect()))
     }
 
     /// Returns the command that deletes the filter and its definition.
-    pub(super) fn delete(&self) -> Cmd {
+    pub(super) fn delete(&self) -> Call {
         let mut command = redis::cmd("UNLINK");
         command.arg(definition::key(&self.key)).arg(self.filter.all().collect::<Vec<_>>());
-        command
+        command.into()
     }
 
     /// Returns the parameters of the filter.
@@ -236,31 +222,13 @@ impl Calls {
     }
 }
 
-/// Removes repeated keys. Returns the remaining keys, and one value for each element of `keys`:
-/// true if no earlier element equals it.
-pub(super) fn firsts(keys: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<bool>) {
-    let mut known = HashSet::with_capacity(keys.len());
-    let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();
-    let firsts = keys.iter().zip(&is_first).filter(|(_, is_first)| **is_first);
-    (firsts.map(|(key, _)| key.clone()).collect(), is_first)
-}
-
-fn define(key: &str, definition: &Definition) -> Cmd {
-    let mut command = redis::cmd("EVAL");
-    command.arg(DEFINE).arg(1).arg(definition::key(key));
-    command.arg(definition.words());
-    command
-}
-
 fn found(key: &str, reply: Value) -> Result<Definition, Error> {
     let fields = BTreeMap::<String, String>::from_redis_value(reply);
     let found = fields.ok().and_then(|fields| Definition::found(&fields).ok().flatten());
-    found.ok_or_else(|| nonsense(key))
-}
-
-fn nonsense(key: &str) -> Error {
-    let key = definition::key(key);
-    let text =
-        format!("{key} in Redis is not what urlseen writes; find the program that changed it");
-    Error::new(ErrorKind::Mismatch, text)
+    found.ok_or_else(|| {
+        let key = definition::key(key);
+        let text =
+            format!("{key} in Redis is not what urlseen writes; find the program that changed it");
+        Error::new(ErrorKind::Mismatch, text)
+    })
 }

@@ -1,13 +1,14 @@
 //! Filter in Redis, for threads.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redis::{Connection, Pipeline, RedisResult, Value};
 
 use super::RedisOptions;
 use super::address::Address;
-use super::calls::{Calls, Wanted, firsts};
+use super::calls::{Calls, Wanted};
 use super::link::Link;
 use crate::{Error, Filter, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
@@ -36,17 +37,13 @@ use urlseen_core::fingerprint::Fingerprint;
 /// [`Kind`]: crate::Kind
 pub struct RedisFilter {
     calls: Calls,
-    asking: Mutex<Asking>,
+    link: Mutex<Link>,
+    /// Number of calls so far that added keys.
+    number: AtomicU64,
 }
 
 /// Maximum number of times that a call defines the filter again after another program deleted it.
 pub(super) const DEFINED: usize = 5;
-
-/// Connection, and the number of calls so far that added keys.
-struct Asking {
-    link: Link,
-    calls: u64,
-}
 
 impl RedisFilter {
     /// Opens the filter with the name `key` on the server at `url`. If the filter does not exist,
@@ -79,13 +76,10 @@ impl RedisFilter {
     ) -> Result<Self, Error> {
         let wanted = Wanted::new(key, spec)?;
         let address = Address::parse(url)?;
-        let link = Link::new(address.for_key(key), options);
-        let mut asking = Asking { link, calls: 0 };
-        let define = wanted.define();
-        let reply = asking.link.ask(|connection| define.query(connection))?;
-        let calls = wanted.defined(reply)?;
+        let mut link = Link::new(address.for_key(key), options);
+        let calls = wanted.defined(link.call(&wanted.define())?)?;
         calls.check_slots(&address)?;
-        Ok(Self { calls, asking: Mutex::new(asking) })
+        Ok(Self { calls, link: Mutex::new(link), number: AtomicU64::new(0) })
     }
 
     /// Returns the number of keys that the filter is made for; 0 for a set, which has no capacity.
@@ -98,24 +92,20 @@ impl RedisFilter {
         self.calls.parameters().field("filter.error_rate").unwrap_or(0.0)
     }
 
-    fn asking(&self) -> MutexGuard<'_, Asking> {
+    fn link(&self) -> MutexGuard<'_, Link> {
         // A panic of another thread does no harm: a connection that was interrupted during a call
         // is never used again (`Link::ask`).
-        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_part(&self, asking: &mut Asking, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let Asking { link, calls } = asking;
-        *calls += 1;
-        let add = self.calls.add(0, *calls, keys);
+    fn add_part(&self, link: &mut Link, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let add = self.calls.add(0, self.number.fetch_add(1, Relaxed), keys);
         for _ in 0..DEFINED {
             let reply = link.call(&add)?;
             if let Some(is_new) = self.calls.added(keys.len(), reply)? {
                 return Ok(is_new);
             }
-            let define = self.calls.define();
-            let reply = link.ask(|to| define.query::<Value>(to))?;
-            self.calls.defined(reply)?;
+            self.calls.defined(link.call(&self.calls.define())?)?;
         }
         Err(self.calls.unsteady())
     }
@@ -123,12 +113,11 @@ impl RedisFilter {
 
 impl Filter for RedisFilter {
     fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let (firsts, is_first) = firsts(keys);
-        self.calls.check(&firsts)?;
+        let (firsts, is_first) = self.calls.firsts(keys)?;
         let mut is_new = Vec::with_capacity(firsts.len());
-        let mut asking = self.asking();
-        for part in self.calls.parts(&firsts) {
-            is_new.extend(self.add_part(&mut asking, part)?);
+        let mut link = self.link();
+        for part in firsts.chunks(self.calls.filter.most_judged()) {
+            is_new.extend(self.add_part(&mut link, part)?);
         }
         let mut is_new = is_new.into_iter();
         Ok(is_first.into_iter().map(|is_first| is_first && is_new.next() == Some(true)).collect())
@@ -136,7 +125,7 @@ impl Filter for RedisFilter {
 
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         let mut seen = Vec::with_capacity(keys.len());
-        let link = &mut self.asking().link;
+        let mut link = self.link();
         for (pipeline, counts) in self.calls.ask(keys)? {
             let ask = |pipeline: &Pipeline, connection: &mut Connection| {
                 let replies: Vec<RedisResult<Value>> = pipeline.query(connection)?;
@@ -149,7 +138,7 @@ impl Filter for RedisFilter {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.calls.filter().all().collect()
+        self.calls.filter.all().collect()
     }
 
     fn bits(&self) -> u64 {
@@ -161,8 +150,7 @@ impl Filter for RedisFilter {
     }
 
     fn delete(&self) -> Result<(), Error> {
-        let delete = self.calls.delete();
-        self.asking().link.ask(|connection| delete.query(connection))
+        self.link().call(&self.calls.delete()).map(drop)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Connection to Redis, for threads.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, mem};
 
 use redis::{Cmd, Connection, ConnectionLike as _, ErrorKind as Kind, RedisError, RedisResult};
@@ -10,7 +10,7 @@ use super::RedisOptions;
 use super::address::Address;
 use super::consumer::{Rests, resting};
 use super::patience::{self, Patience};
-use super::sentinels::PrimaryWatch;
+use super::search::PrimaryWatch;
 use crate::Error;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::script::Call;
@@ -19,13 +19,13 @@ use urlseen_core::redis::script::Call;
 pub(super) struct Link {
     address: Address,
     options: RedisOptions,
-    connection: Option<Connection>,
+    pub(super) connection: Option<Connection>,
     /// Watch over the connection, if it is to a primary that Sentinels have named.
     watch: Option<PrimaryWatch>,
     /// Number of answers that were not received yet.
     waiting: usize,
     /// Number of connections that were opened so far.
-    connects: u64,
+    pub(super) connects: u64,
     /// Server of the last connection.
     node: String,
     /// Rests of all connections of a consumer, and the place of this one among them.
@@ -72,21 +72,6 @@ impl Link {
         }
     }
 
-    /// Makes a call once. If the call fails, also returns true if the server may have executed it.
-    pub(super) fn ask_once(&mut self, command: &Cmd) -> Result<Value, (Error, bool)> {
-        let is_cluster = self.address.is_cluster();
-        let last = |error: &RedisError| patience::last(error, is_cluster);
-        let mut connection = self.take().map_err(|error| (last(&error), false))?;
-        let answer = command.query(&mut connection).map_err(|error: RedisError| {
-            // A server that is stopping answers LOADING, and may have executed the call.
-            let is_loading = LinkError::from(error.clone()) == LinkError::Loading;
-            let is_reply = matches!(error.kind(), Kind::Server(_) | Kind::Extension);
-            (last(&error), is_loading || !is_reply)
-        })?;
-        self.connection = Some(connection).filter(Connection::is_open);
-        Ok(answer)
-    }
-
     /// Begins the rest of the connection after a failed call, if it can rest.
     pub(super) fn went_away(&self, error: &RedisError) {
         if let Some((rests, place)) = &self.rests {
@@ -102,9 +87,9 @@ impl Link {
         Err(resting(&reason))
     }
 
-    /// Calls a script that is safe to repeat.
+    /// Makes a call that is safe to repeat.
     pub(super) fn call(&mut self, call: &Call) -> Result<Value, Error> {
-        self.ask(|connection| match call.by_hash().query(connection) {
+        self.ask(|connection| match call.command(false).query(connection) {
             Err(error) if is_unknown_script(&error) => call.by_text().query(connection),
             reply => reply,
         })
@@ -142,11 +127,6 @@ impl Link {
         Ok(connection)
     }
 
-    /// Returns true if a connection is open.
-    pub(super) fn is_connected(&self) -> bool {
-        self.connection.is_some()
-    }
-
     /// Sends `count` packed commands over the open connection, and receives none of the answers.
     pub(super) fn send(&mut self, packed: &[u8], count: usize) -> RedisResult<()> {
         let connection = self.connection.as_mut().ok_or_else(lost)?;
@@ -168,10 +148,48 @@ impl Link {
     pub(super) fn close(&mut self) {
         self.connection = None;
     }
+}
 
-    /// Returns the number of connections that were opened so far.
-    pub(super) fn connects(&self) -> u64 {
-        self.connects
+/// Connection that asks a served urlseen, for the Scrapy package, and repeats no call. After a
+/// failed call, the next one opens a new connection.
+#[doc(hidden)]
+pub struct Asker(Mutex<Link>);
+
+impl Asker {
+    /// Stores the address. Opens no connection yet.
+    pub fn new(address: Address, options: RedisOptions) -> Self {
+        Self(Mutex::new(Link::new(address, options)))
+    }
+
+    /// Sends a command and waits for its answer. If that fails, also returns true if the server may
+    /// have executed the command.
+    ///
+    /// # Errors
+    /// The server does not answer or refuses the command.
+    pub fn ask(&self, words: &[Vec<u8>]) -> Result<Value, (Error, bool)> {
+        let mut link = self.link();
+        let is_cluster = link.address.is_cluster();
+        let last = |error: &RedisError| patience::last(error, is_cluster);
+        let mut connection = link.take().map_err(|error| (last(&error), false))?;
+        let answer =
+            Cmd::new().arg(words).query(&mut connection).map_err(|error: RedisError| {
+                // A server that is stopping answers LOADING, and may have executed the call.
+                let is_loading = LinkError::from(error.clone()) == LinkError::Loading;
+                let is_reply = matches!(error.kind(), Kind::Server(_) | Kind::Extension);
+                (last(&error), is_loading || !is_reply)
+            })?;
+        link.connection = Some(connection).filter(Connection::is_open);
+        Ok(answer)
+    }
+
+    /// Closes the connection. The next call opens a new one.
+    pub fn close(&self) {
+        self.link().close();
+    }
+
+    fn link(&self) -> MutexGuard<'_, Link> {
+        // A connection that was interrupted during a call is never used again.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

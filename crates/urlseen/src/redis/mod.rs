@@ -1,30 +1,25 @@
 //! Filters in Redis, and a consumer of the requests that the daemon found unseen.
 
 mod address;
-mod asker;
 #[cfg(feature = "tokio")]
 mod async_filter;
-#[cfg(feature = "tokio")]
-mod async_link;
 mod calls;
-mod cluster;
 mod consumer;
 mod filter;
 mod link;
 mod patience;
-mod sentinels;
-mod server;
+mod search;
 
 use std::time::Duration;
 
 #[doc(hidden)]
 pub use address::Address;
-#[doc(hidden)]
-pub use asker::Asker;
 #[cfg(feature = "tokio")]
 pub use async_filter::AsyncRedisFilter;
 pub use consumer::{Consumer, ConsumerOptions, Delivery, Item};
 pub use filter::RedisFilter;
+#[doc(hidden)]
+pub use link::Asker;
 #[doc(hidden)]
 pub use urlseen_core::redis::held::HeldRecord;
 

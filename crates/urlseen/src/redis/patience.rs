@@ -6,7 +6,7 @@ use redis::RedisError;
 
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::id;
-use urlseen_core::redis::error::{LinkError, Retry};
+use urlseen_core::redis::error::LinkError;
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
@@ -57,7 +57,7 @@ pub(super) fn last(error: &RedisError, is_cluster: bool) -> Error {
         }
         _ => (false, ""),
     };
-    if is_elsewhere || cause.retry() == Retry::Never {
+    if is_elsewhere || !cause.is_passing() {
         let text = format!("Redis refuses the call: {error}{remedy}");
         return Error::new(ErrorKind::Refused, text);
     }

@@ -4,12 +4,18 @@ use redis::{ConnectionAddr, IntoConnectionInfo};
 use std::fmt;
 use std::sync::Arc;
 
-use super::nodes::{Lookup, Node, joined};
+use super::connect::Timeouts;
+use super::search::{Lookup, Node};
 use super::tls::TlsFiles;
+use crate::redis::error::DEFAULT_ADDRESS;
+use crate::redis::nodes_url::NodesUrl;
 
 /// Allowed schemes of a `redis.url`. The Valkey names mean the same as the Redis names.
 const SCHEMES: [&str; 7] =
     ["redis", "rediss", "unix", "redis+unix", "valkey", "valkeys", "valkey+unix"];
+
+/// Maximum number of hosts in a URL.
+const MOST: usize = 32;
 
 /// Syntax of a `redis.url`, as the end of a sentence.
 pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the same with \
@@ -30,9 +36,11 @@ pub struct RedisAddress {
     user: Option<String>,
     password: Option<String>,
     tls: Arc<TlsFiles>,
-    /// Sentinels or cluster nodes that know the server's address. If they are set, `place` is the
+    pub(super) timeouts: Timeouts,
+    /// Sentinels or cluster nodes that know the server's address. If there are any, `place` is the
     /// first of them.
-    lookup: Option<Arc<Lookup>>,
+    pub(super) nodes: Arc<[Node]>,
+    pub(super) lookup: Lookup,
 }
 
 /// Reason why a `redis.url` cannot be used. No message repeats anything after the scheme: a URL
@@ -119,23 +127,15 @@ impl RedisAddress {
 
     /// Returns the address of a server on this machine, at the usual port 6379.
     pub fn local() -> Self {
-        let place = ConnectionAddr::Tcp("127.0.0.1".to_owned(), 6379);
-        Self {
-            scheme: "redis",
-            place,
-            db: 0,
-            user: None,
-            password: None,
-            tls: Arc::default(),
-            lookup: None,
-        }
+        Self::parse(DEFAULT_ADDRESS).expect("the default is valid")
     }
 
     /// Checks `url`, but does not require a password for its user. The password may be added later.
     pub fn parse(url: &str) -> Result<Self, RedisAddressError> {
         use RedisAddressError as Error;
-        if let Some((address, lookup)) = Lookup::parse(url)? {
-            return Ok(Self { lookup: Some(Arc::new(lookup)), ..address });
+        let single = ["redis", "rediss", "valkey", "valkeys"];
+        if let Some(nodes) = NodesUrl::parse(url).filter(|it| single.contains(&&*it.scheme)) {
+            return Self::parse_nodes(&nodes);
         }
         let (found, _) = url.trim().split_once("://").ok_or(Error::Unreadable)?;
         let Some(scheme) = SCHEMES.into_iter().find(|it| it.eq_ignore_ascii_case(found)) else {
@@ -176,8 +176,38 @@ impl RedisAddress {
             user: login.username().and_then(filled),
             password: login.password().and_then(filled),
             tls: Arc::default(),
-            lookup: None,
+            timeouts: Timeouts::default(),
+            nodes: Arc::default(),
+            lookup: Lookup::Single,
         })
+    }
+
+    /// Checks a URL with several hosts. The host of the server is not known yet, so the address has
+    /// the first host.
+    fn parse_nodes(url: &NodesUrl<'_>) -> Result<Self, RedisAddressError> {
+        use RedisAddressError as Error;
+        if url.hosts.split(',').any(str::is_empty) {
+            return Err(Error::NoHost);
+        }
+        if !url.has_valid_database() {
+            return Err(Error::ClusterDatabase);
+        }
+        let addresses: Vec<_> =
+            url.single().map(|url| Self::parse(&url)).collect::<Result<_, _>>()?;
+        if addresses.len() > MOST {
+            return Err(Error::ManyNodes { most: MOST });
+        }
+        let nodes: Option<Arc<[_]>> = addresses.iter().map(Self::node).collect();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let lookup = match url.name {
+            _ if !url.is_sentinel => Lookup::Cluster(String::new()),
+            name if !name.is_empty() && name.chars().all(is_plain) => {
+                Lookup::Sentinels(name.to_owned())
+            }
+            _ => return Err(Error::NoName),
+        };
+        let first = addresses.into_iter().next().ok_or(Error::NoHost)?;
+        Ok(Self { nodes: nodes.ok_or(Error::Unreadable)?, lookup, ..first })
     }
 
     /// Replaces the password, unless the new password is missing or empty.
@@ -197,6 +227,12 @@ impl RedisAddress {
     #[must_use]
     pub fn with_tls(self, tls: TlsFiles) -> Self {
         Self { tls: Arc::new(tls), ..self }
+    }
+
+    /// Sets the time limits of the connections.
+    #[must_use]
+    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
+        Self { timeouts, ..self }
     }
 
     /// Returns the files of encrypted connections.
@@ -231,21 +267,18 @@ impl RedisAddress {
 
     /// Returns true if the server is a node of a Redis Cluster.
     pub fn is_cluster(&self) -> bool {
-        matches!(self.lookup(), Some(Lookup::Cluster(_)))
+        matches!(self.lookup, Lookup::Cluster(_))
     }
 
     /// Returns the address for commands on `key`, and on all keys in its slot. The server depends
     /// on the key only in a cluster.
     #[must_use]
     pub fn for_key(&self, key: &str) -> Self {
-        let Some(Lookup::Cluster(cluster)) = self.lookup() else { return self.clone() };
-        let lookup = Lookup::Cluster(cluster.for_key(key));
-        Self { lookup: Some(Arc::new(lookup)), ..self.clone() }
-    }
-
-    /// Returns the nodes that know the server.
-    pub(super) fn lookup(&self) -> Option<&Lookup> {
-        self.lookup.as_deref()
+        let mut address = self.clone();
+        if let Lookup::Cluster(old) = &mut address.lookup {
+            key.clone_into(old);
+        }
+        address
     }
 
     /// Returns host and port of the network address; `None` for a socket file.
@@ -260,7 +293,7 @@ impl RedisAddress {
 
     /// Returns the address of a single server, with the login and the database of this address.
     pub(super) fn at(&self, node: &Node) -> Self {
-        let mut address = Self { lookup: None, ..self.clone() };
+        let mut address = Self { lookup: Lookup::Single, ..self.clone() };
         match &mut address.place {
             ConnectionAddr::TcpTls { host, port, .. } => {
                 (*host, *port) = (node.host.clone(), node.port);
@@ -302,9 +335,11 @@ impl fmt::Display for RedisAddress {
         let Self { scheme, db, .. } = self;
         let user = self.user.as_deref().map(str::escape_debug);
         f.write_str(scheme)?;
-        if let Some(lookup) = self.lookup() {
-            write!(f, "+{}", lookup.kind())?;
-        }
+        f.write_str(match self.lookup {
+            Lookup::Single => "",
+            Lookup::Sentinels(_) => "+sentinel",
+            Lookup::Cluster(_) => "+cluster",
+        })?;
         f.write_str("://")?;
         match &self.place {
             ConnectionAddr::Unix(path) => {
@@ -318,21 +353,18 @@ impl fmt::Display for RedisAddress {
                 Ok(())
             }
             ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                let is_login = user.is_some() || self.password.is_some();
-                if let Some(user) = user {
-                    write!(f, "{user}")?;
+                let password = if self.password.is_some() { ":***" } else { "" };
+                let login = user.map_or_else(String::new, |user| user.to_string()) + password;
+                if !login.is_empty() {
+                    write!(f, "{login}@")?;
                 }
-                if self.password.is_some() {
-                    f.write_str(":***")?;
-                }
-                if is_login {
-                    f.write_str("@")?;
-                }
-                match self.lookup() {
-                    Some(Lookup::Sentinels(sentinels)) => write!(f, "{sentinels}/{db}"),
-                    Some(Lookup::Cluster(cluster)) => f.write_str(&joined(&cluster.nodes)),
-                    None if host.contains(':') => write!(f, "[{host}]:{port}/{db}"),
-                    None => write!(f, "{host}:{port}/{db}"),
+                let nodes: Vec<String> = self.nodes.iter().map(Node::to_string).collect();
+                match &self.lookup {
+                    Lookup::Single => {
+                        write!(f, "{}/{db}", Node { host: host.clone(), port: *port })
+                    }
+                    Lookup::Sentinels(name) => write!(f, "{}/{name}/{db}", nodes.join(",")),
+                    Lookup::Cluster(_) => f.write_str(&nodes.join(",")),
                 }
             }
             // The crate `redis` may add kinds of addresses, but no scheme of SCHEMES leads to a new

@@ -7,7 +7,7 @@ use redis::cmd;
 use tokio_rustls::rustls;
 
 use super::link::Link;
-use super::nodes::{Lookup, Node};
+use super::search::{Lookup, Node, to_node, to_primary};
 use super::stream;
 use super::tls::TlsFileError;
 use crate::redis::RedisAddress;
@@ -32,44 +32,40 @@ impl Default for Timeouts {
 }
 
 /// Finds the server, opens a connection, logs in with `AUTH` and `SELECT`, and sets a client name.
-pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
+pub async fn connect(address: &RedisAddress) -> Result<Link, LinkError> {
     let opened = async {
-        match address.lookup() {
-            Some(Lookup::Sentinels(sentinels)) => sentinels.connect(address, timeouts).await,
-            Some(Lookup::Cluster(cluster)) => cluster.connect(address, timeouts).await,
-            None => open(address, timeouts).await,
+        match &address.lookup {
+            Lookup::Single => open(address).await,
+            Lookup::Sentinels(name) => to_primary(address, name).await,
+            Lookup::Cluster(key) => to_node(address, key).await,
         }
     };
-    tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
+    tokio::time::timeout(address.timeouts.connect, opened).await.unwrap_or_else(|_| {
         // A server without TLS reads the handshake as a command, and waits for the end of that
         // command.
         let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
         Err(LinkError::Unreachable {
             address: address.to_string(),
-            cause: format!("no answer within {:?}{plain}", timeouts.connect),
+            cause: format!("no answer within {:?}{plain}", address.timeouts.connect),
         })
     })
 }
 
 /// Asks a single server for `INFO`, with the login and the database of `address`.
-pub async fn info_at(
-    address: &RedisAddress,
-    node: &Node,
-    timeouts: Timeouts,
-) -> Result<String, LinkError> {
+pub async fn info_at(address: &RedisAddress, node: &Node) -> Result<String, LinkError> {
     let server = address.at(node);
-    let asked = async { open(&server, timeouts).await?.query(&redis::cmd("INFO")).await };
-    tokio::time::timeout(timeouts.connect, asked).await.unwrap_or_else(|_| {
-        let cause = format!("no answer within {:?}", timeouts.connect);
+    let asked = async { open(&server).await?.query(&redis::cmd("INFO")).await };
+    tokio::time::timeout(address.timeouts.connect, asked).await.unwrap_or_else(|_| {
+        let cause = format!("no answer within {:?}", address.timeouts.connect);
         Err(LinkError::Unreachable { address: server.to_string(), cause })
     })
 }
 
 /// Opens a connection to a single server and logs in.
-pub(super) async fn open(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
+pub(super) async fn open(address: &RedisAddress) -> Result<Link, LinkError> {
     let stream = stream::open(address.place(), address.tls()).await;
     let stream = stream.map_err(|error| closed(address, &error))?;
-    log_in(address, Link::over(stream, timeouts.response)).await
+    log_in(address, Link::over(stream, address.timeouts.response)).await
 }
 
 /// Error for a connection that could not be opened.

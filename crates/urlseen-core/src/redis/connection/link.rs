@@ -162,6 +162,16 @@ impl Link {
         value.map_err(|error| LinkError::Garbled { cause: error.to_string() })
     }
 
+    /// Reads about `count` members of the set `key`, from a cursor on. No other command may wait.
+    pub async fn scan(&mut self, key: &str, cursor: u64, count: u64) -> Result<Page, LinkError> {
+        self.send(redis::cmd("SSCAN").arg(key).arg(cursor).arg("COUNT").arg(count));
+        let Reply { bytes, places } = self.receive().await?;
+        let strange = || LinkError::Garbled { cause: "the answer to SSCAN is invalid".to_owned() };
+        let page = places.and_then(|places| page::page(&bytes, places));
+        let (cursor, members) = page.ok_or_else(strange)?;
+        Ok(Page { cursor, bytes, members })
+    }
+
     fn wait_for(&mut self, replies: usize) {
         if self.is_idle() {
             self.heard = Instant::now();
@@ -274,12 +284,6 @@ impl Reply {
     /// Converts the reply to a value. Returns an error if the reply is an error or contains one.
     pub fn into_value(self) -> Result<Value, LinkError> {
         Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
-    }
-
-    /// Converts the reply of an `SSCAN` into a page. Returns `None` for any other reply.
-    pub fn into_page(self) -> Option<Page> {
-        let (cursor, members) = page::page(&self.bytes, self.places?)?;
-        Some(Page { cursor, bytes: self.bytes, members })
     }
 
     /// Converts an array of strings to its bytes and the positions of the strings. Returns `None`

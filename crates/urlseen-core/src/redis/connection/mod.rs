@@ -3,27 +3,25 @@
 //!
 //! ```text
 //! RedisAddress -> connect -> preflight -> Link
-//!                    \___________\_________\____ LinkError -> retry() -> Backoff
+//!                    \___________\_________\____ LinkError -> is_passing() -> Backoff
 //! ```
 
 mod address;
 pub mod backoff;
-mod cluster;
 pub mod connect;
 pub mod keys;
 pub mod lease;
 pub mod limits;
 pub mod link;
-mod nodes;
 pub mod packed;
 mod page;
 pub mod preflight;
 mod reply;
-mod sentinels;
+mod search;
 mod stream;
 mod tls;
 
 pub use address::{ALLOWED, RedisAddress, RedisAddressError};
-pub use nodes::Node;
+pub use search::Node;
 pub(super) use stream::certificate_error;
 pub use tls::{TlsFileError, TlsFiles};

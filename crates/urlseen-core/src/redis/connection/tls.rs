@@ -74,28 +74,16 @@ impl TlsFiles {
 
     /// Reads all files, and returns their problems.
     pub fn problems(&self) -> Vec<TlsFileError> {
-        let mut problems = Vec::new();
-        if let Some(path) = &self.ca {
-            problems.extend(authorities(path).err());
-        }
-        match (&self.cert, &self.key) {
-            (None, None) => {}
-            (Some(cert), None) => {
-                problems.extend(certificates(CERT, cert).err());
-                problems.push(failure(CERT, cert, Cause::Incomplete(KEY)));
-            }
-            (None, Some(key)) => {
-                problems.extend(private_key(key).err());
-                problems.push(failure(KEY, key, Cause::Incomplete(CERT)));
-            }
-            (Some(cert), Some(key)) => match (certificates(CERT, cert), private_key(key)) {
-                (Ok(chain), Ok(private)) => {
-                    problems.extend(certified(cert, chain, key, &private).err());
-                }
-                (chain, private) => problems.extend(chain.err().into_iter().chain(private.err())),
-            },
-        }
-        problems
+        let ca = self.ca.as_deref().and_then(|path| authorities(path).err());
+        let cert = self.cert.as_deref().and_then(|path| certificates(CERT, path).err());
+        let key = self.key.as_deref().and_then(|path| private_key(path).err());
+        let pair = match (&self.cert, &self.key) {
+            (Some(cert), None) => Some(failure(CERT, cert, Cause::Incomplete(KEY))),
+            (None, Some(key)) => Some(failure(KEY, key, Cause::Incomplete(CERT))),
+            _ if cert.is_some() || key.is_some() => None,
+            _ => self.certified().err(),
+        };
+        [ca, cert, key, pair].into_iter().flatten().collect()
     }
 
     /// Reads the trusted authorities. Returns `None` if no file is set.
@@ -105,12 +93,21 @@ impl TlsFiles {
 
     /// Reads the client's certificate and its key. Returns `None` if no file is set.
     pub(super) fn certificate(&self) -> io::Result<Option<Arc<CertifiedKey>>> {
+        self.certified().map(|it| it.map(Arc::new)).map_err(TlsFileError::into_io)
+    }
+
+    /// Joins the certificate and its key, if they belong together.
+    fn certified(&self) -> Result<Option<CertifiedKey>, TlsFileError> {
         let (Some(cert), Some(key)) = (&self.cert, &self.key) else { return Ok(None) };
-        let read = certificates(CERT, cert).and_then(|chain| {
-            let private = private_key(key)?;
-            certified(cert, chain, key, &private)
-        });
-        read.map(|key| Some(Arc::new(key))).map_err(TlsFileError::into_io)
+        let (chain, private) = (certificates(CERT, cert)?, private_key(key)?);
+        let private = ring::sign::any_supported_type(&private);
+        let private = private.map_err(|_| failure(KEY, key, Cause::NoKey))?;
+        let certified = CertifiedKey::new(chain, private);
+        match certified.keys_match() {
+            Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(Some(certified)),
+            Err(Error::InconsistentKeys(_)) => Err(failure(KEY, key, Cause::OtherKey)),
+            Err(_) => Err(failure(CERT, cert, Cause::NoCertificate)),
+        }
     }
 }
 
@@ -171,21 +168,4 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsFileError> {
         key.map_err(|error| unusable(error, Cause::NoKey))
     });
     read.map_err(|cause| failure(KEY, path, cause))
-}
-
-/// Joins a certificate and its key, if they belong together.
-fn certified(
-    cert: &Path,
-    chain: Vec<CertificateDer<'static>>,
-    key: &Path,
-    private: &PrivateKeyDer<'static>,
-) -> Result<CertifiedKey, TlsFileError> {
-    let private = ring::sign::any_supported_type(private);
-    let private = private.map_err(|_| failure(KEY, key, Cause::NoKey))?;
-    let certified = CertifiedKey::new(chain, private);
-    match certified.keys_match() {
-        Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
-        Err(Error::InconsistentKeys(_)) => Err(failure(KEY, key, Cause::OtherKey)),
-        Err(_) => Err(failure(CERT, cert, Cause::NoCertificate)),
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::SystemTime;
 
-use redis::{Cmd, FromRedisValue, RedisResult, Value, cmd};
+use redis::{Cmd, FromRedisValue, RedisResult, Value};
 
 use super::{HeldKeys, HeldRecord, Stopped};
 use crate::redis::reject;
@@ -201,9 +201,7 @@ impl Calls {
 
     /// Returns the command that reads all consumers and their heartbeats.
     pub fn consumers(&self) -> Cmd {
-        let mut command = cmd("HGETALL");
-        command.arg(&self.keys.consumers);
-        command
+        Cmd::hgetall(&self.keys.consumers)
     }
 
     /// Reads the reply to [`Calls::consumers`].
@@ -215,9 +213,7 @@ impl Calls {
 
     /// Returns the command that reads the held requests of a consumer.
     pub fn held(&self, consumer: &str) -> Cmd {
-        let mut command = cmd("HGETALL");
-        command.arg(self.keys.held(consumer));
-        command
+        Cmd::hgetall(self.keys.held(consumer))
     }
 
     /// Reads the reply to [`Calls::held`].

@@ -10,8 +10,7 @@ mod reclaimer;
 mod record;
 mod table;
 
-pub use calls::HeldRequest;
-pub use calls::{Calls, Counted, Popped, Requeued};
+pub use calls::{Calls, Counted, HeldRequest, Popped, Requeued};
 pub use reclaimer::{Reclaimer, Stopped};
 pub use record::{HeldRecord, PROBE, RecordError};
 pub use table::PartitionTable;

@@ -21,6 +21,8 @@ pub struct Stopped {
 #[derive(Debug)]
 pub struct Reclaimer {
     timeout: Duration,
+    /// Number of the connection over which the heartbeats are read.
+    connection: u64,
     seen: HashMap<String, (String, Instant)>,
     /// Times of the first and the last observation, without a long pause between them.
     looks: Option<(Instant, Instant)>,
@@ -29,7 +31,19 @@ pub struct Reclaimer {
 impl Reclaimer {
     /// Starts a watch. A consumer counts as stopped after `timeout` without a heartbeat.
     pub fn new(timeout: Duration) -> Self {
-        Self { timeout, seen: HashMap::new(), looks: None }
+        Self { timeout, connection: 0, seen: HashMap::new(), looks: None }
+    }
+
+    /// Returns the time without a heartbeat after which a consumer counts as stopped.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Starts a new watch if the heartbeats are now read over a connection with another number.
+    pub fn use_connection(&mut self, number: u64) {
+        if self.connection != number {
+            *self = Self { connection: number, ..Self::new(self.timeout) };
+        }
     }
 
     /// Returns the time to wait between two calls of [`Reclaimer::observe`].

@@ -2,6 +2,8 @@
 //! when they start.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::fingerprint::PartitionCount;
@@ -133,21 +135,16 @@ impl HeldRecord {
 
     /// Reads a record from its fields.
     pub fn parse(fields: &BTreeMap<String, String>) -> Result<Self, RecordError> {
-        let field = |name| fields.get(name).ok_or(RecordError::Missing { field: name });
         check_protocol(fields)?;
+        let text = |name| read::<String>(fields, name);
         if fields.contains_key("tags") {
-            return Err(RecordError::Partitions { partitions: field("partitions")?.clone() });
+            return Err(RecordError::Partitions { partitions: text("partitions")? });
         }
-        let text = |name| field(name).cloned();
         let one_of = |name, words: [&str; 2]| {
             let value = text(name)?;
             if words.contains(&&*value) { Ok(value) } else { Err(odd(name, &value)) }
         };
-        let number = |name| {
-            let value: &String = field(name)?;
-            let number = value.parse::<u64>().ok().filter(|&number| number > 0);
-            number.ok_or_else(|| odd(name, value))
-        };
+        let number = |name| read(fields, name).map(NonZeroU64::get);
         Ok(Self {
             urlseen: text("urlseen")?,
             source: text("source")?,
@@ -165,12 +162,18 @@ impl HeldRecord {
             forget: text("forget")?,
             deliveries: number("deliveries")?,
             timeout: Duration::from_millis(number("held_timeout_ms")?),
-            partitions: {
-                let value = field("partitions")?;
-                value.parse().map_err(|_| odd("partitions", value))?
-            },
+            partitions: read(fields, "partitions")?,
         })
     }
+}
+
+/// Parses the value of a field, which the record must have.
+pub(super) fn read<T: FromStr>(
+    fields: &BTreeMap<String, String>,
+    field: &'static str,
+) -> Result<T, RecordError> {
+    let value = fields.get(field).ok_or(RecordError::Missing { field })?;
+    value.parse().map_err(|_| odd(field, value))
 }
 
 /// Refuses the record of another protocol.

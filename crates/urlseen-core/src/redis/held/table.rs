@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::filter::choice::ItemForm;
-use crate::fingerprint::Request;
-use crate::fingerprint::{FingerprintSpec, Fingerprinter, PartitionCount};
+use crate::fingerprint::{FingerprintSpec, Fingerprinter, PartitionCount, Request};
 use crate::redis::hash_tag::partition_tag;
 
-use super::record::{PROBE, PROTOCOL, RecordError, check_protocol, odd};
+use super::record::{PROBE, PROTOCOL, RecordError, check_protocol, odd, read};
 
 /// Partition table. It is at the key of the crawl record of a crawl with one partition, and leads
 /// producers and consumers to the partitions. docs/reference/held.md describes its fields.
@@ -56,24 +55,23 @@ impl PartitionTable {
         if !fields.contains_key("tags") {
             return Ok(None);
         }
-        let field = |name| fields.get(name).ok_or(RecordError::Missing { field: name });
         let table = Self {
-            urlseen: field("urlseen")?.clone(),
-            partitions: read("partitions", field("partitions")?)?,
-            kind: field("kind")?.clone(),
-            item: read("item", field("item")?)?,
+            urlseen: read(fields, "urlseen")?,
+            partitions: read(fields, "partitions")?,
+            kind: read(fields, "kind")?,
+            item: read(fields, "item")?,
             fingerprint: FingerprintSpec {
-                algorithm: read("algorithm", field("algorithm")?)?,
-                keep_fragments: read("keep_fragments", field("keep_fragments")?)?,
-                drop_tracking: read("drop_tracking", field("drop_tracking")?)?,
-                same: read("same", field("same")?)?,
+                algorithm: read(fields, "algorithm")?,
+                keep_fragments: read(fields, "keep_fragments")?,
+                drop_tracking: read(fields, "drop_tracking")?,
+                same: read(fields, "same")?,
             },
-            probe: field("probe")?.clone(),
+            probe: read(fields, "probe")?,
         };
         // The program must find the same keys and fingerprints as the daemon.
-        let tags = field("tags")?;
-        if *tags != table.tags() {
-            return Err(odd("tags", tags));
+        let tags: String = read(fields, "tags")?;
+        if tags != table.tags() {
+            return Err(odd("tags", &tags));
         }
         let probe = table.fingerprinter().fingerprint(&Request::get(PROBE));
         let ours = probe.map(|probe| probe.to_string()).unwrap_or_default();
@@ -98,10 +96,6 @@ impl PartitionTable {
         let tags: Vec<_> = self.partitions.partitions().map(partition_tag).collect();
         tags.join(",")
     }
-}
-
-fn read<T: std::str::FromStr>(field: &'static str, value: &str) -> Result<T, RecordError> {
-    value.parse().map_err(|_| odd(field, value))
 }
 
 #[cfg(test)]

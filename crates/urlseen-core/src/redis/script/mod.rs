@@ -37,7 +37,7 @@ impl Script {
     /// Prepares a call with these keys and arguments.
     pub fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call {
         let keys = keys.iter().map(ToString::to_string).collect();
-        Call { script: self.clone(), keys, arguments }
+        Call::Script { script: self.clone(), keys, arguments }
     }
 
     /// Builds the command that loads the script into a server.
@@ -48,29 +48,45 @@ impl Script {
     }
 }
 
-/// Script with the keys and arguments of one call.
+/// Command, or script with the keys and arguments of one call.
 #[derive(Debug)]
-pub struct Call {
-    script: Script,
-    keys: Vec<String>,
-    arguments: Vec<Vec<u8>>,
+pub enum Call {
+    /// Command that is sent as it is.
+    Command(Cmd),
+    /// Script that is sent by its hash, or by its text.
+    Script {
+        /// Text of the script, and its hash.
+        script: Script,
+        /// Redis keys of the call, which the script has in `KEYS`.
+        keys: Vec<String>,
+        /// Arguments of the call, which the script has in `ARGV`.
+        arguments: Vec<Vec<u8>>,
+    },
 }
 
 impl Call {
-    /// Builds the call with the script's text, which any server understands.
-    pub fn by_text(&self) -> Cmd {
-        self.by("EVAL", self.script.text())
-    }
-
-    /// Builds the call by the script's hash. A server that does not know the script answers
-    /// `NOSCRIPT`.
-    pub fn by_hash(&self) -> Cmd {
-        self.by("EVALSHA", self.script.hash())
-    }
-
-    fn by(&self, name: &str, script: &str) -> Cmd {
-        let mut command = cmd(name);
-        command.arg(script).arg(self.keys.len()).arg(&self.keys).arg(&self.arguments);
+    /// Builds the command of the call. If `by_text` is true, the command has the text of the
+    /// script, which any server understands. A server that does not know the hash of a script
+    /// answers `NOSCRIPT`.
+    pub fn command(&self, by_text: bool) -> Cmd {
+        let (script, keys, arguments) = match self {
+            Self::Command(command) => return command.clone(),
+            Self::Script { script, keys, arguments } => (script, keys, arguments),
+        };
+        let mut command = cmd(if by_text { "EVAL" } else { "EVALSHA" });
+        command.arg(if by_text { script.text() } else { script.hash() });
+        command.arg(keys.len()).arg(keys).arg(arguments);
         command
+    }
+
+    /// Builds the command with the text of the script.
+    pub fn by_text(&self) -> Cmd {
+        self.command(true)
+    }
+}
+
+impl From<Cmd> for Call {
+    fn from(command: Cmd) -> Self {
+        Self::Command(command)
     }
 }

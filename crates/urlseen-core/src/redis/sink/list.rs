@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use redis::{Cmd, cmd};
+use redis::Cmd;
 
 use super::Sink;
 use crate::filter::choice::End;
 use crate::redis::keys::Keys;
 use crate::redis::packed::Packed;
-use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis::preflight::{CommandNeed, KeyOwner, Needs};
 
 /// Redis list; the daemon pushes items to one end of it. A plain command pushes, and a script after
 /// the command can undo the push. A push from within a script would cost Redis several times as
@@ -85,14 +85,12 @@ impl Sink for ListSink {
     }
 
     fn length(&self, sink: &str) -> Cmd {
-        let mut command = cmd("LLEN");
-        command.arg(sink);
-        command
+        Cmd::llen(sink)
     }
 
     fn needs(&self, keys: &Keys, needs: &mut Needs) {
         let sink = keys.sink.as_str();
-        needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
+        needs.key(KeyOwner::Setting("sink.key"), sink, "list");
         needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
         needs.commands(sink, &["LINDEX -1", "LTRIM 0 -1", "LLEN"]);
     }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use redis::{Cmd, cmd};
+use redis::Cmd;
 
 use super::Sink;
 use crate::redis::keys::Keys;
-use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
+use crate::redis::preflight::{KeyOwner, Needs};
 
 /// Sorted set in which the score of an item is its negative priority, so that the most urgent item
 /// comes first.
@@ -33,14 +33,12 @@ impl Sink for Zset {
     }
 
     fn length(&self, sink: &str) -> Cmd {
-        let mut command = cmd("ZCARD");
-        command.arg(sink);
-        command
+        Cmd::zcard(sink)
     }
 
     fn needs(&self, keys: &Keys, needs: &mut Needs) {
         let sink = keys.sink.as_str();
-        needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::SortedSet);
+        needs.key(KeyOwner::Setting("sink.key"), sink, "zset");
         needs.commands(sink, &["ZADD 0 0", "ZCARD"]);
     }
 }

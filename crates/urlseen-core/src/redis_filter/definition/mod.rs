@@ -3,13 +3,22 @@
 
 use std::collections::BTreeMap;
 
+use redis::{Cmd, cmd};
+
 use crate::filter::id::RandomId;
 use crate::filter::{FilterSpec, Seed, SpecDifference, SpecError};
 use crate::redis::hash_tag::tagged;
 
-/// Script that defines a filter unless a definition exists, and returns the definition. Its key is
-/// [`key`], and its arguments are [`Definition::words`]. Without the words, the script only reads.
+/// Script that defines a filter unless a definition exists, and returns the definition.
 pub const DEFINE: &str = include_str!("define.lua");
+
+/// Builds the command that defines the filter under `key` unless a definition exists, and returns
+/// the definition. `words` are [`Definition::words`]. Without the words, the command only reads.
+pub fn define(key: &str, words: &[String]) -> Cmd {
+    let mut command = cmd("EVAL");
+    command.arg(DEFINE).arg(1).arg(self::key(key)).arg(words);
+    command
+}
 
 /// Returns the key of the hash that defines the filter under `key`.
 pub fn key(key: &str) -> String {

@@ -2,15 +2,11 @@
 
 use redis::{Pipeline, RedisResult, Value};
 
-use crate::filter::layout::PlacementError;
 use crate::filter::{RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis_filter::ask::{ask, verdict};
-
-/// Maximum number of fingerprints in one pipeline of questions.
-const AT_ONCE: usize = 200;
+use crate::redis_filter::ask::{self, AT_ONCE, UnplacedError, ask};
 
 /// Reason why a fingerprint has no verdict.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +15,8 @@ pub enum AskError {
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The kind has no bit positions for the fingerprint.
-    #[error("{fingerprint}: {why}")]
-    Placement {
-        /// Fingerprint without bit positions.
-        fingerprint: String,
-        /// Reason why the kind has no bit positions for the fingerprint.
-        why: PlacementError,
-    },
+    #[error(transparent)]
+    Placement(#[from] UnplacedError),
 }
 
 /// Returns the filter's verdicts on fingerprints, in their order.
@@ -40,19 +31,10 @@ pub async fn verdicts(
     let mut verdicts = Vec::with_capacity(fingerprints.len());
     for some in fingerprints.chunks(AT_ONCE) {
         let mut pipeline = Pipeline::new();
-        pipeline.ignore_errors();
-        let mut questions = Vec::with_capacity(some.len());
-        for fingerprint in some {
-            let unplaced = |why| AskError::Placement { fingerprint: fingerprint.to_string(), why };
-            questions.push(ask(&mut pipeline, filter, fingerprint).map_err(unplaced)?);
-        }
+        let counts = ask(pipeline.ignore_errors(), filter, some)?;
         let replies: Vec<RedisResult<Value>> =
             pipeline.query_async(link).await.map_err(LinkError::from)?;
-        let mut replies = replies.iter();
-        for questions in questions {
-            let verdict = verdict(filter, replies.by_ref().take(questions));
-            verdicts.push(verdict.map_err(LinkError::from)?);
-        }
+        verdicts.extend(ask::verdicts(filter, &counts, &replies).map_err(LinkError::from)?);
     }
     Ok(verdicts)
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use crate::filter::kinds::NATIVE;
 use crate::filter::{FilterSpec, KeyHasher, RedisFilterKeys, Seed};
 use crate::redis::link::Link;
-use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
-use crate::redis_filter::definition::{self, DEFINE, Definition};
+use crate::redis::preflight::{KeyOwner, Needs};
+use crate::redis_filter::definition::{self, Definition};
 pub use ask::verdicts;
 use error::KeyError;
 pub use error::RedisOpenError;
@@ -90,11 +90,11 @@ impl Wanted {
     /// Returns the keys and commands that the server must permit for opening the filter.
     pub fn needs(&self) -> Needs {
         let (mut needs, definition) = (Needs::new(), self.definition_key());
-        needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
+        needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), "hash");
         needs.commands(&definition, &["EXISTS", "HGETALL", "HSET a b"]);
         needs.commands(&self.key, &["STRLEN"]);
         if let Some(record) = self.filter(Seed::new(0)).ok().and_then(|it| it.record()) {
-            needs.key(KeyOwner::Setting("filter.key"), record.key.as_str(), KeyKind::Hash);
+            needs.key(KeyOwner::Setting("filter.key"), record.key.as_str(), "hash");
             needs.commands(&record.key, &["HMGET a", "HSET a b"]);
         }
         needs
@@ -202,11 +202,8 @@ impl Wanted {
         link: &mut Link,
         wanted: Option<&Definition>,
     ) -> Result<Option<Definition>, RedisOpenError> {
-        let mut define = redis::cmd("EVAL");
-        define.arg(DEFINE).arg(1).arg(definition::key(&self.key));
-        if let Some(wanted) = wanted {
-            define.arg(wanted.words());
-        }
+        let words = wanted.map(Definition::words).unwrap_or_default();
+        let define = definition::define(&self.key, &words);
         let fields: BTreeMap<String, String> = link.query(&define).await?;
         Definition::found(&fields).map_err(|_| RedisOpenError::Nonsense(self.definition_key()))
     }

@@ -3,6 +3,8 @@
 //! The names of the temporary keys end with a random id. The keys expire if the work stops. At the
 //! end, one script renames all of them to their final names.
 
+use redis::Cmd;
+
 use super::strings::{Strings, words};
 use super::{Opened, RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
@@ -10,7 +12,7 @@ use crate::filter::kinds::NATIVE;
 use crate::filter::{RedisFilterKeys, Seed};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis_filter::definition::Definition;
+use crate::redis_filter::definition::{self, Definition};
 
 /// Maximum number of bytes in one command.
 const PAGE: usize = 4 << 20;
@@ -24,7 +26,6 @@ pub struct NewFilter {
     aside: RedisFilterKeys,
     target: RedisFilterKeys,
     definition: Definition,
-    definition_key: String,
 }
 
 impl Wanted {
@@ -69,8 +70,7 @@ impl Wanted {
         let mut aside = self.clone();
         aside.key = format!("{}:new:{}", key(), RandomId::random());
         let definition = Definition::of(id, self.seeded(seed));
-        let definition_key = self.definition_key();
-        Ok(NewFilter { aside: aside.filter(seed)?, target, definition, definition_key })
+        Ok(NewFilter { aside: aside.filter(seed)?, target, definition })
     }
 }
 
@@ -98,14 +98,17 @@ impl NewFilter {
     pub async fn finish(self, link: &mut Link) -> Result<(), RedisOpenError> {
         let used = self.target.kind().used();
         let mut finish = redis::cmd("EVAL");
-        let (record, definition) = (self.target.record(), self.definition.words());
+        let (record, words_of_definition) = (self.target.record(), self.definition.words());
         let keys = 1 + 2 * used.len() + usize::from(record.is_some());
-        finish.arg(include_str!("lua/finish.lua")).arg(keys).arg(&self.definition_key);
+        finish
+            .arg(include_str!("lua/finish.lua"))
+            .arg(keys)
+            .arg(definition::key(self.target.base()));
         for &number in &used {
             finish.arg(self.aside.key(number)).arg(self.target.key(number));
         }
         finish.arg(record.as_ref().map(|record| &record.key));
-        finish.arg(2 * used.len()).arg(definition.len()).arg(definition);
+        finish.arg(2 * used.len()).arg(words_of_definition.len()).arg(words_of_definition);
         finish.arg(record.as_ref().map(words));
         if link.query::<u64>(&finish).await? == 0 {
             return Err(RedisOpenError::Taken(self.target.base().to_owned()));
@@ -116,11 +119,8 @@ impl NewFilter {
 
 /// Returns true if Redis has any key of a filter.
 async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, LinkError> {
-    let mut exist = redis::cmd("EXISTS");
-    for number in filter.kind().used() {
-        exist.arg(filter.key(number));
-    }
-    Ok(link.query::<u64>(&exist).await? > 0)
+    let keys: Vec<_> = filter.kind().used().into_iter().map(|it| filter.key(it)).collect();
+    Ok(link.query::<u64>(&Cmd::exists(keys)).await? > 0)
 }
 
 /// Reads one of the filter's strings. Missing bytes are 0.

@@ -8,6 +8,7 @@ use crate::filter::RedisFilterKeys;
 use crate::filter::redis_kind::{Content, ForeignKey, Record};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
+use crate::redis::preflight::Info;
 
 /// Maximum size in bytes of a string that grows step by step. Longer strings get their full length
 /// at the start, so that no commit waits while Redis allocates memory.
@@ -56,7 +57,7 @@ impl Strings {
             let found: String = value(&replies[0])?;
             are_there |= found != "none";
             match looked(filter, number, &found, &replies[1])? {
-                Ok(length) => growing.extend(of_bits(filter, number, length)),
+                Ok(string) => growing.extend(string),
                 Err(problem) => problems.push(problem),
             }
         }
@@ -80,10 +81,7 @@ impl Strings {
             return Ok(0);
         }
         let info: String = link.query(redis::cmd("INFO").arg("memory")).await?;
-        let number = |name: &str| {
-            let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.and_then(|line| line.trim().parse::<u64>().ok()).filter(|&number| number > 0)
-        };
+        let number = |name: &str| Info(&info).number(name).filter(|&number| number > 0);
         let used = number("used_memory").unwrap_or(0);
         for (what, room) in [
             ("maxmemory", number("maxmemory")),
@@ -131,55 +129,45 @@ pub(super) fn size_command(content: Content) -> &'static str {
 }
 
 /// Checks one key. `found` is its type, and `reply` is the reply to its `size_command`. Returns the
-/// length of a string of bits; 0 for other values.
+/// key if it is a string of bits that gets its full length at the start and does not have it yet.
 fn looked(
     filter: &RedisFilterKeys,
     number: u32,
     found: &str,
     reply: &RedisResult<Value>,
-) -> Result<Result<u64, KeyError>, LinkError> {
+) -> Result<Result<Option<GrowingString>, KeyError>, LinkError> {
     let (key, content) = (filter.key(number), filter.kind().content(number));
-    let needed = content.type_name();
-    if found == "none" {
-        return Ok(Ok(0));
-    }
-    if found != needed {
+    let (needed, is_there) = (content.type_name(), found != "none");
+    if is_there && found != needed {
         return Ok(Err(KeyError::of_type(key, needed, found)));
     }
     let problem = match content {
-        Content::Bits { .. } => {
-            let (length, most): (u64, _) = (value(reply)?, content.max_bytes().unwrap_or(0));
+        Content::Bits { is_reserved, .. } => {
+            let most = content.max_bytes().unwrap_or(0);
+            let length = if is_there { value(reply)? } else { 0 };
             if length <= most {
-                return Ok(Ok(length));
+                let grows = is_reserved && length < most;
+                return Ok(Ok(grows.then_some(GrowingString { number, length, most })));
             }
             format!(
                 "is {length} bytes long, and a filter of this kind and size never has more than \
                  {most} there: it was made with another capacity, error rate or bit"
             )
         }
-        Content::Members => return Ok(Ok(0)),
-        Content::Count => {
+        Content::Count if is_there => {
             let found: Vec<u8> = value(reply)?;
             let found = String::from_utf8_lossy(&found);
             if found.parse::<u64>().is_ok() {
-                return Ok(Ok(0));
+                return Ok(Ok(None));
             }
             format!(
                 "holds {found:?}, and this kind has a counter there: filter.key is that of another \
                  filter"
             )
         }
+        Content::Members | Content::Count => return Ok(Ok(None)),
     };
     Ok(Err(KeyError::new(key, problem)))
-}
-
-/// Returns a string of bits that gets its full length at the start and does not have it yet.
-/// Returns `None` for any other key.
-fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<GrowingString> {
-    let content = filter.kind().content(number);
-    let most = content.max_bytes().filter(|&most| length < most)?;
-    let is_reserved = matches!(content, Content::Bits { is_reserved: true, .. });
-    is_reserved.then_some(GrowingString { number, length, most })
 }
 
 /// Returns the problems of the hash in which the filter's project keeps the parameters.

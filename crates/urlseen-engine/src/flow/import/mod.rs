@@ -30,7 +30,7 @@ pub enum Origin {
     /// Set in Redis. Its members are fingerprints as hex digits.
     Set {
         /// Address of the server.
-        address: RedisAddress,
+        address: Box<RedisAddress>,
         /// Name of the set in Redis.
         key: String,
     },

@@ -6,9 +6,10 @@ use super::cut::Cut;
 use crate::flow::feed::{Feed, FeedError, Page};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{self, Link};
+use urlseen_core::redis::preflight::Info;
 use urlseen_core::storage::Checkpoint;
 
 /// Approximate number of members in a page. Redis needs some milliseconds for a page, and serves no
@@ -27,7 +28,7 @@ pub(super) fn feed(
     let runtime = runtime.map_err(FeedError::Thread)?;
     // A cursor of `SSCAN` is valid only in the Redis process that returned it.
     let (mut link, expected, process) = runtime.block_on(async {
-        let mut link = connect(&address.for_key(&key), Timeouts::default()).await?;
+        let mut link = connect(&address.for_key(&key)).await?;
         let size = size(&mut link, address, &key).await?;
         let process = run_id(&mut link).await?;
         Ok::<_, FeedError>((link, size, process))
@@ -47,9 +48,9 @@ pub(super) fn feed(
         resumed.map(|checkpoint| format!("{} members of the set {key}", checkpoint.count));
     let mut next = Some(at);
     let pages = std::iter::from_fn(move || {
-        let scanned = match runtime.block_on(scan(&mut link, &key, next?)) {
+        let scanned = match runtime.block_on(link.scan(&key, next?, COUNT)) {
             Ok(scanned) => scanned,
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(error.into())),
         };
         // After the last page the cursor is 0, so a later import starts at the beginning.
         next = Some(scanned.cursor).filter(|&cursor| cursor > 0);
@@ -103,18 +104,8 @@ async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64,
 async fn run_id(link: &mut Link) -> Result<Option<String>, FeedError> {
     let info: Result<String, _> = cmd("INFO").arg("server").query_async(link).await;
     match info.map_err(LinkError::from) {
-        Ok(info) => {
-            let id = info.lines().find_map(|line| line.strip_prefix("run_id:"));
-            Ok(id.map(|id| id.trim().to_owned()))
-        }
+        Ok(info) => Ok(Info(&info).text("run_id").map(|id| id.trim().to_owned())),
         Err(LinkError::NoPermission { .. } | LinkError::UnknownCommand { .. }) => Ok(None),
         Err(trouble) => Err(trouble.into()),
     }
-}
-
-async fn scan(link: &mut Link, key: &str, cursor: u64) -> Result<link::Page, FeedError> {
-    link.send(cmd("SSCAN").arg(key).arg(cursor).arg("COUNT").arg(COUNT));
-    let reply = link.receive().await?;
-    let strange = || LinkError::Garbled { cause: "the answer to SSCAN is invalid".to_owned() };
-    Ok(reply.into_page().ok_or_else(strange)?)
 }

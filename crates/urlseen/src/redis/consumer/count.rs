@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use redis::{Cmd, cmd};
+use redis::Cmd;
 use urlseen_core::redis::held::{Calls, Counted};
-use urlseen_core::redis::script::Call;
 
 use super::Consumer;
 use super::partition::{read_as, unexpected};
@@ -15,11 +14,20 @@ use crate::Error;
 const COUNTS: usize = 5;
 
 impl Consumer {
-    /// Counts the requests of all partitions. The partitions are not counted at one moment, and a
-    /// page that is finished meanwhile leads to requests in other partitions. So 0 counts only if
-    /// it is also the result of a second count, and if no consumer has popped a request in between,
-    /// which would change its heartbeat. Returns 1 if consumers pop or beat during every try.
-    pub(super) fn count(&self) -> Result<u64, Error> {
+    /// Returns the number of unfinished requests of the crawl. An unfinished request waits in the
+    /// source or the sink, is processed by the daemon, or is held by a consumer. If the number is
+    /// 0, the crawl is complete.
+    ///
+    /// The partitions of a crawl cannot be counted at one moment. So the number is at least 1 if a
+    /// consumer pops a request during the count.
+    ///
+    /// # Errors
+    /// Redis is unreachable.
+    pub fn pending(&self) -> Result<u64, Error> {
+        // The partitions are not counted at one moment, and a page that is finished meanwhile leads
+        // to requests in other partitions. So 0 counts only if it is also the result of a second
+        // count, and if no consumer has popped a request in between, which would change its
+        // heartbeat. The number is 1 if consumers pop or beat during every try.
         let total = self.total()?;
         if total > 0 || !self.crawl.is_divided() {
             return Ok(total);
@@ -73,12 +81,7 @@ impl Consumer {
         if !self.crawl.is_divided() {
             return Ok(0);
         }
-        let length = |key| {
-            let mut command = cmd("LLEN");
-            command.arg(key);
-            (None, command.into())
-        };
-        let questions = self.crawl.unrouted().map(length);
+        let questions = self.crawl.unrouted().map(|key| (None, Cmd::llen(key).into()));
         let answers = self.ask_all(&questions, self.options.retries);
         answers.into_iter().map(|answer| read_as::<u64>(answer?)).sum()
     }
@@ -88,35 +91,5 @@ impl Consumer {
         let all: Vec<usize> = self.crawl.recorded().collect();
         let answers = self.ask_each(&all, self.options.retries, |_, calls| calls.consumers())?;
         answers.into_iter().map(|answer| read_as(answer?)).collect()
-    }
-}
-
-/// Question that is safe to repeat.
-pub(super) enum Question {
-    Command(Cmd),
-    Script(Call),
-}
-
-impl Question {
-    /// Returns the command of the question. If `by_text` is true, the command of a script has the
-    /// text of the script, not its hash.
-    pub(super) fn command(&self, by_text: bool) -> Cmd {
-        match self {
-            Self::Command(command) => command.clone(),
-            Self::Script(call) if by_text => call.by_text(),
-            Self::Script(call) => call.by_hash(),
-        }
-    }
-}
-
-impl From<Cmd> for Question {
-    fn from(command: Cmd) -> Self {
-        Self::Command(command)
-    }
-}
-
-impl From<Call> for Question {
-    fn from(call: Call) -> Self {
-        Self::Script(call)
     }
 }

@@ -8,8 +8,8 @@ use redis::Value;
 use super::ConsumerOptions;
 use super::item::Item;
 use super::links::{Addressed, Links};
-use super::partition::{Partition, read_as};
-use super::record::{RecordFields, no_partition, no_record, read, reading, refused};
+use super::partition::{Partition, RecordFields, read_as};
+use super::partition::{no_partition, no_record, read, reading, refused};
 use crate::Error;
 use crate::redis::address::Address;
 use crate::redis::link::Link;
@@ -43,12 +43,6 @@ pub(super) enum Home {
     Any(usize),
 }
 
-/// Sources of the partitions of a table.
-fn sources(source: &str, table: &PartitionTable) -> Vec<String> {
-    let all = table.partitions.partitions();
-    all.map(|partition| partition_key(source, &partition_tag(partition))).collect()
-}
-
 impl Crawl {
     /// Reads the partition table and the crawl records for the source with the key `source`.
     /// Records may be missing.
@@ -63,20 +57,16 @@ impl Crawl {
         let fields = read(&mut link, source)?.unwrap_or_default();
         let table = if fields.is_empty() { Ok(None) } else { PartitionTable::parse(&fields) };
         let table = table.map_err(|error| refused(source, &error))?;
-        let (partitions, links) = match &table {
-            None => {
-                let whole = Partition::new(source, &consumer, &fields, PartitionCount::ONE)?;
-                (vec![whole], Links::new(link, [], address.is_cluster(), options.retries))
-            }
-            Some(table) => {
-                let sources = sources(source, table);
-                let divided = if address.is_cluster() { &sources[..] } else { &[] };
-                let divided = divided.iter().map(|key| link_for(key));
-                let links = Links::new(link, divided, address.is_cluster(), options.retries);
-                let partitions = partitions(&links, &sources, &consumer, options.retries, table)?;
-                (partitions, links)
-            }
+        let count = table.as_ref().map_or(PartitionCount::ONE, |table| table.partitions);
+        let key = |partition| partition_key(source, &partition_tag(partition));
+        let sources = match &table {
+            Some(table) => table.partitions.partitions().map(key).collect(),
+            None => vec![source.to_owned()],
         };
+        let is_divided = table.is_some() && address.is_cluster();
+        let divided = sources.iter().filter(|_| is_divided).map(|key| link_for(key));
+        let links = Links::new(link, divided, address.is_cluster(), options.retries);
+        let partitions = partitions(&links, &sources, &consumer, options.retries, count)?;
         let crawl = Self {
             source: source.to_owned(),
             consumer,
@@ -238,14 +228,14 @@ fn partitions(
     sources: &[String],
     consumer: &str,
     retries: u32,
-    table: &PartitionTable,
+    count: PartitionCount,
 ) -> Result<Vec<Partition>, Error> {
     let question = |(number, source): (usize, &String)| (Some(number), reading(source).into());
     let questions: Vec<Addressed> = sources.iter().enumerate().map(question).collect();
     let answers = links.ask_all(&questions, retries, |_| {});
     let read = |(source, answer): (&String, Result<Value, Error>)| {
         let fields: RecordFields = read_as(answer?)?;
-        Partition::new(source, consumer, &fields, table.partitions)
+        Partition::new(source, consumer, &fields, count)
     };
     sources.iter().zip(answers).map(read).collect()
 }

@@ -52,17 +52,11 @@ struct Beating {
     crawl: Arc<Crawl>,
     link: Link,
     duty: Duty,
-    /// Watches over the partitions of the duty.
-    looks: Vec<Looks>,
+    /// Watches over the heartbeats of other consumers in each partition, to find those that have
+    /// stopped.
+    watches: Vec<Reclaimer>,
     /// Maximum time that the stopping consumer takes to requeue its requests.
     stop_timeout: Duration,
-}
-
-/// Watch over the heartbeats of other consumers, to find those that have stopped.
-struct Looks {
-    reclaimer: Reclaimer,
-    timeout: Duration,
-    connects: u64,
 }
 
 impl Heartbeat {
@@ -73,13 +67,10 @@ impl Heartbeat {
         duty: Duty,
         stop: Duration,
     ) -> Result<Self, Error> {
-        let looks = |&number: &usize| {
-            // Without a record, the time-out is not known yet.
-            let timeout = crawl.partitions[number].timeout().unwrap_or(TABLE_TIMEOUT);
-            Looks::new(timeout, link.connects())
-        };
-        let looks = duty.partitions.iter().map(looks).collect();
-        let beating = Beating { crawl, link, duty, looks, stop_timeout: stop };
+        // Without a record, the time-out is not known yet.
+        let timeout = |&it: &usize| crawl.partitions[it].timeout().unwrap_or(TABLE_TIMEOUT);
+        let watches = duty.partitions.iter().map(timeout).map(Reclaimer::new).collect();
+        let beating = Beating { crawl, link, duty, watches, stop_timeout: stop };
         let (wake, woken) = channel();
         let (end, ended) = channel();
         let thread = thread::Builder::new().name("urlseen-heartbeat".to_owned());
@@ -134,20 +125,20 @@ impl Beating {
     }
 
     fn interval(&self) -> Duration {
-        let timeouts = self.looks.iter().map(|looks| looks.timeout);
+        let timeouts = self.watches.iter().map(Reclaimer::timeout);
         Reclaimer::interval(timeouts.min().unwrap_or(TABLE_TIMEOUT))
     }
 
     /// Does the whole duty once. If one part fails although Redis is reachable, the thread goes on
     /// with the others. Returns the first error.
     fn beat_all(&mut self) -> Result<(), Error> {
-        let Self { crawl, link, duty, looks, .. } = self;
+        let Self { crawl, link, duty, watches, .. } = self;
         let mut done = if duty.table { crawl.refresh(link) } else { Ok(()) };
-        for (&number, looks) in duty.partitions.iter().zip(looks) {
+        for (&number, watch) in duty.partitions.iter().zip(watches) {
             if done.is_err() && link.connect().is_err() {
                 break;
             }
-            done = done.and(beat(&crawl.partitions[number], link, looks));
+            done = done.and(beat(&crawl.partitions[number], link, watch));
         }
         done
     }
@@ -168,11 +159,11 @@ impl Beating {
 }
 
 /// Sends the heartbeat of a partition, and requeues the deliveries that this finds.
-fn beat(partition: &Partition, link: &mut Link, looks: &mut Looks) -> Result<(), Error> {
+fn beat(partition: &Partition, link: &mut Link, watch: &mut Reclaimer) -> Result<(), Error> {
     partition.refresh(link)?;
     let timeout = partition.timeout()?;
-    if timeout != looks.timeout {
-        *looks = Looks::new(timeout, link.connects());
+    if timeout != watch.timeout() {
+        *watch = Reclaimer::new(timeout);
     }
     let before = partition.deliveries.open();
     let held = partition.beat(link)?;
@@ -183,7 +174,7 @@ fn beat(partition: &Partition, link: &mut Link, looks: &mut Looks) -> Result<(),
     if !dropped.is_empty() {
         requeue_dropped(partition, link, &dropped)?;
     }
-    if partition.is_idle.load(Relaxed) { reclaim(partition, link, looks) } else { Ok(()) }
+    if partition.is_idle.load(Relaxed) { reclaim(partition, link, watch) } else { Ok(()) }
 }
 
 /// Requeues deliveries that the program dropped. The script gets the consumer's own heartbeat, so
@@ -202,35 +193,15 @@ fn requeue_dropped(partition: &Partition, link: &mut Link, ids: &[u64]) -> Resul
 }
 
 /// Requeues the deliveries of consumers whose heartbeat did not change during the whole timeout.
-fn reclaim(partition: &Partition, link: &mut Link, looks: &mut Looks) -> Result<(), Error> {
+fn reclaim(partition: &Partition, link: &mut Link, watch: &mut Reclaimer) -> Result<(), Error> {
     let mut heartbeats = partition.heartbeats(link)?;
     heartbeats.retain(|(consumer, _)| *consumer != partition.consumer);
-    let stopped = looks.look(heartbeats, link.connects(), Instant::now());
-    for Stopped { consumer, heartbeat } in stopped {
+    // No heartbeat changes while Redis is unreachable.
+    watch.use_connection(link.connects);
+    for Stopped { consumer, heartbeat } in watch.observe(heartbeats, Instant::now()) {
         partition.requeue(link, &consumer, &heartbeat, &[])?;
     }
     Ok(())
-}
-
-impl Looks {
-    fn new(timeout: Duration, connects: u64) -> Self {
-        Self { reclaimer: Reclaimer::new(timeout), timeout, connects }
-    }
-
-    /// Returns the consumers that have stopped. The timeout starts again with each new connection,
-    /// because no heartbeat changes while Redis is unreachable. The [`Reclaimer`] does the same
-    /// after each long pause.
-    fn look(
-        &mut self,
-        heartbeats: Vec<(String, String)>,
-        connects: u64,
-        now: Instant,
-    ) -> Vec<Stopped> {
-        if self.connects != connects {
-            *self = Self::new(self.timeout, connects);
-        }
-        self.reclaimer.observe(heartbeats, now)
-    }
 }
 
 fn no_thread(error: &io::Error) -> Error {
@@ -262,9 +233,10 @@ mod tests {
             ([(0, 1), (20, 1), (40, 1), (60, 2), (80, 2)], None),
             ([(0, 1), (31, 1), (50, 1), (70, 1), (90, 1)], None),
         ] {
-            let mut watch = Looks::new(TIMEOUT, 1);
+            let mut watch = Reclaimer::new(TIMEOUT);
             let mut stopped = looks.into_iter().filter(|&(seconds, connects)| {
-                !watch.look(beats(), connects, at(seconds)).is_empty()
+                watch.use_connection(connects);
+                !watch.observe(beats(), at(seconds)).is_empty()
             });
             assert_eq!(stopped.next().map(|(seconds, _)| seconds), found, "{looks:?}");
         }

@@ -3,7 +3,6 @@
 mod count;
 mod crawl;
 mod deliveries;
-mod delivery;
 mod heartbeat;
 mod item;
 mod links;
@@ -11,10 +10,7 @@ mod options;
 mod partition;
 mod pop;
 mod push;
-mod record;
-mod rest;
 mod scrapy;
-mod turn;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,16 +24,15 @@ use super::RedisOptions;
 use super::address::Address;
 use super::link::Link;
 use crate::{Error, ErrorKind};
-use count::Question;
 use crawl::Crawl;
-pub use delivery::Delivery;
+pub use deliveries::Delivery;
 use heartbeat::{Duty, Heartbeat};
 pub use item::Item;
 use links::{Addressed, Links};
+pub(super) use links::{Rests, resting};
 pub use options::ConsumerOptions;
 use partition::{put_back, read_as};
-pub(super) use rest::{Rests, resting};
-use turn::Turn;
+use pop::Turn;
 use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::script::Call;
 
@@ -144,16 +139,6 @@ impl Consumer {
         &self.crawl.consumer
     }
 
-    /// Pops a request, which the consumer then holds. Returns `None` if no request waits.
-    ///
-    /// # Errors
-    /// The consumer already holds its maximum number of requests ([`ErrorKind::Limit`]), or Redis
-    /// is unreachable. If this call popped a request and then failed, a later call returns that
-    /// request. The next call begins with another partition, if the consumer has several.
-    pub fn pop(&self) -> Result<Option<Delivery>, Error> {
-        self.pop_in_turn()
-    }
-
     /// Pops a request. If no request waits, waits up to `timeout` for one.
     ///
     /// # Errors
@@ -196,8 +181,7 @@ impl Consumer {
         links: impl IntoIterator<Item = impl Into<Item>>,
     ) -> Result<bool, Error> {
         self.check_owner(delivery)?;
-        let push::PageLinks { own, others } =
-            self.divide(delivery, links.into_iter().map(Into::into))?;
+        let (own, others) = self.divide(delivery, links.into_iter().map(Into::into))?;
         self.push_all(&others)?;
         let calls = self.crawl.calls(delivery.partition)?;
         self.ended(delivery, calls.finish(&self.crawl.consumer, delivery.id, own))
@@ -227,33 +211,6 @@ impl Consumer {
         let calls = self.crawl.partitions[delivery.partition].calls()?;
         let call = calls.requeue(&self.crawl.consumer, "", &[delivery.id]);
         Ok(put_back(self.end(delivery, call)?)? > 0)
-    }
-
-    /// Pushes items to the source of the crawl, such as its first URLs. For the links of a held
-    /// page, call [`Consumer::finish`] instead.
-    ///
-    /// A second call pushes the items again. A broken connection can have the same effect. The
-    /// daemon drops the second copy of an item, unless the item passes unfiltered (`dont_filter`).
-    ///
-    /// # Errors
-    /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
-    /// partition of an item is not known ([`ErrorKind::NoFingerprint`]), or Redis is unreachable.
-    /// Some of the items may have been pushed.
-    pub fn push(&self, items: impl IntoIterator<Item = impl Into<Item>>) -> Result<(), Error> {
-        self.push_items(items.into_iter().map(Into::into))
-    }
-
-    /// Returns the number of unfinished requests of the crawl. An unfinished request waits in the
-    /// source or the sink, is processed by the daemon, or is held by a consumer. If the number is
-    /// 0, the crawl is complete.
-    ///
-    /// The partitions of a crawl cannot be counted at one moment. So the number is at least 1 if a
-    /// consumer pops a request during the count.
-    ///
-    /// # Errors
-    /// Redis is unreachable.
-    pub fn pending(&self) -> Result<u64, Error> {
-        self.count()
     }
 
     /// Registers the consumer in its partitions, by a heartbeat.
@@ -301,11 +258,11 @@ impl Consumer {
 
     /// Calls a script of a partition.
     fn ask_one(&self, partition: usize, call: Call) -> Result<Value, Error> {
-        self.ask_all(&[(Some(partition), call.into())], self.options.retries).swap_remove(0)
+        self.ask_all(&[(Some(partition), call)], self.options.retries).swap_remove(0)
     }
 
     /// Asks each of the partitions a question. Returns the answers in the order of the partitions.
-    fn ask_each<Q: Into<Question>>(
+    fn ask_each<Q: Into<Call>>(
         &self,
         partitions: &[usize],
         retries: u32,

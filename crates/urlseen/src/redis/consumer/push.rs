@@ -19,36 +19,22 @@ const PUSH_ITEMS: usize = 1000;
 /// Items on their way to the sources of their partitions.
 #[derive(Default)]
 pub(super) struct Push {
-    items: Vec<(usize, Vec<u8>)>,
+    by_partition: BTreeMap<usize, Vec<Vec<u8>>>,
+    count: usize,
     bytes: usize,
 }
 
 impl Push {
     fn add(&mut self, partition: usize, item: Vec<u8>) {
+        self.count += 1;
         self.bytes += item.len();
-        self.items.push((partition, item));
+        self.by_partition.entry(partition).or_default().push(item);
     }
-
-    /// Returns the items of each partition.
-    fn by_partition(&self) -> BTreeMap<usize, Vec<&[u8]>> {
-        let mut groups = BTreeMap::<_, Vec<&[u8]>>::new();
-        for (partition, item) in &self.items {
-            groups.entry(*partition).or_default().push(item);
-        }
-        groups
-    }
-}
-
-/// Links of a page, divided by the way in which they are pushed.
-pub(super) struct PageLinks {
-    /// Links that the finishing script pushes to the page's own partition.
-    pub(super) own: Vec<Vec<u8>>,
-    /// Filtered links of other partitions.
-    pub(super) others: Push,
 }
 
 impl Consumer {
-    /// Divides the links of a page.
+    /// Divides the links of a page into those that the finishing script pushes to the page's own
+    /// partition, and filtered links of other partitions.
     ///
     /// # Errors
     /// The links are too large, or the partition of a link is not known.
@@ -56,35 +42,46 @@ impl Consumer {
         &self,
         delivery: &Delivery,
         links: impl Iterator<Item = Item>,
-    ) -> Result<PageLinks, Error> {
+    ) -> Result<(Vec<Vec<u8>>, Push), Error> {
         let mut fingerprinter = self.crawl.fingerprinter();
-        let mut divided = PageLinks { own: Vec::new(), others: Push::default() };
-        let mut bytes = 0;
+        let (mut own, mut others, mut bytes) = (Vec::new(), Push::default(), 0);
         for link in links {
             bytes += link.bytes.len();
             match self.crawl.home(&link, &mut fingerprinter)? {
                 Home::Partition(number) if number != delivery.partition => {
-                    divided.others.add(number, link.bytes);
+                    others.add(number, link.bytes);
                 }
-                Home::Partition(_) | Home::Any(_) => divided.own.push(link.bytes),
+                Home::Partition(_) | Home::Any(_) => own.push(link.bytes),
             }
         }
-        if bytes > self.options.max_push_bytes { Err(self.too_large(bytes)) } else { Ok(divided) }
+        if bytes > self.options.max_push_bytes {
+            return Err(self.too_large(bytes));
+        }
+        Ok((own, others))
     }
 
-    /// Pushes items in parts that are within the limits.
-    pub(super) fn push_items(&self, items: impl Iterator<Item = Item>) -> Result<(), Error> {
+    /// Pushes items to the source of the crawl, such as its first URLs. For the links of a held
+    /// page, call [`Consumer::finish`] instead.
+    ///
+    /// A second call pushes the items again. A broken connection can have the same effect. The
+    /// daemon drops the second copy of an item, unless the item passes unfiltered (`dont_filter`).
+    ///
+    /// # Errors
+    /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
+    /// partition of an item is not known ([`ErrorKind::NoFingerprint`]), or Redis is unreachable.
+    /// Some of the items may have been pushed.
+    pub fn push(&self, items: impl IntoIterator<Item = impl Into<Item>>) -> Result<(), Error> {
         let most = self.options.max_push_bytes;
         let mut fingerprinter = self.crawl.fingerprinter();
         let mut part = Push::default();
-        for item in items {
+        for item in items.into_iter().map(Into::<Item>::into) {
             let length = item.bytes.len();
             if length > most {
                 return Err(self.too_large(length));
             }
             let (Home::Partition(number) | Home::Any(number)) =
                 self.crawl.home(&item, &mut fingerprinter)?;
-            if part.items.len() == PUSH_ITEMS || part.bytes + length > most {
+            if part.count == PUSH_ITEMS || part.bytes + length > most {
                 self.push_all(&mem::take(&mut part))?;
             }
             part.add(number, item.bytes);
@@ -94,14 +91,13 @@ impl Consumer {
 
     /// Pushes items to all their partitions at the same time, and waits for all answers.
     pub(super) fn push_all(&self, push: &Push) -> Result<(), Error> {
-        let groups = push.by_partition();
-        let push = |number, calls: &Calls| {
+        let command = |number, calls: &Calls| {
             let mut command = cmd(&calls.record().push);
-            command.arg(&calls.record().source).arg(&groups[&number]);
+            command.arg(&calls.record().source).arg(&push.by_partition[&number]);
             command
         };
-        let partitions: Vec<usize> = groups.keys().copied().collect();
-        let answers = self.ask_each(&partitions, self.options.retries, push)?;
+        let partitions: Vec<usize> = push.by_partition.keys().copied().collect();
+        let answers = self.ask_each(&partitions, self.options.retries, command)?;
         answers.into_iter().try_for_each(|answer| answer.map(drop))
     }
 

@@ -4,12 +4,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use redis::{Value, cmd};
+use redis::{Cmd, Value};
 
 use super::Consumer;
 use super::links::Addressed;
-use super::partition::{put_back, read_as};
-use super::record::{RecordFields, reading};
+use super::partition::{RecordFields, put_back, read_as, reading};
 use crate::{Error, ErrorKind};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::held::HeldRecord;
@@ -74,7 +73,7 @@ impl Consumer {
     /// answers. Repeats none of them.
     pub fn ask(&self, commands: &[(Option<usize>, Vec<Vec<u8>>)]) -> Vec<Result<Value, Error>> {
         let question = |(partition, words): &(Option<usize>, Vec<Vec<u8>>)| {
-            let mut command = redis::Cmd::new();
+            let mut command = Cmd::new();
             command.arg(words);
             (*partition, command.into())
         };
@@ -97,7 +96,7 @@ impl Consumer {
     /// # Errors
     /// Redis refuses a call, or no partition answers.
     pub fn source_len(&self) -> Result<u64, Error> {
-        let length = |partition, key: &str| (partition, cmd("LLEN").arg(key).clone().into());
+        let length = |partition, key: &str| (partition, Cmd::llen(key).into());
         let all = self.crawl.partitions.iter().enumerate();
         let mut questions: Vec<Addressed> =
             all.map(|(number, it)| length(Some(number), &it.source)).collect();
@@ -120,7 +119,7 @@ impl Consumer {
         let requeue = |number: usize| {
             // Also a consumer of a crawl with another table now may leave.
             let calls = self.crawl.partitions[number].calls().ok()?;
-            Some((Some(number), calls.requeue(&self.crawl.consumer, "", &[]).into()))
+            Some((Some(number), calls.requeue(&self.crawl.consumer, "", &[])))
         };
         let questions: Vec<Addressed> = self.own().into_iter().filter_map(requeue).collect();
         for answer in self.ask_all(&questions, 0) {

@@ -35,13 +35,6 @@ pub struct ServerFacts {
     pub(crate) name: String,
     /// Version of Redis. A relative reports the version of Redis with which it is compatible.
     pub version: ServerVersion,
-    /// ACL user of the connection; `None` if the server did not report it.
-    pub user: Option<String>,
-    /// Eviction policy of the server: `maxmemory-policy`.
-    pub eviction: Option<String>,
-    /// True if every write goes to an append-only file. Without such a file, a crash loses all
-    /// writes after the last snapshot.
-    pub appends: Option<bool>,
 }
 
 impl fmt::Display for ServerFacts {
@@ -50,52 +43,46 @@ impl fmt::Display for ServerFacts {
     }
 }
 
-/// Reply to `INFO`: `name:value` lines, blank lines and `# Section` lines.
-pub(super) struct Info<'a>(&'a str);
+/// Reply to `INFO`, or its part about one replica: `name:value` lines, blank lines and `# Section`
+/// lines, or `name=value` with commas between them.
+pub struct Info<'a>(pub &'a str);
 
 impl<'a> Info<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
-        Self(text)
+    /// Returns the value with this name.
+    pub fn text(&self, name: &str) -> Option<&'a str> {
+        let mut lines = self.0.split(['\r', '\n', ',']);
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix([':', '=']))
     }
 
-    fn get(&self, name: &str) -> Option<&'a str> {
-        self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-    }
-
-    fn number(&self, name: &str) -> Option<u64> {
-        self.get(name)?.trim().parse().ok()
+    /// Returns the value with this name, if it is a number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.trim().parse().ok()
     }
 
     /// Extracts the facts. Returns `None` if even the version is missing.
-    pub(super) fn facts(&self, user: Option<String>) -> Option<ServerFacts> {
-        let owned = |name| self.get(name).map(str::to_owned);
-        Some(ServerFacts {
-            name: owned("server_name").unwrap_or_else(|| "redis".to_owned()),
-            version: ServerVersion::parse(self.get("redis_version")?)?,
-            user,
-            eviction: owned("maxmemory_policy"),
-            appends: self.number("aof_enabled").map(|enabled| enabled == 1),
-        })
+    pub(super) fn facts(&self) -> Option<ServerFacts> {
+        let name = self.text("server_name").unwrap_or("redis").to_owned();
+        Some(ServerFacts { name, version: ServerVersion::parse(self.text("redis_version")?)? })
     }
 
     /// Returns true if the server is a Sentinel. A Sentinel watches servers and has no data.
     pub(super) fn is_sentinel(&self) -> bool {
-        self.get("redis_mode").or(self.get("server_mode")) == Some("sentinel")
+        self.text("redis_mode").or(self.text("server_mode")) == Some("sentinel")
     }
 
     /// Returns all problems of this server that prevent the start of a crawl. `is_cluster` is true
     /// if the address is that of a cluster.
     pub(super) fn problems(&self, is_cluster: bool) -> Vec<PreflightError> {
         let mut problems = Vec::new();
-        if let Some(facts) = self.facts(None)
+        if let Some(facts) = self.facts()
             && facts.version < ServerVersion::NEEDED
         {
             problems.push(PreflightError::TooOld { name: facts.name, found: facts.version });
         }
         // A writable replica loses its writes at the next synchronisation.
-        if self.get("role") == Some("slave") {
+        if self.text("role") == Some("slave") {
             let at = |host, port| format!("{host}:{port}");
-            let primary = self.get("master_host").zip(self.get("master_port"));
+            let primary = self.text("master_host").zip(self.text("master_port"));
             problems.push(PreflightError::Replica {
                 primary: primary.map(|(host, port)| at(host, port)),
             });
@@ -105,7 +92,8 @@ impl<'a> Info<'a> {
             (false, true) => problems.push(PreflightError::NoCluster),
             (true, true) | (false, false) => {}
         }
-        if let Some(policy) = self.get("maxmemory_policy").filter(|it| it.starts_with("allkeys-")) {
+        if let Some(policy) = self.text("maxmemory_policy").filter(|it| it.starts_with("allkeys-"))
+        {
             problems.push(PreflightError::Eviction { policy: policy.to_owned() });
         }
         problems
@@ -124,20 +112,14 @@ mod tests {
 
     fn problems(from: &str, to: &str) -> Vec<PreflightError> {
         assert!(REDIS.contains(from), "{from}");
-        Info::new(&REDIS.replace(from, to)).problems(false)
+        Info(&REDIS.replace(from, to)).problems(false)
     }
 
     #[test]
     fn a_good_server_has_no_problems() {
-        assert_eq!(Info::new(REDIS).problems(false), []);
-        let facts = Info::new(REDIS).facts(Some("ann".to_owned())).unwrap();
-        let expected = ServerFacts {
-            name: "redis".to_owned(),
-            version: ServerVersion(7, 0, 15),
-            user: Some("ann".to_owned()),
-            eviction: Some("noeviction".to_owned()),
-            appends: Some(true),
-        };
+        assert_eq!(Info(REDIS).problems(false), []);
+        let facts = Info(REDIS).facts().unwrap();
+        let expected = ServerFacts { name: "redis".to_owned(), version: ServerVersion(7, 0, 15) };
         assert_eq!(facts, expected);
         assert_eq!(facts.to_string(), "redis 7.0.15");
     }
@@ -146,8 +128,8 @@ mod tests {
     fn valkey_is_checked_by_the_redis_version_that_it_reports() {
         let text =
             REDIS.replace("7.0.15\r\n", "7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n");
-        assert_eq!(Info::new(&text).problems(false), []);
-        assert_eq!(Info::new(&text).facts(None).unwrap().to_string(), "valkey 7.2.4");
+        assert_eq!(Info(&text).problems(false), []);
+        assert_eq!(Info(&text).facts().unwrap().to_string(), "valkey 7.2.4");
     }
 
     #[test]
@@ -196,6 +178,6 @@ mod tests {
     fn all_problems_are_found_at_once() {
         let text = "redis_version:5.0.6\nrole:slave\ncluster_enabled:1\n\
             maxmemory_policy:allkeys-lru\n";
-        assert_eq!(Info::new(text).problems(false).len(), 4);
+        assert_eq!(Info(text).problems(false).len(), 4);
     }
 }

@@ -14,26 +14,24 @@ use std::collections::HashMap;
 
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
-use self::facts::Info;
-pub use self::facts::{ServerFacts, ServerVersion};
-pub use self::needs::{CommandNeed, KeyKind, KeyOwner, Needs};
+pub use self::facts::{Info, ServerFacts, ServerVersion};
+pub use self::needs::{CommandNeed, KeyOwner, Needs};
 use self::permissions::{Refusals, shown};
 pub use self::problem::PreflightError;
-use super::connect::{Timeouts, connect};
+use super::connect::connect;
 use super::link::Link;
 use crate::redis::RedisAddress;
-use crate::redis::error::{LinkError, Retry};
+use crate::redis::error::LinkError;
 
 /// Checks the server at `address` against `needs`. On failure, returns all problems.
 ///
-/// If [`retry`](PreflightError::retry) is `Later` for every problem, waiting and asking again may
-/// help. If `retry` is `Never` for any problem, an operator must change something first.
+/// If every problem is passing ([`PreflightError::is_passing`]), waiting and asking again may help.
+/// Otherwise, an operator must change something first.
 pub async fn preflight(
     address: &RedisAddress,
-    timeouts: Timeouts,
     needs: &Needs,
 ) -> Result<ServerFacts, Vec<PreflightError>> {
-    let outcome = match connect(address, timeouts).await {
+    let outcome = match connect(address).await {
         Ok(connection) => examine(address, connection, needs).await,
         Err(trouble) => Err(trouble),
     };
@@ -58,14 +56,13 @@ async fn examine(
     let mut refusals = Refusals::default();
 
     // Redis before version 6 has no users, and some users may not run `ACL WHOAMI`.
-    let whoami = replies.next().and_then(Result::ok).and_then(|reply| text(reply).ok());
-    let user = whoami.clone().or(address.user().map(str::to_owned));
-    let user = user.as_deref().unwrap_or("default");
+    let user = replies.next().and_then(Result::ok).and_then(|reply| text(reply).ok());
+    let user = user.as_deref().or(address.user()).unwrap_or("default");
 
     let info =
         replies.next().map(|reply| refusals.note("INFO", [].into_iter(), reply.and_then(text)));
     let info = info.flatten().unwrap_or_default();
-    let info = Info::new(&info);
+    let info = Info(&info);
     if info.is_sentinel() {
         let primaries = watched(&mut connection).await?;
         return Ok(Err(vec![PreflightError::Sentinel { primaries }]));
@@ -75,11 +72,11 @@ async fn examine(
     for (need, reply) in needs.keys.iter().zip(replies) {
         let keys = [need.key.as_slice()].into_iter();
         let Some(found) = refusals.note("TYPE", keys, reply.and_then(text)) else { continue };
-        if found != "none" && found != need.kind.name() {
+        if found != "none" && found != need.kind {
             problems.push(PreflightError::KeyType {
                 owner: need.owner,
                 key: shown(&need.key),
-                needed: need.kind.name(),
+                needed: need.kind,
                 found,
             });
         }
@@ -91,7 +88,7 @@ async fn examine(
         return Ok(Err(problems));
     }
     let strange = || LinkError::Garbled { cause: "INFO shows no redis_version".to_owned() };
-    Ok(Ok(info.facts(whoami).ok_or_else(strange)?))
+    Ok(Ok(info.facts().ok_or_else(strange)?))
 }
 
 /// Asks a Sentinel for its primaries as `NAME at HOST:PORT`. The list is empty if the Sentinel does
@@ -101,7 +98,7 @@ async fn watched(connection: &mut Link) -> Result<Vec<String>, LinkError> {
     const NAMED: usize = 8;
     let reply = redis::cmd("SENTINEL").arg("MASTERS").query_async(connection).await;
     let primaries: Vec<HashMap<String, String>> = match reply.map_err(LinkError::from) {
-        Err(trouble) if trouble.retry() == Retry::Later => return Err(trouble),
+        Err(trouble) if trouble.is_passing() => return Err(trouble),
         reply => reply.unwrap_or_default(),
     };
     let name = |primary: &HashMap<String, String>| {

@@ -1,33 +1,5 @@
 //! Needs of a crawl in Redis: the types that its keys must have, and the commands that it runs.
 
-/// Types of urlseen's keys, as `TYPE` names them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyKind {
-    /// List, `list` in the reply to `TYPE`.
-    List,
-    /// Hash, `hash` in the reply to `TYPE`.
-    Hash,
-    /// String, `string` in the reply to `TYPE`.
-    String,
-    /// Set, `set` in the reply to `TYPE`.
-    Set,
-    /// Sorted set, `zset` in the reply to `TYPE`.
-    SortedSet,
-}
-
-impl KeyKind {
-    /// Returns the name of the type in the reply to `TYPE`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Hash => "hash",
-            Self::String => "string",
-            Self::Set => "set",
-            Self::SortedSet => "zset",
-        }
-    }
-}
-
 /// Origin of a key's name: the user or urlseen. The advice in messages depends on the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOwner {
@@ -42,7 +14,8 @@ pub enum KeyOwner {
 pub(crate) struct KeyNeed {
     pub(super) owner: KeyOwner,
     pub(super) key: Vec<u8>,
-    pub(super) kind: KeyKind,
+    /// Type in the reply to `TYPE`.
+    pub(super) kind: &'static str,
 }
 
 /// Command in the form that the crawl sends. The form states which arguments are keys, because
@@ -50,26 +23,24 @@ pub(crate) struct KeyNeed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandNeed {
     words: &'static str,
-    args: Vec<Arg>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Arg {
-    Key(Vec<u8>),
-    Plain(Vec<u8>),
+    args: Vec<Vec<u8>>,
+    /// Arguments that are keys.
+    pub(super) keys: Vec<Vec<u8>>,
 }
 
 impl CommandNeed {
     /// Creates a command without arguments. `words` is the name in capitals, with a blank before a
     /// subcommand: `RPUSH`, `SCRIPT LOAD`.
     pub fn new(words: &'static str) -> Self {
-        Self { words, args: Vec::new() }
+        Self { words, args: Vec::new(), keys: Vec::new() }
     }
 
     /// Adds an argument that is the name of a key.
     #[must_use]
     pub fn key(mut self, key: impl Into<Vec<u8>>) -> Self {
-        self.args.push(Arg::Key(key.into()));
+        let key = key.into();
+        self.keys.push(key.clone());
+        self.args.push(key);
         self
     }
 
@@ -77,7 +48,7 @@ impl CommandNeed {
     /// complete.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<Vec<u8>>) -> Self {
-        self.args.push(Arg::Plain(arg.into()));
+        self.args.push(arg.into());
         self
     }
 
@@ -86,23 +57,13 @@ impl CommandNeed {
         self.words
     }
 
-    /// Returns the arguments that are keys.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        self.args.iter().filter_map(|arg| match arg {
-            Arg::Key(key) => Some(key.as_slice()),
-            Arg::Plain(_) => None,
-        })
-    }
-
     /// Builds the command in the form that Redis takes.
     pub(super) fn to_cmd(&self) -> redis::Cmd {
         let mut cmd = redis::Cmd::new();
         for word in self.words.split(' ') {
             cmd.arg(word);
         }
-        for Arg::Key(bytes) | Arg::Plain(bytes) in &self.args {
-            cmd.arg(bytes);
-        }
+        cmd.arg(&self.args);
         cmd
     }
 }
@@ -129,8 +90,13 @@ impl Needs {
         self.commands.extend(other.commands);
     }
 
-    /// Adds a key that must be of `kind` or absent.
-    pub fn key(&mut self, owner: KeyOwner, key: impl Into<Vec<u8>>, kind: KeyKind) -> &mut Self {
+    /// Adds a key that must be of `kind` or absent. `kind` is a reply to `TYPE`, such as `list`.
+    pub fn key(
+        &mut self,
+        owner: KeyOwner,
+        key: impl Into<Vec<u8>>,
+        kind: &'static str,
+    ) -> &mut Self {
         self.keys.push(KeyNeed { owner, key: key.into(), kind });
         self
     }

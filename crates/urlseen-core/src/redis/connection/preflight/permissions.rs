@@ -83,7 +83,7 @@ impl<'a> Refusals<'a> {
         let replies: Vec<RedisResult<Value>> = rehearsal.query_async(connection).await?;
         let mut replies = replies.into_iter();
         for (command, reply) in queued.into_iter().zip(replies.by_ref()) {
-            self.note(command.name(), command.keys(), reply);
+            self.note(command.name(), command.keys.iter().map(Vec::as_slice), reply);
         }
         if let Some(reply) = replies.next() {
             self.note("DISCARD", [].into_iter(), reply);
@@ -95,7 +95,7 @@ impl<'a> Refusals<'a> {
             nothing.ignore_errors().cmd("MULTI").add_command(command.to_cmd());
             let mut replies: Vec<RedisResult<Value>> = nothing.query_async(connection).await?;
             let exec = replies.pop().expect("a reply a command");
-            self.note(command.name(), command.keys(), exec);
+            self.note(command.name(), command.keys.iter().map(Vec::as_slice), exec);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use super::facts::ServerVersion;
 use super::needs::KeyOwner;
 use super::permissions::{command_rule, key_rule, shown};
-use crate::redis::error::{LinkError, Retry};
+use crate::redis::error::LinkError;
 
 /// Problem that prevents the start of a crawl.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,12 +61,9 @@ pub enum PreflightError {
 }
 
 impl PreflightError {
-    /// Returns `Later` if waiting can end this problem.
-    pub fn retry(&self) -> Retry {
-        match self {
-            Self::Link(trouble) => trouble.retry(),
-            _ => Retry::Never,
-        }
+    /// Returns true if waiting can end this problem.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Link(trouble) if trouble.is_passing())
     }
 }
 
