@@ -12,7 +12,7 @@ use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{FilterKind, FilterSpec, SHARDS, Saved, Seed, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
-use urlseen_core::storage::{AtRest, Head, ShardReader, StorageSpec};
+use urlseen_core::storage::{AtRest, Head, StorageSpec};
 use urlseen_engine::config::{Config, FilterPlace};
 
 use super::Outcome;
@@ -190,7 +190,7 @@ impl Operand {
             anyhow::bail!("{path}: {}", rules[0]);
         }
         let has_strings = spec.filter.parameters.in_redis().is_ok();
-        let mut reader = ShardReader::of_folder(folder)?;
+        let mut reader = folder.reader()?;
         // A kind that stores keys has removed the forgotten ones.
         let tombstones = if has_strings { reader.tombstones().clone() } else { BTreeSet::new() };
         let read = move |number| {

@@ -237,10 +237,10 @@ async fn target(config: &Config) -> anyhow::Result<Target> {
 
 /// Fails if the archive lacks fingerprints of the filter and `--partial` is not given.
 fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<()> {
-    for damage in archive.damaged() {
+    for damage in &archive.damaged {
         say(format_args!("urlseen: skipped a damaged part: {damage}"));
     }
-    let Some(from) = archive.lacks_before() else { return Ok(()) };
+    let Some(from) = archive.lacks_before else { return Ok(()) };
     let lack = format!(
         "the archive in {} lacks fingerprints of the filter: it is complete only after {from}",
         dir.display()

@@ -128,7 +128,7 @@ async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyh
         let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
         let keys = native.geometry.keys_from_ones(ones);
         let length = bytes.len() as u64;
-        let section = Section { shard, at: Position::START, keys, len: length };
+        let section = Section { shard, at: Position::START, keys, len: length, begin: 0 };
         store.engine.handle().load(section, &mut bytes.as_slice())?;
         done += length;
         bar.show(done, all);

@@ -116,7 +116,7 @@ pub(crate) fn has_unfinished_snapshot(folder: &Path) -> bool {
     files.iter().any(|path| name_of(path).starts_with("snapshot") && is_unfinished(path))
 }
 
-/// Returns the files of a storage folder without lock and lease, ordered by name.
+/// Returns the files of a storage folder without lock and notes, ordered by name.
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -124,7 +124,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
         let name = entry.file_name();
         // A file that was deleted meanwhile is skipped.
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && name != "lock" && name != "lease" {
+        if is_file && name != "lock" && name != "notes" {
             paths.push(entry.path());
         }
     }

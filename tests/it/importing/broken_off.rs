@@ -11,9 +11,16 @@ use crate::util::wait::{SOON, wait_until};
 
 /// Kills an import when it has written a checkpoint.
 fn kill_midway(mut import: Daemon, state: &Path) {
-    wait_until(SOON, "checkpoint", || state.join("imports").exists());
+    wait_until(SOON, "checkpoint", || checkpoints(state).is_some());
     import.signal(Signal::KILL);
     assert_eq!(import.wait(SOON).code(), None, "it ended before it was killed");
+}
+
+/// Returns the recorded checkpoints; `None` if there are none.
+fn checkpoints(state: &Path) -> Option<String> {
+    let notes = std::fs::read_to_string(state.join("notes")).ok()?;
+    let (_, from) = notes.split_once("\"checkpoints\":[{")?;
+    Some(from.split(']').next()?.to_owned())
 }
 
 #[test]
@@ -77,9 +84,8 @@ fn an_import_of_a_set_starts_again_if_its_cursor_is_invalid() {
 /// Kills an import after an earlier import has left a checkpoint. The killed import must have
 /// started from the beginning, not from that checkpoint.
 fn kill_midway_again(mut import: Daemon, state: &Path) {
-    let read = || std::fs::read(state.join("imports")).unwrap();
-    let before = read();
-    wait_until(SOON, "another checkpoint", || read() != before);
+    let before = checkpoints(state);
+    wait_until(SOON, "another checkpoint", || checkpoints(state) != before);
     import.signal(Signal::KILL);
     assert_eq!(import.wait(SOON).code(), None, "it ended before it was killed");
     assert_eq!(import.stderr(), "");

@@ -14,27 +14,36 @@ use crate::filter::id;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// Id of the boot of the machine.
-    pub(super) boot: &'static str,
+    boot: u64,
     since_boot: Duration,
 }
 
 impl Moment {
     /// Returns the present moment.
     pub fn now() -> Self {
-        static BOOT: OnceLock<String> = OnceLock::new();
+        static BOOT: OnceLock<u64> = OnceLock::new();
         // Without the id of the boot, this process uses a random id. Then no moment of another
         // process counts as earlier.
-        let unknown = |_| format!("{:016x}", id::random());
-        let boot = BOOT.get_or_init(|| disk::boot().unwrap_or_else(unknown));
+        let boot = || disk::boot().map_or_else(|_| id::random(), |name| boot_id(&name));
         let time = clock_gettime(ClockId::Boottime);
         let seconds = Duration::from_secs(time.tv_sec.cast_unsigned());
         let since_boot = seconds + Duration::from_nanos(time.tv_nsec.cast_unsigned());
-        Self::new(boot, since_boot)
+        Self { boot: *BOOT.get_or_init(boot), since_boot }
     }
 
-    /// Returns the moment `since_boot` after the boot with the id `boot`.
-    pub fn new(boot: &'static str, since_boot: Duration) -> Self {
-        Self { boot, since_boot }
+    /// Returns the moment `since_boot` after the boot with this name.
+    pub fn new(boot: &str, since_boot: Duration) -> Self {
+        Self { boot: boot_id(boot), since_boot }
+    }
+
+    /// Returns the numbers of a moment for a file, in milliseconds.
+    pub(super) fn encode(self) -> [u64; 2] {
+        [self.boot, u64::try_from(self.since_boot.as_millis()).unwrap_or(u64::MAX)]
+    }
+
+    /// Reads the numbers of a moment.
+    pub(super) fn decode([boot, since_boot]: [u64; 2]) -> Self {
+        Self { boot, since_boot: Duration::from_millis(since_boot) }
     }
 
     /// Returns the time since the machine was started.
@@ -73,6 +82,10 @@ impl Clocks {
     pub fn now() -> Self {
         Self { moment: Moment::now(), local: SystemTime::now() }
     }
+}
+
+fn boot_id(name: &str) -> u64 {
+    mur3::murmurhash3_x64_128(name.as_bytes(), 0).0
 }
 
 /// Returns the milliseconds since 1970, by the system's clock.

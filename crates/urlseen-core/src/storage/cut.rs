@@ -3,24 +3,21 @@
 //! If the process is killed or the power fails during these steps, the next start still finds the
 //! head:
 //!
-//! 1. Adds, forgets and generations after the head stay. If there are any, a new file replaces the
-//!    file of the first dropped batch. The new file has the records before that batch, and then
-//!    those that stay. Later files no longer follow the new file.
+//! 1. A new file replaces the file of the first dropped batch. It has the records before that
+//!    batch, and then the adds, forgets and generations after the head, which stay. Later files no
+//!    longer follow the new file. To cut the file in place would be wrong: if the power fails
+//!    before the sync, some disks return blocks of zeros beyond the cut, in records that were
+//!    synced.
 //! 2. The later files of the log are removed, newest first. Then the snapshots to drop are removed,
 //!    and the folder is synced.
-//! 3. If no new file was written, one with the records before the first dropped batch replaces the
-//!    file of this batch. To cut that file in place would be wrong: if the power fails before the
-//!    sync, some disks return blocks of zeros beyond the cut, in records that were synced.
 //!
 //! After that, new records can use the numbers of the dropped records.
 
 use std::io;
 
-use super::dir::aside;
-use super::disk::{DiskFile, ReadFile, read_exact_at};
-use super::error::RecoveryError;
+use super::disk::{DiskFile, aside, read_exact_at};
 use super::history::{Place, Segments};
-use super::record::{self, Content};
+use super::record::{self, Body, Content, Kind, RecordHead};
 use super::requests::LOG_SYNC;
 use super::segment::{self, Entry};
 use crate::storage::head::{Head, Position};
@@ -49,17 +46,15 @@ pub(super) fn apply(
     segments: &Segments<'_>,
     plan: &Plan,
     snapshots: &[String],
-) -> Result<Stand, RecoveryError> {
+) -> io::Result<Stand> {
     let dir = &segments.begun.dir;
-    let mut end = plan.end;
-    let mut tail = None;
-    if let Some(place) = plan.place {
-        tail = Some(place);
-        if plan.keep_adds {
-            let offset;
-            (end, offset) = rewrite(segments, plan, place)?;
-            tail = Some(Place { offset, ..place });
-        }
+    let (mut end, mut tail) = (plan.end, plan.place);
+    if let Some(place) = plan.place
+        && (plan.keep_adds || place.offset < segments.files[&place.file])
+    {
+        let offset;
+        (end, offset) = rewrite(segments, plan, place)?;
+        tail = Some(Place { offset, ..place });
     }
     for &file in segments.files.keys().rev() {
         let is_beyond = match plan.place {
@@ -78,14 +73,10 @@ pub(super) fn apply(
     drop(answer);
     // Even without a cut, the syncs are needed: an earlier process may have written the records
     // without a sync.
-    for (&file, &len) in &segments.files {
-        let Some(place) = plan.place.filter(|place| file <= place.file) else { continue };
+    for &file in segments.files.keys() {
         let next = segments.files.range(file + 1..).next();
-        if next.is_some_and(|(&next, _)| next <= plan.from.number) {
-            continue;
-        }
-        if file == place.file && !plan.keep_adds && place.offset < len {
-            rewrite(segments, plan, place)?;
+        let is_before = next.is_some_and(|(&next, _)| next <= plan.from.number);
+        if is_before || plan.place.is_none_or(|place| file > place.file) {
             continue;
         }
         let open = dir.append(&segment::name(file))?;
@@ -113,7 +104,7 @@ pub(super) fn copy_aside(segments: &Segments<'_>, from: u64) -> io::Result<()> {
 }
 
 /// Appends the first `len` bytes of a file to another file.
-fn copy_part(from: &dyn ReadFile, len: u64, to: &dyn DiskFile) -> io::Result<()> {
+fn copy_part(from: &dyn DiskFile, len: u64, to: &dyn DiskFile) -> io::Result<()> {
     let (mut offset, mut buffer) = (0, Vec::with_capacity(COPY));
     while offset < len {
         let left = usize::try_from(len - offset).unwrap_or(usize::MAX);
@@ -127,28 +118,23 @@ fn copy_part(from: &dyn ReadFile, len: u64, to: &dyn DiskFile) -> io::Result<()>
 
 /// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds,
 /// forgets and generations.
-fn rewrite(
-    segments: &Segments<'_>,
-    plan: &Plan,
-    place: Place,
-) -> Result<(Position, u64), RecoveryError> {
+fn rewrite(segments: &Segments<'_>, plan: &Plan, place: Place) -> io::Result<(Position, u64)> {
     let dir = &segments.begun.dir;
     let name = &segment::name(place.file);
     let old = dir.open(name)?;
     let new = dir.create(&aside(name))?;
     copy_part(&*old, place.offset, &*new)?;
     let (mut offset, mut buffer) = (place.offset, Vec::new());
-    let (mut end, mut result) = (plan.end, Ok(()));
-    let mut keep = |_, entry: &Entry<'_>| {
-        if !entry.head.kind.is_batch()
+    let (mut end, mut result) = (plan.end, io::Result::Ok(()));
+    let mut keep = |_, entry: Entry| {
+        if entry.head.kind != Kind::Batch
             && entry.head.position.number > plan.end.number
             && result.is_ok()
         {
             end.number += 1;
             let before: Head = end.head;
-            let (kind, fingerprints) = (entry.head.kind, &entry.fingerprints()[..]);
-            let (generation, lifetimes) = (entry.head.generation, &entry.lifetimes);
-            let counted = &entry.counted[..];
+            let RecordHead { kind, generation, .. } = entry.head;
+            let Body { fingerprints, lifetimes, counted } = &entry.body;
             let synced = plan.end.number;
             let content = Content { synced, fingerprints, generation, lifetimes, counted };
             result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
@@ -161,7 +147,7 @@ fn rewrite(
     if plan.keep_adds {
         segments.walk(plan.from, &mut keep)?;
     }
-    result.map_err(|error: io::Error| RecoveryError::Io(error))?;
+    result?;
     let answer = dir.requests().begin(LOG_SYNC);
     new.sync()?;
     drop(answer);

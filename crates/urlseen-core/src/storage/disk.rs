@@ -28,7 +28,7 @@ pub(super) trait Disk: Debug + Send + Sync {
     /// Lists the files in the directory.
     fn list(&self) -> io::Result<Vec<Entry>>;
     /// Opens an existing file to read.
-    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>>;
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     /// Opens a file to read and to append to.
     fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     /// Makes a file to append to, for this user alone; empties an existing file.
@@ -45,16 +45,55 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
-/// File that is open to be read.
-pub(super) trait ReadFile: Debug + Send + Sync {
+/// Suffix of temporary names. A file with this suffix is incomplete and does not count.
+pub(super) const ASIDE: &str = ".tmp";
+
+/// Directory of a storage folder, on some disk.
+pub(super) type Dir = Arc<dyn Disk>;
+
+impl dyn Disk {
+    /// Removes a file if it exists.
+    pub(super) fn remove_if_there(&self, name: &str) -> io::Result<()> {
+        match self.remove(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// Reads all of a file; `None` if there is no such file.
+    pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match self.open(name) {
+            Ok(file) => read_all(&*file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a file under its temporary name and syncs it. The next step is a rename to the final
+    /// name.
+    pub(super) fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let file = self.create(&aside(name))?;
+        file.append(bytes)?;
+        file.sync()
+    }
+
+    /// Renames a file from its temporary name to its final name.
+    pub(super) fn replace(&self, name: &str) -> io::Result<()> {
+        self.rename(&aside(name), name)
+    }
+}
+
+/// Returns the temporary name of a file that is being written.
+pub(super) fn aside(name: &str) -> String {
+    format!("{name}{ASIDE}")
+}
+
+/// A file that is open to be read, and to be appended to if it was opened for that.
+pub(super) trait DiskFile: Debug + Send + Sync {
     /// Reads bytes from `offset` on. Returns 0 at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Returns the number of bytes of the file.
     fn len(&self) -> io::Result<u64>;
-}
-
-/// File that is open to be read and appended to.
-pub(super) trait DiskFile: ReadFile {
     /// Appends all of `bytes` to the file.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
     /// Cuts the file to `len` bytes.
@@ -95,7 +134,7 @@ pub(super) fn boot() -> io::Result<String> {
 }
 
 /// Reads all of a small file.
-pub(super) fn read_all(file: &dyn ReadFile) -> io::Result<Vec<u8>> {
+pub(super) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     let len = file.len()?;
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
     read_exact_at(file, &mut bytes, 0)?;
@@ -104,7 +143,7 @@ pub(super) fn read_all(file: &dyn ReadFile) -> io::Result<Vec<u8>> {
 
 /// Reads bytes of the file from `offset` on, until `buffer` is full.
 pub(super) fn read_exact_at(
-    file: &dyn ReadFile,
+    file: &dyn DiskFile,
     mut buffer: &mut [u8],
     mut offset: u64,
 ) -> io::Result<()> {
@@ -216,7 +255,7 @@ impl Disk for RealDisk {
         named(list(), "list", &self.path)
     }
 
-    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>> {
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.opened(OpenOptions::new().read(true), "open", name)?)
     }
 
@@ -272,7 +311,7 @@ impl Disk for RealDisk {
     }
 }
 
-impl ReadFile for RealFile {
+impl DiskFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let _answer = self.requests.begin("a read");
         loop {
@@ -286,9 +325,7 @@ impl ReadFile for RealFile {
     fn len(&self) -> io::Result<u64> {
         named(self.file.metadata(), "inspect", &self.path).map(|metadata| metadata.len())
     }
-}
 
-impl DiskFile for RealFile {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         named((&self.file).write_all(bytes), "write", &self.path)
     }

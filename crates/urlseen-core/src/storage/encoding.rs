@@ -66,38 +66,3 @@ pub(super) fn agree(computed: u32, found: u32) -> bool {
     }
     computed == found
 }
-
-/// Size in bytes of the header that files of the log and of the archive have. The header has the
-/// magic (8 bytes), the format (4), the id of the filter (8), the position of the last record
-/// before this file, and a CRC-32C.
-pub(super) const FILE_HEADER: usize = 20 + POSITION + 4;
-
-/// Makes the header of a file.
-pub(super) fn file_header(magic: &[u8; 8], format: u32, filter: u64, follows: Position) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(FILE_HEADER);
-    bytes.extend(magic);
-    bytes.extend(format.to_le_bytes());
-    bytes.extend(filter.to_le_bytes());
-    push_position(&mut bytes, follows);
-    push_crc(&mut bytes, 0);
-    bytes
-}
-
-/// Reads the position in a header. If the header is invalid, returns a description of the damage.
-/// For a file of another kind or format, this description is `otherwise`.
-pub(super) fn followed(
-    header: &[u8; FILE_HEADER],
-    magic: &[u8; 8],
-    format: u32,
-    filter: u64,
-    otherwise: &'static str,
-) -> Result<Position, &'static str> {
-    let mut fields = Fields(checked(header).ok_or("the header is damaged")?);
-    if (fields.array(), fields.u32()) != (*magic, format) {
-        return Err(otherwise);
-    }
-    if fields.u64() != filter {
-        return Err("the file belongs to another filter");
-    }
-    fields.position().ok_or("the header is damaged")
-}

@@ -1,9 +1,8 @@
-//! Errors of opening and recovering a storage folder.
+//! Errors of opening and recovering a storage folder, and damage in its files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::damage::{Damage, ReadError};
 use super::history::Lost;
 use super::lock::Holder;
 use crate::storage::head::Head;
@@ -99,12 +98,6 @@ pub enum RecoveryError {
          adopt, with --storage DIR for a folder that no crawl uses"
     )]
     Damaged { damage: Damage, lost: Lost },
-    /// A record of a kind that this version does not know.
-    #[error(
-        "the log has a record of the unknown kind {kind} ({file} at byte {offset}): a later \
-         version wrote it; run that version"
-    )]
-    UnknownKind { file: String, offset: u64, kind: u8 },
     /// The folder has no filter yet.
     #[error("the storage folder is new: there is nothing to recover")]
     Fresh,
@@ -128,9 +121,6 @@ impl From<ReadError> for RecoveryError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Damaged(damage) => Self::NoSnapshot { damage: Some(damage) },
-            ReadError::UnknownKind { file, offset, kind } => {
-                Self::UnknownKind { file, offset, kind }
-            }
             ReadError::Io(error) => Self::Io(error),
         }
     }
@@ -148,4 +138,55 @@ impl RecoveryError {
 
 fn because(damage: Option<&Damage>) -> String {
     damage.map_or_else(String::new, |damage| format!(" ({damage})"))
+}
+
+/// Damaged place in a file of the folder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file} at byte {offset}: {what}")]
+pub struct Damage {
+    /// Name of the file in the folder.
+    pub(crate) file: String,
+    /// Offset of the first byte that cannot be read.
+    pub(crate) offset: u64,
+    /// Kind of the damage, for messages.
+    pub(crate) what: &'static str,
+}
+
+/// Reason why a file of the folder cannot be read any further.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadError {
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Damage {
+    pub(super) fn new(file: impl Into<String>, offset: u64, what: &'static str) -> Self {
+        Self { file: file.into(), offset, what }
+    }
+}
+
+impl ReadError {
+    /// Returns the damage, or the error of the disk.
+    pub(super) fn damage(self) -> io::Result<Damage> {
+        match self {
+            Self::Damaged(damage) => Ok(damage),
+            Self::Io(error) => Err(error),
+        }
+    }
+}
+
+/// Returns `None` in place of an error that reports damage. Returns all other errors unchanged.
+pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
+    read.map_or_else(|error| error.damage().map(|_| None), |read| Ok(Some(read)))
+}
+
+/// Returns `None` in place of two errors: damage, and a missing file, which the daemon may have
+/// pruned.
+pub(super) fn sound_if_there<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
+    match sound(read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read,
+    }
 }

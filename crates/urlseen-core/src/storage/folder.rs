@@ -2,58 +2,55 @@
 //!
 //! ```text
 //! lock        locked by the process that has the folder open; names this process
-//! lease       the runs that may hold the crawl's lease in Redis
 //! header      the spec of the filter
 //! snapshot-*  the filter at an earlier head
 //! log-*       the changes after that head
 //! archive     empty file: if it exists, pruned files of the log go to the archive
 //! archive-*   fingerprints of pruned files of the log
-//! imports     checkpoints of imports
-//! clock       what the clocks showed when a run began generations
-//! ages        for each snapshot, a moment at which it already existed
+//! notes       runs that may hold the lease, checkpoints of imports, what the clocks showed
 //! ```
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::ages;
 use super::archive;
-use super::begun::Begun;
 use super::cut::Stand;
-use super::damage::Damage;
 use super::difference::Difference;
-use super::dir::{ASIDE, Dir};
-use super::disk::RealDisk;
-use super::error::{OpenError, RecoveryError};
-use super::header::{self, Header, StorageSpec};
+use super::disk::{ASIDE, Dir, RealDisk};
+use super::error::{Damage, OpenError, RecoveryError};
+use super::generation_clock::Timing;
+use super::header::{self, Begun, Header, StorageSpec};
 use super::history::Lost;
-use super::imports::{self, Checkpoint};
 use super::inspect::{self, Look};
 use super::journal::Journal;
-use super::lease;
-use super::lock::{Hold, Tenure};
+use super::lock::Hold;
+use super::notes::{self, Checkpoint, Notes};
 use super::reader::{is_history, read_header};
-use super::rebase::Rebase;
-use super::recovery::{self, Recovered};
+use super::recovery::{self, Recovered, Target};
 use super::requests::Requests;
 use super::restore::Restore;
-use super::scan::Target;
 use super::snapshot;
-use super::timing::{self, Timing};
+use super::snapshot_writer::Rebase;
 use crate::filter::choice::Fsync;
+use crate::filter::id::RandomId;
 use crate::filter::{Blob, Seed, ShardId};
 use crate::fingerprint::FingerprintSpec;
 use crate::storage::head::{Head, Position};
 
 /// Storage folder that this process has locked. No other process writes to the folder while this
-/// value, its [`Journal`] or a writer of its snapshots exists.
+/// value, its [`Journal`] or a writer of its snapshots exists. While there is a journal or a
+/// writer, all methods fail that recover or replace the filter.
 #[derive(Debug)]
 pub struct Folder {
     pub(super) dir: Dir,
-    pub(super) tenure: Tenure,
+    hold: Arc<Hold>,
     pub(super) begun: Option<Begun>,
     /// End of the log. `None` before a recovery, and again after a journal continues the log.
-    stand: Option<Stand>,
+    pub(super) stand: Option<Stand>,
+    notes: Notes,
+    /// Damage of the notes, until a recovery reports it.
+    damage: Option<Damage>,
 }
 
 impl Folder {
@@ -92,7 +89,18 @@ impl Folder {
             }
         }
         let begun = read_header(&dir)?;
-        Ok(Self { dir, tenure: Tenure::new(hold), begun, stand: None })
+        let (mut notes, damage) = match Notes::read(&dir) {
+            Ok(notes) => (notes, None),
+            Err(error) => (Notes::default(), Some(error.damage().map_err(failed)?)),
+        };
+        if notes.lock != hold.inode {
+            notes.runs.clear();
+        }
+        // A copy of a folder may be restored in parts.
+        if notes.filter.map(RandomId::get) != begun.as_ref().map(|it| it.header.filter()) {
+            notes.checkpoints.clear();
+        }
+        Ok(Self { dir, hold: Arc::new(hold), begun, stand: None, notes, damage })
     }
 
     /// Returns the folder's path.
@@ -125,9 +133,7 @@ impl Folder {
         let begun = Begun { dir: Dir::clone(&self.dir), header };
         self.drop_history()?;
         let position = snapshot::empty(&begun, at)?;
-        self.dir.write_aside(header::NAME, &begun.header.encode())?;
-        self.dir.replace(header::NAME)?;
-        self.dir.sync()?;
+        notes::write(&self.dir, header::NAME, &begun.header.encode())?;
         self.stand = Some((position, None));
         Ok(&self.begun.insert(begun).header)
     }
@@ -142,10 +148,9 @@ impl Folder {
     /// If the folder is new.
     pub fn compute_by(&mut self, fingerprint: FingerprintSpec) -> io::Result<()> {
         let begun = self.begun.as_mut().expect("the folder has a filter");
-        let header = begun.header.computed_by(fingerprint);
-        self.dir.write_aside(header::NAME, &header.encode())?;
-        self.dir.replace(header::NAME)?;
-        self.dir.sync()?;
+        let mut header = begun.header.clone();
+        header.spec.filter.fingerprint = fingerprint;
+        notes::write(&self.dir, header::NAME, &header.encode())?;
         begun.header = header;
         Ok(())
     }
@@ -183,14 +188,12 @@ impl Folder {
     }
 
     /// Deletes all files. After that, the folder counts as new. If the process is killed meanwhile,
-    /// some files remain, and the caller must erase the folder again. Earlier journals and snapshot
-    /// writers fail from now on.
+    /// some files remain, and the caller must erase the folder again.
     pub fn erase(&mut self) -> io::Result<()> {
-        self.tenure.renew();
-        self.stand = None;
+        self.renew()?;
         self.drop_history()?;
-        let notes = [lease::NAME, imports::NAME, ages::NAME, timing::NAME];
-        for name in notes.into_iter().chain([archive::NAME, header::NAME]) {
+        self.notes = Notes::default();
+        for name in [notes::NAME, archive::NAME, header::NAME] {
             self.dir.remove_if_there(name)?;
         }
         self.begun = None;
@@ -218,44 +221,51 @@ impl Folder {
     /// Returns the ids of the runs that may hold the crawl's lease, newest first. A copy of the
     /// folder has none.
     pub fn runs(&self) -> Vec<u64> {
-        lease::read(&self.dir, self.tenure.hold.inode)
+        self.notes.runs.iter().map(|run| run.get()).collect()
     }
 
     /// Records the ids of at most 64 runs, newest first. The ids are on the disk when the method
     /// returns.
     pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
-        lease::write(&self.dir, self.tenure.hold.inode, runs)
+        self.notes.set_runs(runs);
+        self.write_notes()
+    }
+
+    /// Writes the notes. They are on the disk when the method returns.
+    fn write_notes(&mut self) -> io::Result<()> {
+        self.notes.lock = self.hold.inode;
+        self.notes.filter = self.header().map(|header| RandomId::new(header.filter()));
+        notes::write(&self.dir, notes::NAME, &self.notes)
     }
 
     /// Returns the known checkpoints of imports into this filter.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        let filter = self.header().map(Header::filter);
-        filter.map(|filter| imports::read(&self.dir, filter)).unwrap_or_default()
+        self.notes.checkpoints.clone()
     }
 
     /// Records checkpoints, and replaces the earlier ones of the same sources. Before the call, the
     /// caller must sync the log up to the checkpoints. When the method returns, the checkpoints are
     /// on the disk.
-    ///
-    /// # Panics
-    /// If the folder has no filter yet.
     pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
-        imports::record(&self.dir, self.begun().header.filter(), new)
+        self.notes.add(new);
+        self.write_notes()
     }
 
     /// Returns what the clocks showed when the last run began generations.
     pub fn timing(&self) -> Option<Timing> {
-        timing::read(&self.dir)
+        self.notes.timing
     }
 
     /// Records what the clocks show, for the next run. It is on the disk when the method returns.
     pub fn record_timing(&mut self, timing: &Timing) -> io::Result<()> {
-        timing::write(&self.dir, timing)
+        self.notes.timing = Some(*timing);
+        self.write_notes()
     }
 
     /// Deletes the checkpoints of imports, because the filter may lack keys that the imports added.
     pub fn drop_checkpoints(&mut self) -> io::Result<()> {
-        imports::clear(&self.dir)
+        self.notes.checkpoints.clear();
+        self.write_notes()
     }
 
     /// Recovers the filter to `target`: loads the newest snapshot from which `target` can be
@@ -263,17 +273,16 @@ impl Folder {
     /// target, so that the log can continue there.
     ///
     /// After a failure, the filter may have a part of its content. The folder can still be
-    /// recovered to the same heads as before, unless the failure came during the deletion. Earlier
-    /// journals and snapshot writers fail from now on.
+    /// recovered to the same heads as before, unless the failure came during the deletion.
     pub fn recover(
         &mut self,
         target: Target,
         filter: &mut dyn Restore,
     ) -> Result<Recovered, RecoveryError> {
-        self.tenure.renew();
-        self.stand = None;
+        self.renew()?;
         let begun = self.begun.as_ref().ok_or(RecoveryError::Fresh)?;
-        let (recovered, tail) = recovery::recover(begun, target, filter)?;
+        let (mut recovered, tail) = recovery::recover(begun, target, filter)?;
+        recovered.damaged.extend(self.damage.take());
         self.stand = Some((recovered.position, tail));
         Ok(recovered)
     }
@@ -293,23 +302,20 @@ impl Folder {
     /// # Errors
     /// If the disk fails, or the folder has no state that can be loaded.
     pub fn cut_at_damage(&mut self) -> Result<(), RecoveryError> {
-        self.tenure.renew();
-        self.stand = None;
+        self.renew()?;
         recovery::cut_at_damage(self.begun())
     }
 
     /// Replaces the content of the folder with the caller's filter, whose head becomes `at`. The
     /// caller writes every shard once through the returned writer. The writer then removes all
     /// older files. If the process is killed meanwhile, the folder is unchanged, or recovers to
-    /// `at`. Earlier journals and snapshot writers fail from now on.
+    /// `at`.
     ///
     /// # Panics
     /// If the folder has no filter yet.
     pub fn rebase(&mut self, at: Head) -> io::Result<Rebase<'_>> {
-        self.tenure.renew();
-        self.stand = None;
-        let begun = self.begun.as_ref().expect("the folder was begun");
-        Rebase::begin(begun, &self.tenure, &mut self.stand, at)
+        self.renew()?;
+        Rebase::begin(self, at)
     }
 
     /// Starts or stops archiving the files that are pruned from the log. Files that were pruned
@@ -329,7 +335,16 @@ impl Folder {
         archive::standing(self.begun())
     }
 
-    fn begun(&self) -> &Begun {
+    /// Prepares to recover or replace the filter.
+    fn renew(&mut self) -> io::Result<()> {
+        if Arc::strong_count(&self.hold) > 1 {
+            return Err(io::Error::other("the log of the storage folder is still open"));
+        }
+        self.stand = None;
+        Ok(())
+    }
+
+    pub(super) fn begun(&self) -> &Begun {
         self.begun.as_ref().expect("the folder was begun")
     }
 
@@ -341,7 +356,7 @@ impl Folder {
     pub fn journal(&mut self, position: Position, fsync: Fsync) -> io::Result<Journal> {
         match &self.stand {
             &Some((at, tail)) if at == position => {
-                let journal = Journal::open(self.begun(), position, tail, fsync, &self.tenure)?;
+                let journal = Journal::open(self.begun(), position, tail, fsync, &self.hold)?;
                 self.stand = None;
                 Ok(journal)
             }

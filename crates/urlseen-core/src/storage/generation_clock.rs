@@ -1,10 +1,11 @@
 //! Clock that tells when the generations of a filter begin.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::clock::{Moment, unix_ms};
-use super::timing::{Shown, Timing};
+use serde::{Deserialize, Serialize};
+
+use super::clock::Moment;
 use crate::filter::expire_after::{ExpireAfter, shown};
 use crate::filter::generation::Generation;
 
@@ -29,12 +30,44 @@ pub struct GenerationClock {
 }
 
 /// Times of day at the start of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimesOfDay {
     /// Time by the clock of this machine.
     pub local: SystemTime,
     /// Time by the clock of Redis, if it is known.
     pub redis: Option<SystemTime>,
+}
+
+/// Time of the generations at some moment, and what the clocks showed then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    time: Duration,
+    /// `None` if the clocks were wrong.
+    shown: Option<TimesOfDay>,
+}
+
+impl Timing {
+    /// Returns the timing after a time that no clock has shown.
+    #[must_use]
+    pub fn later(self, by: Duration) -> Self {
+        Self { time: self.time.saturating_add(by), ..self }
+    }
+
+    /// Returns the time of day at which a generation begins, by the clock of this machine. `None`
+    /// if this clock was wrong, or if it now shows a time before that of the last run.
+    pub fn begin_of(
+        &self,
+        generation: Generation,
+        expire_after: ExpireAfter,
+        now: SystemTime,
+    ) -> Option<SystemTime> {
+        let (local, begin) = (self.shown?.local, expire_after.begin_of(generation));
+        let begin = match begin.checked_sub(self.time) {
+            Some(left) => local.checked_add(left),
+            None => local.checked_sub(self.time.abs_diff(begin)),
+        };
+        begin.filter(|_| local <= now)
+    }
 }
 
 /// Reason why it is unknown how much time has passed since the last run. Then this time does not
@@ -58,31 +91,27 @@ impl GenerationClock {
         times: TimesOfDay,
         now: Moment,
     ) -> (Self, Timing, Option<Doubt>) {
-        let shown = Shown { local: unix_ms(times.local), redis: times.redis.map(unix_ms) };
         let (time, doubt) = match last {
             // Nothing can expire too early in a new filter.
-            None if recorded == Generation::default() => (Duration::from_millis(shown.local), None),
+            None if recorded == Generation::default() => {
+                (times.local.duration_since(UNIX_EPOCH).unwrap_or_default(), None)
+            }
             None => (Duration::ZERO, None),
-            Some(Timing { time, shown: None }) => (Duration::from_millis(time), None),
+            Some(Timing { time, shown: None }) => (time, None),
             Some(Timing { time, shown: Some(before) }) => {
-                let passed = passed(before, shown, expire_after);
-                let time = Duration::from_millis(time) + passed.unwrap_or_default();
-                (time, passed.err())
+                let passed = passed(before, times, expire_after);
+                (time.saturating_add(passed.unwrap_or_default()), passed.err())
             }
         };
         let time = time.max(expire_after.begin_of(recorded));
-        let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let timing = Timing { time: milliseconds, shown: doubt.is_none().then_some(shown) };
+        let timing = Timing { time, shown: doubt.is_none().then_some(times) };
         (Self { expire_after, time, since: now }, timing, doubt)
     }
 
     /// Returns the generation at a moment of the same boot.
     pub fn generation_at(&self, now: Moment) -> Generation {
-        self.expire_after.generation_at(self.time_at(now))
-    }
-
-    fn time_at(&self, now: Moment) -> Duration {
-        self.time + now.since_boot().saturating_sub(self.since.since_boot())
+        let passed = now.since_boot().saturating_sub(self.since.since_boot());
+        self.expire_after.generation_at(self.time.saturating_add(passed))
     }
 
     /// Returns the moment of the same boot at which a later generation begins.
@@ -93,10 +122,13 @@ impl GenerationClock {
 }
 
 /// Returns the time that has passed by both clocks. If they agree nearly, it is the shorter time.
-fn passed(before: Shown, now: Shown, expire_after: ExpireAfter) -> Result<Duration, Doubt> {
-    let since = |before: u64, now: u64| {
-        let earlier = || Doubt::Earlier(Duration::from_millis(before - now));
-        now.checked_sub(before).map(Duration::from_millis).ok_or_else(earlier)
+fn passed(
+    before: TimesOfDay,
+    now: TimesOfDay,
+    expire_after: ExpireAfter,
+) -> Result<Duration, Doubt> {
+    let since = |before: SystemTime, now: SystemTime| {
+        now.duration_since(before).map_err(|error| Doubt::Earlier(error.duration()))
     };
     let local = since(before.local, now.local)?;
     let Some((before, now)) = before.redis.zip(now.redis) else { return Ok(local) };
@@ -129,8 +161,6 @@ impl fmt::Display for Doubt {
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
-
     use super::*;
 
     const BOOT: &str = "boot";
@@ -202,5 +232,20 @@ mod tests {
     fn without_the_file_the_time_before_the_run_does_not_count() {
         let (next, _, doubt) = clock(100, None, (99_000, None));
         assert_eq!((after(&next, 0), after(&next, 100), doubt), (100, 101, None));
+    }
+
+    #[test]
+    fn a_generation_begins_when_the_missing_time_has_passed_by_the_clock_of_this_machine() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let shown = Some(TimesOfDay { local: at(10_000), redis: None });
+        // The clock of the generations is 4000 s behind that of the machine.
+        let timing = Timing { time: Duration::from_mins(100), shown };
+        let minute: ExpireAfter = "5m".parse().unwrap();
+        let begin =
+            |timing: Timing, number, now| timing.begin_of(Generation::new(number), minute, at(now));
+        assert_eq!(begin(timing, 101, 10_000), Some(at(10_060)));
+        assert_eq!(begin(timing, 99, 20_000), Some(at(9_940)));
+        assert_eq!(begin(timing, 101, 9_999), None);
+        assert_eq!(begin(Timing { shown: None, ..timing }, 101, 10_000), None);
     }
 }

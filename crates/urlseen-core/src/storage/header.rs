@@ -1,66 +1,34 @@
 //! Header of a storage folder, with the spec of its filter: the file `header`.
 //!
-//! The file is text, so that people can read it without this program. Each line is `key = value`,
-//! with strings as in JSON. The last line is the CRC-32C of all bytes before it:
+//! The file has the form of the [notes](super::notes): JSON that people can read, and a CRC. `spec`
+//! has the parameters of the filter under the names of their configuration keys, with the numbers
+//! that are derived from them:
 //!
 //! ```text
-//! urlseen storage folder
-//! format = 5
-//! filter = "2b1d9f0c66a1e4d7"
-//! crawl = "demo"
-//! kind = "native"
-//! positions = "murmur3-x64-128/wyrand/block-64/bit-9"
-//! shards = "murmur3-x64-128-top-byte"
-//! seed = 3735928559
-//! bits = 287309824
-//! k = 20
-//! blocks = 2
-//! bits_per_block = 10
-//! blocks_per_part = 1096
-//! capacity = 10000000
-//! error_rate = 1e-6
-//! algorithm = "scrapy"
-//! algorithm_version = "scrapy 2.19/w3lib 2.5"
-//! keep_fragments = false
-//! drop_tracking = "2026-11"               only with a list of tracking parameters
-//! same = [{"host":"^h$","fold":["www"]}]  only with rules [[same]]
-//! crc = "89abcdef"
-//! ```
-//!
-//! The lines from `kind` to `same` are the spec of the filter. For a filter of RedisBloom,
-//! these lines have the parameters of its `BF.RESERVE`. For an imported filter, they are the
-//! parameters of its first layer:
-//!
-//! ```text
-//! kind = "redisbloom"
-//! positions = "redisbloom/hex-digits/murmur64a-chained"
-//! capacity = 10000000                     imported = true
-//! error_rate = 1e-6
-//! expansion = 2
+//! {"format":6,"filter":"2b1d9f0c66a1e4d7","crawl":"demo","rules":{"positions":"murmur3-…",
+//! "shards":"murmur3-…","algorithm":"scrapy 2.19/…"},"spec":{"filter.capacity":"10000000",…}}
+//! 89abcdef
 //! ```
 //!
 //! urlseen accepts the file only if urlseen itself would write the same bytes.
 
-use std::fmt::{self, Write as _};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::damage::Damage;
-use super::error::OpenError;
+use serde::{Deserialize, Serialize};
+
+use super::disk::Dir;
+use super::error::{Damage, OpenError};
+use super::notes;
 use crate::filter::choice::FilterPlace;
-use crate::filter::{FilterSpec, Kind, Seed};
-use crate::fingerprint::FingerprintSpec;
-use crate::fingerprint::same::{SameRules, TrackingList};
+use crate::filter::id::RandomId;
+use crate::filter::{FilterSpec, Seed};
 
 /// Format of the folder: of its header, its snapshots and its log.
 pub(crate) const FORMAT: u32 = 6;
 
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "header";
-
-const TITLE: &str = "urlseen storage folder";
-
-/// Prefix of the configuration keys that belong to a filter.
-const SECTION: &str = "filter.";
 
 /// Spec of a storage folder: the crawl, and the spec of its filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,17 +39,24 @@ pub struct StorageSpec {
     pub filter: FilterSpec,
 }
 
+/// Directory and header of a storage folder with a filter.
+#[derive(Debug, Clone)]
+pub(super) struct Begun {
+    pub(super) dir: Dir,
+    pub(super) header: Header,
+}
+
 /// Content of a folder's file `header`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     filter: u64,
     /// Spec of the folder; with a seed, if the kind has one.
-    spec: StorageSpec,
+    pub(super) spec: StorageSpec,
     pub(super) rules: Rules,
 }
 
 /// Names of the rules that a program follows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Rules {
     pub(super) positions: String,
     pub(super) shards: String,
@@ -110,13 +85,6 @@ impl Header {
         Self { filter, spec: spec.clone(), rules: Rules::own(&spec.filter) }
     }
 
-    /// Returns the header with another spec of the fingerprints.
-    pub(super) fn computed_by(&self, fingerprint: FingerprintSpec) -> Self {
-        let mut header = self.clone();
-        header.spec.filter.fingerprint = fingerprint;
-        header
-    }
-
     /// Returns the id of the filter, drawn when the folder was begun.
     pub fn filter(&self) -> u64 {
         self.filter
@@ -132,109 +100,56 @@ impl Header {
         self.spec.filter.parameters.shards()
     }
 
-    /// Returns the bytes of the file.
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let StorageSpec { crawl, filter } = &self.spec;
-        let FilterSpec { parameters, fingerprint } = filter;
-        let Rules { positions, shards, algorithm: algorithm_version } = &self.rules;
-        let mut text = format!("{TITLE}\n");
-        let mut line = |key: &str, value: &dyn fmt::Display| {
-            writeln!(text, "{key} = {value}").expect("a string takes all");
-        };
-        line("format", &FORMAT);
-        line("filter", &quoted(&id(self.filter)));
-        line("crawl", &quoted(crawl));
-        line("kind", &quoted(parameters.kind().name()));
-        line("positions", &quoted(positions));
-        if !shards.is_empty() {
-            line("shards", &quoted(shards));
-        }
-        for (name, value) in parameters.record() {
-            line(name.trim_start_matches(SECTION), &value);
-        }
-        line("algorithm", &quoted(fingerprint.algorithm.name()));
-        line("algorithm_version", &quoted(algorithm_version));
-        line("keep_fragments", &fingerprint.keep_fragments);
-        if fingerprint.drop_tracking != TrackingList::None {
-            line("drop_tracking", &quoted(fingerprint.drop_tracking.name()));
-        }
-        if !fingerprint.same.is_empty() {
-            line("same", &fingerprint.same);
-        }
-        text.push_str(&crc_line(text.as_bytes()));
-        text.into_bytes()
+    /// Returns the content of the file.
+    pub(super) fn encode(&self) -> impl Serialize {
+        let StorageSpec { crawl, filter } = self.spec.clone();
+        let parts = filter.fields().into_iter().chain(filter.parameters.record());
+        let spec = parts.map(|(name, value)| (name.to_owned(), value)).collect();
+        let (filter, rules) = (RandomId::new(self.filter), self.rules.clone());
+        Content { format: FORMAT, filter, crawl, rules, spec }
     }
 
     /// Reads a header that [`Header::encode`] wrote. The error names the folder `dir`.
     pub(super) fn decode(dir: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
-        let damaged = |what| OpenError::Header(Damage::new(NAME, 0, what));
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged("the file is not text"))?;
-        let end =
-            text.rfind("crc = ").ok_or_else(|| damaged("the file does not end with a CRC"))?;
-        if text[end..] != crc_line(&bytes[..end]) {
-            return Err(damaged("the CRC does not match"));
-        }
-        let format = value(text, "format").and_then(|value| value.parse().ok());
-        if let Some(found) = format.filter(|&format| format != FORMAT) {
+        let format = || notes::decode(NAME, bytes).map(|Format { format }| format);
+        let found = text_format(bytes).map_or_else(format, Ok).map_err(OpenError::Header)?;
+        if found != FORMAT {
             return Err(OpenError::Format { dir: dir.to_owned(), found });
         }
-        let header = Self::parse(text).ok_or_else(|| damaged("a value cannot be read"))?;
-        if header.encode() != bytes {
+        let damaged = |what| OpenError::Header(Damage::new(NAME, 0, what));
+        let Content { filter, crawl, rules, spec, .. } =
+            notes::decode(NAME, bytes).map_err(OpenError::Header)?;
+        let spec = FilterSpec::read(|name| spec.get(name).cloned());
+        let filter_spec = spec.map_err(|_| damaged("a value cannot be read"))?;
+        let spec = StorageSpec { crawl, filter: filter_spec };
+        let header = Self { filter: filter.get(), spec, rules };
+        if notes::encode(&header.encode()) != bytes {
             return Err(damaged("this version would write other bytes"));
         }
         Ok(header)
     }
-
-    fn parse(text: &str) -> Option<Self> {
-        let string = |key| serde_json::from_str::<String>(value(text, key)?).ok();
-        let number = |key| u64::from_str_radix(&string(key)?, 16).ok();
-        let kind: Kind = string("kind")?.parse().ok()?;
-        let part = |name: &'static str| value(text, name.trim_start_matches(SECTION));
-        Some(Self {
-            filter: number("filter")?,
-            spec: StorageSpec {
-                crawl: string("crawl")?,
-                filter: FilterSpec {
-                    parameters: kind.read(&|name| part(name).map(str::to_owned)).ok()?,
-                    fingerprint: FingerprintSpec {
-                        algorithm: string("algorithm")?.parse().ok()?,
-                        keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
-                        drop_tracking: match string("drop_tracking") {
-                            Some(list) => list.parse().ok()?,
-                            None => TrackingList::None,
-                        },
-                        same: match value(text, "same") {
-                            Some(rules) => rules.parse().ok()?,
-                            None => SameRules::default(),
-                        },
-                    },
-                },
-            },
-            rules: Rules {
-                positions: string("positions")?,
-                shards: string("shards").unwrap_or_default(),
-                algorithm: string("algorithm_version")?,
-            },
-        })
-    }
 }
 
-/// Returns the last line of the header: the CRC of `content`.
-fn crc_line(content: &[u8]) -> String {
-    format!("crc = \"{:08x}\"\n", crc32c::crc32c(content))
+/// Returns the format in the header of an early version, which is text without JSON.
+fn text_format(bytes: &[u8]) -> Option<u32> {
+    let mut lines = std::str::from_utf8(bytes).ok()?.lines();
+    lines.find_map(|line| line.strip_prefix("format = ")?.parse().ok())
 }
 
-fn id(number: u64) -> String {
-    format!("{number:016x}")
+/// Number of the format, which every version can read.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-/// Returns the text after `key = `.
-fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
+/// Values in the JSON of the file.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    format: u32,
+    filter: RandomId,
+    crawl: String,
+    rules: Rules,
+    spec: BTreeMap<String, String>,
 }
 
 #[cfg(test)]
@@ -242,6 +157,7 @@ pub(super) mod tests {
     use super::*;
     use crate::filter::{Blocks, Capacity, Geometry, Parameters, Reservation, Sizing};
     use crate::fingerprint::Algorithm;
+    use crate::fingerprint::same::TrackingList;
 
     pub(in crate::storage) fn spec() -> StorageSpec {
         StorageSpec {
@@ -290,7 +206,7 @@ pub(super) mod tests {
         with_rules.filter.fingerprint.same = r#"[{"host":"^h$","fold":["www"]}]"#.parse().unwrap();
         for spec in others.map(made_for).into_iter().chain([spec(), with_rules]) {
             let header = Header::new(0x0123_4567_89ab_cdef, &spec);
-            let bytes = header.encode();
+            let bytes = notes::encode(&header.encode());
             assert_eq!(decode(&bytes).unwrap(), header);
             for bit in 0..8 * bytes.len() {
                 let mut bytes = bytes.clone();

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::{fmt, io};
 
-use super::begun::Begun;
-use super::damage::{Damage, ReadError};
-use super::error::RecoveryError;
+use super::error::{Damage, ReadError};
+use super::header::Begun;
 use super::segment::{self, Entry, Segment};
 use crate::storage::head::{Head, Position};
 
@@ -64,6 +63,37 @@ impl<'a> Segments<'a> {
         Segment::open(self.begun, &segment::name(follows))
     }
 
+    /// Calls `visit` with every record of every file, up to the damage in it. Returns the files
+    /// whose headers can be read, and the damage. Passes over files that were pruned meanwhile.
+    pub(super) fn each(
+        &self,
+        mut visit: impl FnMut(Entry),
+    ) -> io::Result<(Vec<Segment>, Vec<Damage>)> {
+        let (mut read, mut damages) = (Vec::new(), Vec::new());
+        for &file in self.files.keys() {
+            let mut segment = match self.open(file).map_err(ReadError::damage) {
+                Ok(segment) => segment,
+                Err(Err(error)) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(damage) => {
+                    damages.push(damage?);
+                    continue;
+                }
+            };
+            loop {
+                match segment.next() {
+                    Ok(Some(entry)) => visit(entry),
+                    Ok(None) => break,
+                    Err(error) => {
+                        damages.push(error.damage()?);
+                        break;
+                    }
+                }
+            }
+            read.push(segment);
+        }
+        Ok((read, damages))
+    }
+
     /// Returns the damage of a gap after record `number`: the log has a later file, but not the
     /// records before that file. Returns `None` if the log has no later file.
     fn gap(&self, number: u64) -> Option<Damage> {
@@ -77,8 +107,8 @@ impl<'a> Segments<'a> {
     pub(super) fn walk(
         &self,
         from: Position,
-        mut visit: impl FnMut(Place, &Entry<'_>),
-    ) -> Result<Walk, RecoveryError> {
+        mut visit: impl FnMut(Place, Entry),
+    ) -> io::Result<Walk> {
         let mut walk = Walk { end: from, place: None, other: None, damage: None, lost: None };
         let Some((mut file, mut segment)) = self.seek(from, &mut walk)? else {
             return Ok(walk);
@@ -86,11 +116,11 @@ impl<'a> Segments<'a> {
         loop {
             let read = match segment.next() {
                 Ok(Some(entry)) => {
-                    visit(Place { file, offset: entry.offset }, &entry);
+                    visit(Place { file, offset: entry.offset }, entry);
                     continue;
                 }
                 Ok(None) => None,
-                Err(error) => Some(damage(error)?),
+                Err(error) => Some(error.damage()?),
             };
             walk.end = segment.position;
             walk.place = Some(Place { file, offset: segment.offset });
@@ -120,7 +150,7 @@ impl<'a> Segments<'a> {
                     // A file gets its name with its whole header, so the header was damaged later.
                     let (lost, _) = self.lost(next, 0, next + 1)?;
                     walk.lost = walk.lost.or(Some(lost).filter(|lost| lost.records > 0));
-                    damage(error)?
+                    error.damage()?
                 }
             };
             walk.damage = walk.damage.or(Some(here));
@@ -130,11 +160,7 @@ impl<'a> Segments<'a> {
 
     /// Opens the file that has the record after `from`, and goes to that record. If the log does
     /// not lead there, stores the reason in `walk` and returns `None`.
-    fn seek(
-        &self,
-        from: Position,
-        walk: &mut Walk,
-    ) -> Result<Option<(u64, Segment)>, RecoveryError> {
+    fn seek(&self, from: Position, walk: &mut Walk) -> io::Result<Option<(u64, Segment)>> {
         let Some((&file, _)) = self.files.range(..=from.number).next_back() else {
             walk.damage = self.gap(from.number);
             return Ok(None);
@@ -142,7 +168,7 @@ impl<'a> Segments<'a> {
         let mut segment = match self.open(file) {
             Ok(segment) => segment,
             Err(error) => {
-                self.lose(walk, damage(error)?, file)?;
+                self.lose(walk, error.damage()?, file)?;
                 return Ok(None);
             }
         };
@@ -154,7 +180,7 @@ impl<'a> Segments<'a> {
                     return Ok(None);
                 }
                 Err(error) => {
-                    let damage = damage(error)?;
+                    let damage = error.damage()?;
                     // The damage is before `from`, so it does no harm if the record after `from` is
                     // found.
                     if !segment.seek(from)? {
@@ -192,6 +218,7 @@ impl<'a> Segments<'a> {
                 lost.records = lost.records.max(number - first + 1);
                 lost.fingerprints += u64::from(head.count);
                 is_proven |= head.synced >= first && number > first;
+                false
             })?;
         }
         Ok((lost, is_proven))
@@ -202,13 +229,5 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { records, fingerprints } = self;
         write!(f, "{records} records with at least {fingerprints} fingerprints")
-    }
-}
-
-/// Returns the damage that the error reports. Any other error stays an error.
-fn damage(error: ReadError) -> Result<Damage, RecoveryError> {
-    match error {
-        ReadError::Damaged(damage) => Ok(damage),
-        other => Err(other.into()),
     }
 }

@@ -6,19 +6,17 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::archive::{self, Standing};
-use super::begun::Begun;
-use super::damage::{Damage, sound, sound_if_there};
-use super::dir::Dir;
-use super::disk::RealDisk;
-use super::error::OpenError;
-use super::header::Header;
+use super::disk::{Dir, RealDisk};
+use super::error::{Damage, OpenError, ReadError};
+use super::generation_clock::Timing;
+use super::header::{Begun, Header};
 use super::history::Segments;
 use super::lock::Holder;
+use super::notes::Notes;
 use super::reader::{AtRest, read_header};
 use super::record::Kind;
-use super::segment;
-use super::snapshot::{Snapshots, Summary};
-use super::timing::{self, Timing};
+use super::segment::{Entry, Segment};
+use super::snapshot::{Snapshot, Snapshots, Summary};
 use crate::filter::lifetime::LetThrough;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
@@ -90,7 +88,7 @@ pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
 /// Reads what the clocks showed when the last run began generations. Returns `None` if the folder
 /// does not have it. Writes nothing.
 pub fn timing(path: &Path) -> Option<Timing> {
-    timing::read(&RealDisk::at(path))
+    Notes::read(&RealDisk::at(path)).ok()?.timing
 }
 
 /// Reads the content of a folder. Writes nothing.
@@ -113,67 +111,45 @@ pub(super) fn look_on(dir: &Dir) -> Result<Look, OpenError> {
 }
 
 fn look_once(dir: &Dir) -> Result<Look, OpenError> {
-    let failed = |reason| OpenError::unreadable(dir.path(), reason);
     // Releases the lock immediately, so that no other process finds the folder locked.
     let (AtRest { begun, .. }, beside) = AtRest::look(dir)?;
-    let files = dir.list().map_err(failed)?;
     let mut look = Look {
         is_held: beside.is_some(),
         holder: beside.and_then(|beside| beside.holder),
-        bytes: files.iter().map(|file| file.len).sum(),
         ..Look::default()
     };
-    if let Some(begun) = begun {
-        look.at_snapshots(&begun).map_err(failed)?;
-        look.at_log(&begun).map_err(failed)?;
-        look.archive = archive::standing(&begun).map_err(failed)?;
-        look.header = Some(begun.header);
-    }
+    look.fill(dir, begun.as_ref()).map_err(|reason| OpenError::unreadable(dir.path(), reason))?;
+    look.header = begun.map(|begun| begun.header);
     Ok(look)
 }
 
 impl Look {
-    fn at_snapshots(&mut self, begun: &Begun) -> io::Result<()> {
+    fn fill(&mut self, dir: &Dir, begun: Option<&Begun>) -> io::Result<()> {
+        self.bytes = dir.list()?.iter().map(|file| file.len).sum();
+        if let Err(error) = Notes::read(dir) {
+            self.damages.push(error.damage()?);
+        }
+        let Some(begun) = begun else { return Ok(()) };
+        self.archive = archive::standing(begun)?;
         let Snapshots { sound, damaged, .. } = Snapshots::list(begun)?;
-        self.damages = damaged;
+        self.damages.extend(damaged);
         for summary in sound.into_iter().rev() {
-            let mut keys = 0;
-            let looked = summary.sections(begun, |section, _| {
-                keys += section.keys;
-                Ok(())
-            });
-            if let Err(error) = looked {
-                self.damages.push(error.damage()?);
+            let opened = summary.open(begun).map_err(ReadError::damage);
+            let keys = opened.as_ref().map_or(0, Snapshot::keys);
+            if let Err(damage) = opened {
+                self.damages.push(damage?);
             }
             self.last = Some(summary.last);
             self.snapshots.push(SnapshotLook { summary, keys });
         }
-        Ok(())
-    }
-
-    fn at_log(&mut self, begun: &Begun) -> io::Result<()> {
-        let segments = Segments::list(begun)?;
-        for &file in segments.files.keys() {
-            let mut segment = match segments.open(file) {
-                Ok(segment) => segment,
-                Err(error) => {
-                    self.damages.push(error.damage()?);
-                    continue;
-                }
-            };
-            let (mut records, mut fingerprints) = (0, 0);
-            let read = segment.each(|entry| {
-                records += 1;
-                fingerprints += u64::from(entry.head.count);
-            });
-            if let Err(error) = read {
-                self.damages.push(error.damage()?);
-            }
+        let (segments, damages) = Segments::list(begun)?.each(|_| {})?;
+        self.damages.extend(damages);
+        for segment in segments {
             let last = segment.position;
             if self.last.is_none_or(|known| known.number < last.number) {
                 self.last = Some(last);
             }
-            let (name, bytes, follows) = (segment::name(file), segment.len, segment.follows);
+            let Segment { name, len: bytes, follows, read: (records, fingerprints), .. } = segment;
             let before = self.segments.last().map(|before| before.last);
             if before.is_some_and(|before| before != follows) {
                 let what = "the file does not follow the one before";
@@ -211,26 +187,19 @@ pub fn named(
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };
     let mut last = None;
-    let segments = Segments::list(&begun).map_err(failed)?;
-    for &file in segments.files.keys() {
-        let Some(mut segment) = sound_if_there(segments.open(file)).map_err(failed)? else {
-            continue;
+    let find = |entry: Entry| {
+        let place = entry.body.fingerprints.iter().position(|other| other == fingerprint);
+        let Some(place) = place else { return };
+        let position = entry.head.position;
+        let named = match entry.head.kind {
+            Kind::Batch => Named::Batch(position),
+            Kind::Adds => Named::Added(position),
+            Kind::Forgets => Named::Forgotten(position),
+            Kind::Generation => return,
         };
-        let read = segment.each(|entry| {
-            let place = entry.fingerprints().iter().position(|other| other == fingerprint);
-            if let Some(place) = place {
-                let position = entry.head.position;
-                let named = match entry.head.kind {
-                    Kind::Batch | Kind::CountedBatch => Named::Batch(position),
-                    Kind::Adds => Named::Added(position),
-                    Kind::Forgets => Named::Forgotten(position),
-                    Kind::Generation => return,
-                };
-                let (generation, lifetime) = (entry.head.generation, entry.lifetimes.of(place));
-                last = Some((named, LetThrough { generation, lifetime }));
-            }
-        });
-        sound(read).map_err(failed)?;
-    }
+        let (generation, lifetime) = (entry.head.generation, entry.body.lifetimes.of(place));
+        last = Some((named, LetThrough { generation, lifetime }));
+    };
+    Segments::list(&begun).and_then(|segments| segments.each(find)).map_err(failed)?;
     Ok(last)
 }

@@ -1,4 +1,4 @@
-//! Lock of a storage folder, and the state that the threads of its holder share.
+//! Lock of a storage folder, and what the threads of its holder share.
 //!
 //! The file `lock` names the process that holds the lock, in JSON. Only the lock itself proves that
 //! the process still has the folder.
@@ -12,9 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::clock::unix_ms;
-use super::dir::Dir;
-use super::disk::{Busy, DiskFile, Lock, ReadFile, read_all};
-use super::{header, lease};
+use super::disk::{Busy, Dir, DiskFile, Lock, read_all};
+use super::{header, notes};
 
 /// Name of the locked file.
 pub(super) const LOCK: &str = "lock";
@@ -22,8 +21,8 @@ pub(super) const LOCK: &str = "lock";
 /// Maximum number of attempts to make a folder that other processes remove.
 const TRIES: usize = 10;
 
-/// Lock of a storage folder. If the folder was made for the lock and still has no filter, dropping
-/// the lock removes the folder.
+/// Lock of a storage folder. The folder, its log and the writer of a snapshot share it. If the
+/// folder was made for the lock and still has no filter, dropping the lock removes the folder.
 #[derive(Debug)]
 pub(super) struct Hold {
     pub(super) dir: Dir,
@@ -33,11 +32,11 @@ pub(super) struct Hold {
     pub(super) inode: u64,
     /// Directories that were made, the innermost first.
     made: Vec<PathBuf>,
-    /// Number of recoveries, erasures and rebases so far.
-    turn: Mutex<u64>,
+    /// Locked while files of the log are removed or cut.
+    turn: Mutex<()>,
     /// Token for the writer of a snapshot. While the writer has a clone, no other snapshot can
     /// begin.
-    writing: Arc<()>,
+    pub(super) writing: Arc<()>,
 }
 
 impl Hold {
@@ -53,7 +52,8 @@ impl Hold {
                     let (turn, writing) = (Mutex::default(), Arc::default());
                     let hold = Self { dir: Dir::clone(dir), lock, inode, made, turn, writing };
                     if hold.is_in_place()? {
-                        Holder::this().write(&*hold.lock)?;
+                        hold.lock.set_len(0)?;
+                        hold.lock.append(&serde_json::to_vec(&Holder::this())?)?;
                         return Ok(Ok(hold));
                     }
                     made = Vec::new();
@@ -76,6 +76,12 @@ impl Hold {
         Ok(self.dir.inode(LOCK)? == Some(self.inode))
     }
 
+    /// Waits until no other thread removes or cuts files of the log. None does while the returned
+    /// guard exists.
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Fails if the folder does not have the locked file any more.
     pub(super) fn check(&self) -> io::Result<()> {
         if self.is_in_place()? { Ok(()) } else { Err(gone(&self.dir, LOCK)) }
@@ -90,53 +96,10 @@ impl Drop for Hold {
         if is_new {
             // If a removal fails, the new folder stays and does no harm. The lock file is removed
             // last, so that processes that wait for it notice the removal.
-            let _ = self.dir.remove(lease::NAME);
+            let _ = self.dir.remove(notes::NAME);
             let _ = self.dir.remove(LOCK);
             let _ = self.made.iter().try_for_each(|made| self.dir.remove_dir(made));
         }
-    }
-}
-
-/// Permission to write to a folder until its next recovery, erasure or rebase. Journals and
-/// snapshot writers have clones of their folder's tenure.
-#[derive(Debug, Clone)]
-pub(super) struct Tenure {
-    pub(super) hold: Arc<Hold>,
-    turn: u64,
-}
-
-impl Tenure {
-    /// Begins the first tenure of a locked folder.
-    pub(super) fn new(hold: Hold) -> Self {
-        Self { hold: Arc::new(hold), turn: 0 }
-    }
-
-    /// Ends this tenure, so that all its clones fail from now on. Begins the next one.
-    pub(super) fn renew(&mut self) {
-        let mut turn = self.hold.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        *turn += 1;
-        self.turn = *turn;
-    }
-
-    /// Fails if the tenure has ended. Otherwise, the tenure cannot end while the returned guard
-    /// exists.
-    pub(super) fn still(&self) -> io::Result<MutexGuard<'_, u64>> {
-        let turn = self.hold.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if *turn == self.turn {
-            return Ok(turn);
-        }
-        Err(io::Error::other("the storage folder was recovered or replaced meanwhile"))
-    }
-
-    /// Returns the token for a new snapshot. Fails while an earlier snapshot still has the token.
-    pub(super) fn snapshot_token(&self) -> io::Result<Arc<()>> {
-        let _turn = self.still()?;
-        let token = Arc::clone(&self.hold.writing);
-        // One clone is here, and one is in the lock of the folder.
-        if Arc::strong_count(&token) > 2 {
-            return Err(io::Error::other("another snapshot is still being written"));
-        }
-        Ok(token)
     }
 }
 
@@ -153,20 +116,14 @@ pub struct Holder {
 
 impl Holder {
     /// Describes this process, now.
-    pub(super) fn this() -> Self {
+    fn this() -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self { pid: std::process::id(), host, since: unix_ms(SystemTime::now()) }
     }
 
     /// Reads the locked file; `None` if it names no process yet.
-    pub(super) fn read(file: &dyn ReadFile) -> Option<Self> {
+    pub(super) fn read(file: &dyn DiskFile) -> Option<Self> {
         serde_json::from_slice(&read_all(file).ok()?).ok()
-    }
-
-    /// Writes the holder into the locked file.
-    pub(super) fn write(&self, file: &dyn DiskFile) -> io::Result<()> {
-        file.set_len(0)?;
-        file.append(&serde_json::to_vec(self)?)
     }
 }
 

@@ -5,13 +5,13 @@
 //!           reader -> shards         to read, also while another process writes
 //!           inspect                  to list the content, for people
 //!
-//! keep      filter_storage -> live   folder, log and snapshots of a filter in use
+//! keep      filter_storage           folder, log and snapshots of a filter in use
 //!
 //! write     journal -> sync          appends and syncs every batch
-//!           snapshot_writer          writes the whole filter, then -> prune -> archive
-//!           rebase                   replaces all files with one snapshot
-//! recover   recovery -> scan -> cut  finds a snapshot and the log after it; cuts off the rest
-//!           restore                  gives the recovered content to the filter
+//!           snapshot_writer          writes the whole filter, then -> prune -> archive; or
+//!                                    replaces all files with one snapshot
+//! recover   recovery -> cut          finds a snapshot and the log after it; cuts off the rest
+//!           restore                  interface of the filter, for recovery and snapshots
 //!           counts                   exact counts of limits, in log and snapshots
 //!
 //! log       history: all files; segment: one file; record: one record
@@ -19,30 +19,24 @@
 //!           shards                   shard by shard, for readers
 //! archive   archive/                 fingerprints that pruning would lose
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
-//!           begun                    directory and header of a folder that has a filter
-//! notes     ages, imports, lease, timing
-//!                                    small files, read and written by note
+//! notes     notes                    runs, checkpoints of imports, times
 //! time      generation_clock         tells when generations begin
 //! lock      lock                     keeps a second writing process out
 //!
-//! below     head: last batch of a history; encoding: numbers and CRCs; damage, error
-//!           dir -> requests -> disk -> descriptors; clock; histogram
+//! below     head: last batch of a history; encoding: numbers and CRCs; error; clock
+//!           disk -> requests -> descriptors
 //! ```
 //!
 //! A module names only modules that are below it; `filter_storage` is the highest. All calls block.
 //! No module knows Redis: the caller gives the head of the crawl. Only `disk` names the file
 //! system. The documentation of each encoder describes its file format.
 
-mod ages;
 mod archive;
-mod begun;
 mod clock;
 mod counts;
 mod cut;
-mod damage;
 pub mod descriptors;
 mod difference;
-mod dir;
 mod disk;
 mod encoding;
 mod error;
@@ -51,23 +45,17 @@ mod folder;
 mod generation_clock;
 mod head;
 mod header;
-mod histogram;
 mod history;
-mod imports;
 mod inspect;
 mod journal;
-mod lease;
-mod live;
 mod lock;
-mod note;
+mod notes;
 mod prune;
 mod reader;
-mod rebase;
 mod record;
 mod recovery;
 mod requests;
 mod restore;
-mod scan;
 mod segment;
 mod shards;
 #[cfg(any(test, feature = "simulation"))]
@@ -77,36 +65,29 @@ mod snapshot_writer;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod timing;
 
 pub use archive::{Archive, Standing};
 pub use clock::{Clocks, Moment};
 pub use counts::Counts;
-pub use damage::Damage;
 pub use difference::Difference;
-pub use error::{OpenError, RecoveryError};
+pub use error::{Damage, OpenError, RecoveryError};
 pub use filter_storage::{FilterStorage, Footprint, StoragePolicy};
 pub use folder::Folder;
-pub use generation_clock::{Doubt, GenerationClock, TimesOfDay};
+pub use generation_clock::{Doubt, GenerationClock, TimesOfDay, Timing};
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
-pub use histogram::Histogram;
 pub use history::Lost;
-pub use imports::Checkpoint;
 pub use inspect::header as header_of;
 pub use inspect::timing as timing_of;
 pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
 pub use journal::{Group, Journal, Logged, Record};
-pub use live::{Copied, LiveFilter};
+pub use notes::Checkpoint;
 pub use prune::Retention;
 pub use reader::{AtRest, Beside};
-pub use rebase::Rebase;
 pub use record::Change;
-pub use recovery::Recovered;
-pub use requests::{Request, Requests};
-pub use restore::{Restore, Section};
-pub use scan::Target;
+pub use recovery::{Recovered, Target};
+pub use requests::{Histogram, Request, Requests};
+pub use restore::{Copied, LiveFilter, Restore, Section};
 pub use shards::ShardReader;
 pub use snapshot::{Sections, Summary};
-pub use snapshot_writer::{Finished, SnapshotWriter};
-pub use timing::Timing;
+pub use snapshot_writer::{Finished, Rebase, SnapshotWriter};

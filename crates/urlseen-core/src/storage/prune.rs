@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::ages;
 use super::archive;
-use super::begun::Begun;
 use super::clock::Moment;
+use super::header::Begun;
 use super::history::Segments;
 use super::segment;
 use super::snapshot::Snapshots;
-use crate::storage::head::Position;
 
 /// Minimum number of snapshots to keep.
 const SNAPSHOTS: usize = 3;
@@ -25,25 +23,15 @@ pub struct Retention {
     pub horizon_bytes: u64,
 }
 
-/// Result of pruning a folder.
-#[derive(Debug)]
-pub(super) struct Pruned {
-    /// Names of all files that are no longer needed, snapshots first.
-    pub(super) files: Vec<String>,
-    /// True if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
-    pub(super) cut_by_bytes: bool,
-    /// Files of the log that are still to be removed: the numbers of the records before them.
-    pub(super) logs: Vec<u64>,
-    /// True if the folder has an archive.
-    pub(super) is_archived: bool,
-    /// Position at which the filter was last known to be empty.
-    pub(super) start: Option<Position>,
-}
-
-/// Removes the snapshots that no recovery needs. The result names the files of the log that end
-/// before the first position of the kept snapshots. The caller [retires](archive::retire) these
-/// files. In this order, no snapshot ever lacks its log on the disk.
-pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Result<Pruned> {
+/// Removes the snapshots that no recovery needs, and then [retires](archive::retire) the files of
+/// the log that end before the first position of the kept snapshots. In this order, no snapshot
+/// ever lacks its log on the disk. Returns the names of all these files, snapshots first, and true
+/// if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
+pub(super) fn prune(
+    begun: &Begun,
+    retention: &Retention,
+    now: Moment,
+) -> io::Result<(Vec<String>, bool)> {
     let dir = &begun.dir;
     let listed = Snapshots::list(begun)?;
     let all = &listed.sound;
@@ -54,7 +42,8 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     let is_archived = archive::is_on(dir)?;
     let start = if is_archived { archive::start(begun)? } else { None };
 
-    let mut kept = needed(&ages::record(dir, all, now), retention.horizon);
+    let ages: Vec<Moment> = all.iter().map(|snapshot| snapshot.existed(now)).collect();
+    let mut kept = needed(&ages, retention.horizon);
     let mut cut_by_bytes = false;
     let (mut snapshots, mut logs);
     loop {
@@ -79,8 +68,9 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     if !snapshots.is_empty() {
         dir.sync()?;
     }
+    archive::retire(begun, &logs, is_archived, start)?;
     let files = snapshots.into_iter().chain(logs.iter().map(|&log| segment::name(log))).collect();
-    Ok(Pruned { files, cut_by_bytes, logs, is_archived, start })
+    Ok((files, cut_by_bytes))
 }
 
 /// Selects the snapshots that are needed to go back to `horizon`, now and later. `ages` has one

@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::begun::Begun;
 use super::difference::Difference;
-use super::dir::Dir;
-use super::disk::{Busy, DiskFile, Entry, Lock, RealDisk};
+use super::disk::{Busy, Dir, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
-use super::header::{self, Header, StorageSpec};
+use super::header::{self, Begun, Header, StorageSpec};
 use super::lock::{Holder, LOCK};
-use super::scan::Target;
+use super::recovery::Target;
 use super::shards::ShardReader;
 use super::{segment, snapshot};
 use crate::filter::generation::Generation;
@@ -26,7 +25,7 @@ pub struct AtRest {
     pub(super) begun: Option<Begun>,
     /// Locked file `lock`, which keeps writers out. A copy of a folder may lack this file, and has
     /// no writers.
-    _lock: Option<Box<dyn DiskFile>>,
+    pub(super) lock: Option<Arc<dyn DiskFile>>,
 }
 
 /// Note that another process writes to the folder while this process reads it.
@@ -75,11 +74,11 @@ impl AtRest {
         let (mut lock, mut beside) = (None, None);
         if dir.inode(LOCK).map_err(failed)?.is_some() {
             match dir.lock(LOCK, Lock::Shared).map_err(failed)? {
-                Ok(file) => lock = Some(file),
+                Ok(file) => lock = Some(file.into()),
                 Err(Busy(file)) => beside = Some(Beside { holder: Holder::read(&*file) }),
             }
         }
-        Ok((Self { begun: read_header(dir)?, _lock: lock }, beside))
+        Ok((Self { begun: read_header(dir)?, lock }, beside))
     }
 
     /// Returns the header; `None` if the folder is new.
@@ -110,7 +109,8 @@ impl AtRest {
         self.begun.as_ref().ok_or(RecoveryError::Fresh)
     }
 
-    /// Reads the newest state of the filter: the newest snapshot and the log after it.
+    /// Reads the newest state of the filter: the newest snapshot and the log after it. While the
+    /// reader exists, no process can open the folder to write, either.
     ///
     /// # Errors
     /// The errors of [`Folder::recover`](super::Folder::recover).

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! at  bytes
-//!  0      1  kind: 1 batch, 5 batch with counts: count if Redis committed them; 2 adds, 3 forgets,
-//!            4 generation: count always
+//!  0      1  kind: 1 batch: counts if Redis committed it; 2 adds, 3 forgets, 4 generation: count
+//!            always
 //!  1      8  number: one more than that of the record before
 //!  9      8  seq   ┐ batch: its own
 //! 17      8  commit_id   ┘ others: those of the last batch logged before
@@ -16,7 +16,7 @@
 //! 57      4  CRC-32C of bytes 0 to 56
 //! 61         fingerprints, one after the other: a byte with the length (16, 20 or 32), then the
 //!            raw bytes. For text: the byte 255, the length (4 bytes), then the text
-//!            In kind 5, the number of changed counts (4 bytes), then for each the hash of its
+//!            In a batch, the number of changed counts (4 bytes), then for each the hash of its
 //!            group (16 bytes) and the number of items (8 bytes)
 //!            If some fingerprints have a lifetime of their own, a byte for each fingerprint: the
 //!            number of generations after which it passes again (1 to 5), or 255 for never
@@ -47,7 +47,7 @@ pub(super) const TEXT: u8 = 255;
 /// Kinds of records. The kind decides when a record counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Counts if Redis committed the batch.
+    /// Counts if Redis committed the batch. Its body has the changes of the counts of limits.
     Batch = 1,
     /// Always counts: its fingerprints are seen.
     Adds = 2,
@@ -55,8 +55,6 @@ pub(super) enum Kind {
     Forgets = 3,
     /// Always counts: its generation begins.
     Generation = 4,
-    /// Counts if Redis committed the batch, and changes counts of limits.
-    CountedBatch = 5,
 }
 
 impl Kind {
@@ -64,15 +62,10 @@ impl Kind {
     /// fingerprints.
     pub(super) fn change(self) -> Option<Change> {
         match self {
-            Self::Batch | Self::CountedBatch | Self::Adds => Some(Change::Add),
+            Self::Batch | Self::Adds => Some(Change::Add),
             Self::Forgets => Some(Change::Forget),
             Self::Generation => None,
         }
-    }
-
-    /// Returns true if a record of this kind has a batch.
-    pub(super) fn is_batch(self) -> bool {
-        matches!(self, Self::Batch | Self::CountedBatch)
     }
 }
 
@@ -101,30 +94,21 @@ pub(super) struct RecordHead {
     pub(super) body_crc: u32,
 }
 
-/// Reason why bytes are not the head of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoHead {
-    /// The CRC does not match: the bytes were damaged.
-    Damaged,
-    /// A later version of urlseen wrote a record of this kind.
-    UnknownKind(u8),
-}
-
 impl RecordHead {
-    /// Reads a head, and checks its CRC.
-    pub(super) fn decode(bytes: &[u8; HEAD]) -> Result<Self, NoHead> {
-        let mut fields = Fields(checked(bytes).ok_or(NoHead::Damaged)?);
+    /// Reads a head, and checks its CRC. The error is a description of the damage.
+    pub(super) fn decode(bytes: &[u8; HEAD]) -> Result<Self, &'static str> {
+        let damaged = "the record's head is damaged";
+        let mut fields = Fields(checked(bytes).ok_or(damaged)?);
         let kind = match fields.u8() {
             1 => Kind::Batch,
             2 => Kind::Adds,
             3 => Kind::Forgets,
             4 => Kind::Generation,
-            5 => Kind::CountedBatch,
-            kind => return Err(NoHead::UnknownKind(kind)),
+            _ => return Err("the record is of an unknown kind: run the version that wrote it"),
         };
         Ok(Self {
             kind,
-            position: fields.position().ok_or(NoHead::Damaged)?,
+            position: fields.position().ok_or(damaged)?,
             predecessor: RandomId::new(fields.u64()),
             synced: fields.u64(),
             generation: Generation::new(fields.u32()),
@@ -136,12 +120,12 @@ impl RecordHead {
 
     /// Returns true if the record counts for a filter at batch `seq`.
     pub(super) fn counts_at(&self, seq: u64) -> bool {
-        !self.kind.is_batch() || self.position.head.seq <= seq
+        self.kind != Kind::Batch || self.position.head.seq <= seq
     }
 
     /// Returns true if this record directly follows `before`.
     pub(super) fn follows(&self, before: Position) -> bool {
-        let is_batch = self.kind.is_batch();
+        let is_batch = self.kind == Kind::Batch;
         let seq = before.head.seq + u64::from(is_batch);
         let commit_id_fits = is_batch || self.position.head.commit_id == before.head.commit_id;
         self.position.number == before.number + 1
@@ -170,9 +154,10 @@ pub(super) struct Content<'a> {
     pub(super) counted: &'a [Counted],
 }
 
-/// Parts of a record after its fingerprints.
+/// Content of a record, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tail {
+pub(super) struct Body {
+    pub(super) fingerprints: Vec<Fingerprint>,
     /// Lifetimes of the fingerprints.
     pub(super) lifetimes: Lifetimes,
     /// Changes of the counts of limits.
@@ -209,7 +194,7 @@ pub(super) fn encode(
         }
     }
     let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
-    if kind == Kind::CountedBatch {
+    if kind == Kind::Batch {
         bytes.extend(u32::try_from(counted.len()).map_err(too_long)?.to_le_bytes());
         for counted in counted {
             counted.encode(bytes);
@@ -251,18 +236,16 @@ fn width(fingerprint: &Fingerprint) -> u8 {
     }
 }
 
-/// Calls `visit` with each fingerprint of the body of a record, and returns the rest of the body.
-/// Returns `None` unless the body has exactly as many readable fingerprints as the head says.
-pub(super) fn decode(
-    head: &RecordHead,
-    mut body: &[u8],
-    mut visit: impl FnMut(Fingerprint),
-) -> Option<Tail> {
+/// Reads the body of a record. Returns `None` unless it has exactly as many readable fingerprints
+/// as the head says.
+pub(super) fn decode(head: &RecordHead, mut body: &[u8]) -> Option<Body> {
+    // Each fingerprint takes at least a byte.
+    let mut fingerprints = Vec::with_capacity(body.len().min(head.count as usize));
     for _ in 0..head.count {
-        visit(take(*body.split_off_first()?, &mut body)?);
+        fingerprints.push(take(*body.split_off_first()?, &mut body)?);
     }
     let mut counted = Vec::new();
-    if head.kind == Kind::CountedBatch {
+    if head.kind == Kind::Batch {
         let (count, rest) = body.split_first_chunk()?;
         body = rest;
         let length = (u32::from_le_bytes(*count) as usize).checked_mul(Counted::BYTES)?;
@@ -275,7 +258,7 @@ pub(super) fn decode(
     for (index, &byte) in body.iter().enumerate() {
         lifetimes.push(index, Lifetime::from_byte(byte)?);
     }
-    Some(Tail { lifetimes, counted })
+    Some(Body { fingerprints, lifetimes, counted })
 }
 
 /// Removes a fingerprint of this width from the front of a body, and returns it.

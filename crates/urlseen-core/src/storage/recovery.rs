@@ -14,14 +14,12 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::begun::Begun;
-use super::cut;
-use super::damage::{Damage, ReadError, sound};
-use super::error::RecoveryError;
+use super::cut::{self, Plan};
+use super::error::{Damage, ReadError, RecoveryError, sound};
+use super::header::Begun;
 use super::history::{Lost, Place, Segments, Walk};
 use super::record::Kind;
 use super::restore::Restore;
-use super::scan::{Scan, Target};
 use super::segment::Entry;
 use super::snapshot::{Snapshots, Summary};
 use crate::storage::head::{Head, Position};
@@ -41,8 +39,79 @@ pub struct Recovered {
     pub fingerprints: u64,
     /// Number of batches that were dropped, because Redis does not know them.
     pub dropped: u64,
-    /// Damage of the log and of the snapshots that were skipped. The damaged data was deleted.
+    /// Damage of the log, of the snapshots that were skipped, and of the notes. The damaged data
+    /// was deleted.
     pub damaged: Vec<Damage>,
+}
+
+/// Head that a filter is recovered to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Last batch that Redis has committed.
+    At(Head),
+    /// The last batch in the folder, if no Redis names one.
+    Last,
+}
+
+/// The log between a position and a target, and after the target.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) walk: Walk,
+    /// Head of the record with the requested number.
+    pub(super) at_number: Option<Head>,
+    /// True if the log leads to the target.
+    pub(super) is_reached: bool,
+    /// A batch in the log with the target's number and another id.
+    pub(super) other: Option<Head>,
+    /// Cut that makes the target the last batch.
+    pub(super) plan: Plan,
+    /// Number of batches after the target.
+    pub(super) beyond: u64,
+}
+
+impl Scan {
+    /// Follows the log from `from` to its end. Looks for `target`, and for the head at `number`.
+    pub(super) fn new(
+        segments: &Segments<'_>,
+        from: Position,
+        target: Target,
+        number: u64,
+    ) -> io::Result<Self> {
+        let mut at_number = (from.number == number).then_some(from.head);
+        let (mut is_reached, mut other) = (false, None);
+        let mut meet = |head: Head| match target {
+            Target::At(target) if head == target => is_reached = true,
+            Target::At(target) if head.seq == target.seq => other = Some(head),
+            _ => {}
+        };
+        meet(from.head);
+        let (mut before, mut beyond, mut keep_adds) = (from, None, false);
+        let mut count = 0;
+        let walk = segments.walk(from, |place, entry| {
+            let position = entry.head.position;
+            if position.number == number {
+                at_number = Some(position.head);
+            }
+            match target {
+                _ if entry.head.kind != Kind::Batch => keep_adds |= beyond.is_some(),
+                Target::At(target) if position.head.seq > target.seq => {
+                    beyond.get_or_insert((place, before));
+                    count += 1;
+                }
+                _ => meet(position.head),
+            }
+            before = position;
+        })?;
+        if target == Target::Last {
+            is_reached = walk.other.is_none();
+        }
+        let (place, end) = match beyond {
+            Some((place, end)) => (Some(place), end),
+            None => (walk.place, walk.end),
+        };
+        let plan = Plan { from, end, place, keep_adds };
+        Ok(Self { walk, at_number, is_reached, other, plan, beyond: count })
+    }
 }
 
 /// Snapshot that leads to a target, and the log after it.
@@ -60,11 +129,7 @@ pub(super) struct Way {
 
 impl Way {
     /// Replays the log after the snapshot: all records except the batches after the head.
-    pub(super) fn replay(
-        &self,
-        begun: &Begun,
-        mut visit: impl FnMut(&Entry<'_>),
-    ) -> Result<Walk, RecoveryError> {
+    pub(super) fn replay(&self, begun: &Begun, mut visit: impl FnMut(Entry)) -> io::Result<Walk> {
         Segments::list(begun)?.walk(self.snapshot.first, |_, entry| {
             if entry.head.counts_at(self.head.seq) {
                 visit(entry);
@@ -77,14 +142,10 @@ impl Way {
     ///
     /// # Errors
     /// If another process changed the log meanwhile.
-    pub(super) fn replay_all(
-        &self,
-        begun: &Begun,
-        visit: impl FnMut(&Entry<'_>),
-    ) -> Result<Walk, RecoveryError> {
+    pub(super) fn replay_all(&self, begun: &Begun, visit: impl FnMut(Entry)) -> io::Result<Walk> {
         let walk = self.replay(begun, visit)?;
         if walk.end != self.scan.walk.end {
-            return Err(RecoveryError::Io(io::Error::other("the log changed while it was read")));
+            return Err(io::Error::other("the log changed while it was read"));
         }
         Ok(walk)
     }
@@ -102,25 +163,25 @@ struct Obstacles {
 }
 
 /// Finds the newest snapshot that leads to `target` and that `load` accepts. Refuses a damaged log.
-pub(super) fn find(
+pub(super) fn find<T>(
     begun: &Begun,
     target: Target,
-    load: impl FnMut(&Summary) -> Result<(), ReadError>,
-) -> Result<Way, RecoveryError> {
-    let way = find_past_damage(begun, target, load)?;
+    load: impl FnMut(&Summary) -> Result<T, ReadError>,
+) -> Result<(Way, T), RecoveryError> {
+    let (way, loaded) = find_past_damage(begun, target, load)?;
     match (&way.scan.walk.damage, way.scan.walk.lost) {
         (Some(damage), Some(lost)) => Err(RecoveryError::Damaged { damage: damage.clone(), lost }),
-        _ => Ok(way),
+        _ => Ok((way, loaded)),
     }
 }
 
 /// Finds the newest snapshot that leads to `target` and that `load` accepts. The log may be damaged
 /// after the target.
-pub(super) fn find_past_damage(
+fn find_past_damage<T>(
     begun: &Begun,
     target: Target,
-    mut load: impl FnMut(&Summary) -> Result<(), ReadError>,
-) -> Result<Way, RecoveryError> {
+    mut load: impl FnMut(&Summary) -> Result<T, ReadError>,
+) -> Result<(Way, T), RecoveryError> {
     let segments = Segments::list(begun)?;
     let all = Snapshots::list(begun)?;
     let mut damaged = all.damaged.clone();
@@ -141,9 +202,9 @@ pub(super) fn find_past_damage(
             continue;
         }
         match load(snapshot) {
-            Ok(()) => {
+            Ok(loaded) => {
                 let snapshot = snapshot.clone();
-                return Ok(Way { snapshot, scan, damaged, head, all });
+                return Ok((Way { snapshot, scan, damaged, head, all }, loaded));
             }
             Err(error) => damaged.push(error.damage()?),
         }
@@ -153,16 +214,18 @@ pub(super) fn find_past_damage(
 
 /// Returns the damage of the log from which on the newest state of the folder lacks records.
 pub(super) fn damage(begun: &Begun) -> Result<Option<(Damage, Lost)>, RecoveryError> {
-    let walk = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?.scan.walk;
+    let (way, _) = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?;
+    let walk = way.scan.walk;
     Ok(walk.damage.zip(walk.lost))
 }
 
-/// Ends the log before its [damage], and keeps copies of the damaged and all later files.
+/// Ends the log before its [damage](damage()), and keeps copies of the damaged and all later files.
 pub(super) fn cut_at_damage(begun: &Begun) -> Result<(), RecoveryError> {
-    let way = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?;
+    let (way, _) = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?;
     let (segments, plan) = (Segments::list(begun)?, &way.scan.plan);
     cut::copy_aside(&segments, plan.place.map_or(plan.end.number, |place| place.file))?;
-    cut::apply(&segments, plan, &[]).map(drop)
+    cut::apply(&segments, plan, &[])?;
+    Ok(())
 }
 
 impl Obstacles {
@@ -204,7 +267,12 @@ impl Obstacles {
         Ok(if let Some(ours) = self.other {
             RecoveryError::OtherHistory { target, ours }
         } else if let Some(end) = self.end {
-            let best = best(begun, &self.best)?;
+            let mut best = None;
+            for (snapshot, head) in &self.best {
+                if best.is_none() && sound(snapshot.check(begun))?.is_some() {
+                    best = Some(*head);
+                }
+            }
             let missing = target.seq - best.unwrap_or(end).seq;
             RecoveryError::Behind { target, end, missing, damage, best }
         } else if oldest.seq > target.seq {
@@ -215,16 +283,6 @@ impl Obstacles {
     }
 }
 
-/// Returns the head of the first snapshot that can be loaded.
-fn best(begun: &Begun, snapshots: &[(Summary, Head)]) -> io::Result<Option<Head>> {
-    for (snapshot, head) in snapshots {
-        if sound(snapshot.check(begun))?.is_some() {
-            return Ok(Some(*head));
-        }
-    }
-    Ok(None)
-}
-
 /// Recovers `filter` to `target`, and drops all later batches. Returns the result, and the file
 /// that the log continues in.
 pub(super) fn recover(
@@ -232,23 +290,26 @@ pub(super) fn recover(
     target: Target,
     filter: &mut dyn Restore,
 ) -> Result<(Recovered, Option<Place>), RecoveryError> {
-    let way = find(begun, target, |snapshot| {
+    let (way, ()) = find(begun, target, |summary| {
         // A filter keeps the latest generation that it was ever told, so it is told none that is
         // damaged.
-        snapshot.check(begun)?;
+        let snapshot = summary.check(begun)?;
         filter.clear();
-        snapshot.load(begun, filter)
+        snapshot.load(filter)
     })?;
     let (mut records, mut fingerprints) = (0, 0);
     let walk = way.replay_all(begun, |entry| {
         records += 1;
         fingerprints += u64::from(entry.head.count);
         let at = entry.head.position;
+        if !entry.body.counted.is_empty() {
+            filter.count(&entry.body.counted, at);
+        }
         match entry.head.kind {
-            Kind::Batch | Kind::CountedBatch | Kind::Adds if entry.lifetimes.are_whole() => {
-                filter.add(entry.fingerprints(), entry.head.generation, at);
+            Kind::Batch | Kind::Adds if entry.body.lifetimes.are_whole() => {
+                filter.add(entry.body.fingerprints, entry.head.generation, at);
             }
-            Kind::Batch | Kind::CountedBatch | Kind::Adds => {
+            Kind::Batch | Kind::Adds => {
                 let mut by_generation = BTreeMap::<_, Vec<_>>::new();
                 for (generation, fingerprint) in entry.stored() {
                     by_generation.entry(generation).or_default().push(fingerprint);
@@ -257,11 +318,8 @@ pub(super) fn recover(
                     filter.add(fingerprints, generation, at);
                 }
             }
-            Kind::Forgets => filter.forget(entry.fingerprints(), at),
+            Kind::Forgets => filter.forget(entry.body.fingerprints, at),
             Kind::Generation => filter.begin_generation(entry.head.generation),
-        }
-        if !entry.counted.is_empty() {
-            filter.count(&entry.counted, at);
         }
     })?;
     let Way { snapshot, scan, mut damaged, head, all } = way;

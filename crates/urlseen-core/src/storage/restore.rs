@@ -1,9 +1,9 @@
-//! The filter that a recovery restores.
+//! Interfaces of the filter that a folder keeps: restored by a recovery, and copied by snapshots.
 
 use std::io::{self, Read};
 
-use crate::filter::ShardId;
 use crate::filter::generation::Generation;
+use crate::filter::{Blob, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::limit::Counted;
 use crate::storage::head::Position;
@@ -19,6 +19,8 @@ pub struct Section {
     pub keys: u64,
     /// Bytes of the body; 0 if the shard is empty.
     pub len: u64,
+    /// Offset of the body in the snapshot's file.
+    pub begin: u64,
 }
 
 /// A filter that a recovery restores. The recovery clears the filter, loads each shard of a
@@ -48,4 +50,39 @@ pub trait Restore {
     fn count(&mut self, _changes: &[Counted], _at: Position) {}
     /// Begins a generation, unless it or a later one has begun.
     fn begin_generation(&mut self, generation: Generation);
+}
+
+/// An in-memory filter whose content a storage folder keeps. Clones share one filter: the thread of
+/// a snapshot copies the shards while other threads use the filter.
+pub trait LiveFilter: Restore + Clone + Send + 'static {
+    /// Copies a shard as it is now, possibly into the memory of `buffer`. Returns `None` if the
+    /// filter does not exist any more.
+    fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied>;
+
+    /// Copies the counts of limits as they are now, with the position of the last record whose
+    /// changes they have. Returns `None` if the filter does not exist any more.
+    fn copy_counts(&self) -> Option<(Vec<Counted>, Position)>;
+
+    /// Sets the position of all shards and of the counts.
+    fn stand(&self, at: Position);
+
+    /// Returns about the number of bytes that the filter takes in a snapshot.
+    fn saved_bytes(&self) -> u64;
+
+    /// Returns true if the storage must not start threads: its caller does all the work.
+    #[cfg(feature = "simulation")]
+    fn is_stepped(&self) -> bool {
+        false
+    }
+}
+
+/// Copy of a shard at one position.
+#[derive(Debug)]
+pub struct Copied {
+    /// The keys, as the kind of the filter saved them.
+    pub blob: Box<dyn Blob>,
+    /// Position of the last record whose changes are in the shard.
+    pub at: Position,
+    /// The shard's tombstones: the 128-bit key hash of each forgotten fingerprint.
+    pub tombstones: Vec<u128>,
 }

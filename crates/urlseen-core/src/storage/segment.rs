@@ -17,23 +17,21 @@
 use std::io;
 use std::ops::Range;
 
-use memchr::memmem;
-
 use super::archive::Part;
-use super::begun::Begun;
-use super::damage::{Damage, ReadError};
-use super::disk::{ReadFile, read_exact_at};
-use super::encoding::{FILE_HEADER, file_header, followed};
-use super::header::FORMAT;
-use super::record::{self, Change, HEAD, NoHead, RecordHead, Tail};
+use super::disk::{DiskFile, read_exact_at};
+use super::encoding::{Fields, POSITION, checked, push_crc, push_position};
+use super::error::{Damage, ReadError};
+use super::header::{Begun, FORMAT};
+use super::record::{self, Body, Change, HEAD, RecordHead};
 use crate::filter::generation::Generation;
-use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
-use crate::limit::Counted;
 use crate::storage::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenL";
 const PREFIX: &str = "log-";
+
+/// Number of bytes before the first record of a file.
+const HEADER: usize = 20 + POSITION + 4;
 
 /// Number of bytes to read at a time, unless a record is longer.
 const READ: usize = 1 << 20;
@@ -57,14 +55,19 @@ pub(super) fn follows(name: &str) -> Option<u64> {
 
 /// Makes the header of a file.
 pub(super) fn header(filter: u64, follows: Position) -> Vec<u8> {
-    file_header(MAGIC, FORMAT, filter, follows)
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(FORMAT.to_le_bytes());
+    bytes.extend(filter.to_le_bytes());
+    push_position(&mut bytes, follows);
+    push_crc(&mut bytes, 0);
+    bytes
 }
 
 /// A file of the log, read from front to back.
 #[derive(Debug)]
 pub(super) struct Segment {
-    name: String,
-    file: Box<dyn ReadFile>,
+    pub(super) name: String,
+    file: Box<dyn DiskFile>,
     pub(super) len: u64,
     /// Position of the last record before the file.
     pub(super) follows: Position,
@@ -72,6 +75,8 @@ pub(super) struct Segment {
     pub(super) offset: u64,
     /// Position of the last record that was read.
     pub(super) position: Position,
+    /// Number of the records that were read, and of their fingerprints.
+    pub(super) read: (u64, u64),
     /// Bytes of the file, from `buffered` on.
     buffer: Vec<u8>,
     buffered: u64,
@@ -79,39 +84,28 @@ pub(super) struct Segment {
 
 /// A record in a file of the log.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct Entry {
     pub(super) head: RecordHead,
     /// Offset of the record in its file.
     pub(super) offset: u64,
-    /// Lifetimes of the fingerprints.
-    pub(super) lifetimes: Lifetimes,
-    /// Changes of the counts of limits.
-    pub(super) counted: Vec<Counted>,
-    body: &'a [u8],
+    pub(super) body: Body,
 }
 
-impl Entry<'_> {
-    /// Reads the fingerprints of the record.
-    pub(super) fn fingerprints(&self) -> Vec<Fingerprint> {
-        // `next` has checked that the body has so many fingerprints.
-        let mut all = Vec::with_capacity(self.head.count as usize);
-        record::decode(&self.head, self.body, |fingerprint| all.push(fingerprint))
-            .expect("was looked through when it was read");
-        all
-    }
-
-    /// Reads the fingerprints of the record, each with the generation under which the filter stores
-    /// it.
-    pub(super) fn stored(&self) -> impl Iterator<Item = (Generation, Fingerprint)> {
-        let stored_in = |index| self.lifetimes.of(index).stored_in(self.head.generation);
-        let all = self.fingerprints().into_iter().enumerate();
+impl Entry {
+    /// Returns the fingerprints of the record, each with the generation under which the filter
+    /// stores it.
+    pub(super) fn stored(self) -> impl Iterator<Item = (Generation, Fingerprint)> {
+        let Body { fingerprints, lifetimes, .. } = self.body;
+        let stored_in = move |index| lifetimes.of(index).stored_in(self.head.generation);
+        let all = fingerprints.into_iter().enumerate();
         all.map(move |(index, fingerprint)| (stored_in(index), fingerprint))
     }
 
-    /// Reads the fingerprints of the record, with the change that it makes to them.
-    pub(super) fn changes(&self) -> impl Iterator<Item = (Change, Fingerprint)> {
+    /// Returns the fingerprints of the record, with the change that it makes to them.
+    pub(super) fn changes(self) -> impl Iterator<Item = (Change, Fingerprint)> {
         let change = self.head.kind.change();
-        self.fingerprints().into_iter().filter_map(move |fingerprint| Some((change?, fingerprint)))
+        let all = self.body.fingerprints.into_iter();
+        all.filter_map(move |fingerprint| Some((change?, fingerprint)))
     }
 }
 
@@ -121,14 +115,20 @@ impl Segment {
         let file = begun.dir.open(name)?;
         let len = file.len()?;
         let damage = |what| Damage::new(name, 0, what);
-        let mut header = [0; FILE_HEADER];
+        let mut header = [0; HEADER];
         if len < header.len() as u64 {
             return Err(damage("the header was never written to its end").into());
         }
         read_exact_at(&*file, &mut header, 0)?;
-        let other = "the file is not part of a log";
-        let filter = begun.header.filter();
-        let position = followed(&header, MAGIC, FORMAT, filter, other).map_err(damage)?;
+        let damaged = || damage("the header is damaged");
+        let mut fields = Fields(checked(&header).ok_or_else(damaged)?);
+        if (fields.array(), fields.u32()) != (*MAGIC, FORMAT) {
+            return Err(damage("the file is not part of a log").into());
+        }
+        if fields.u64() != begun.header.filter() {
+            return Err(damage("the file belongs to another filter").into());
+        }
+        let position = fields.position().ok_or_else(damaged)?;
         let number = follows(name).or_else(|| Some(Part::named(name)?.follows));
         if number != Some(position.number) {
             return Err(damage("the file was renamed").into());
@@ -138,8 +138,9 @@ impl Segment {
             file,
             len,
             follows: position,
-            offset: FILE_HEADER as u64,
+            offset: HEADER as u64,
             position,
+            read: (0, 0),
             buffer: Vec::new(),
             buffered: 0,
         })
@@ -147,30 +148,21 @@ impl Segment {
 
     /// Reads the next record and checks its CRC, its position and its fingerprints. Returns `None`
     /// at the end of the file.
-    pub(super) fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<Entry>, ReadError> {
         let Some(head) = self.next_head()? else { return Ok(None) };
         let start = self.offset + HEAD as u64;
         let body = self.fill(start, head.length as usize)?;
         if !head.matches(&self.buffer[body.clone()]) {
             return Err(self.damaged("the record is damaged"));
         }
-        let decoded = record::decode(&head, &self.buffer[body.clone()], drop);
-        let Some(Tail { lifetimes, counted }) = decoded else {
+        let Some(body) = record::decode(&head, &self.buffer[body]) else {
             return Err(self.damaged("the record's fingerprints cannot be read"));
         };
         let offset = self.offset;
+        self.read = (self.read.0 + 1, self.read.1 + u64::from(head.count));
         self.offset = start + u64::from(head.length);
         self.position = head.position;
-        let body = &self.buffer[body];
-        Ok(Some(Entry { head, offset, lifetimes, counted, body }))
-    }
-
-    /// Calls `visit` with each of the remaining records, up to the end of the file or to damage.
-    pub(super) fn each(&mut self, mut visit: impl FnMut(&Entry<'_>)) -> Result<(), ReadError> {
-        while let Some(entry) = self.next()? {
-            visit(&entry);
-        }
-        Ok(())
+        Ok(Some(Entry { head, offset, body }))
     }
 
     /// Passes over the next record without reading its fingerprints. Returns false at the end of
@@ -183,69 +175,47 @@ impl Segment {
     }
 
     /// Searches the rest of the file for the record that directly follows `before`, and skips
-    /// damaged bytes. Returns true if the file has the record. The search looks for the record's
-    /// number. Bytes count as the record's head only if they also have the id of the predecessor
-    /// and the right CRC.
+    /// damaged bytes. Returns true if the file has the record.
     pub(super) fn seek(&mut self, before: Position) -> io::Result<bool> {
-        let number = (before.number + 1).to_le_bytes();
-        let finder = memmem::Finder::new(&number);
-        let mut start = self.offset;
-        while self.len - start >= HEAD as u64 {
-            let left = usize::try_from(self.len - start).unwrap_or(usize::MAX);
-            let bytes = self.fill(start, left.min(READ))?;
-            let (from, window) = (bytes.start, &self.buffer[bytes]);
-            for at in finder.find_iter(window) {
-                // The record begins with its kind, one byte before the number.
-                let Some(at) = at.checked_sub(1) else { continue };
-                let Some(head) = window[at..].first_chunk() else { break };
-                if RecordHead::decode(head).is_ok_and(|head| head.follows(before)) {
-                    self.offset = self.buffered + (from + at) as u64;
-                    self.position = before;
-                    return Ok(true);
-                }
-            }
-            // The last bytes of this window are too few for a whole head, so the next window
-            // repeats them.
-            start += (left.min(READ) - (HEAD - 1)) as u64;
-        }
-        Ok(false)
+        self.position = before;
+        self.heads(before.number + 1, |head| head.follows(before))
     }
 
     /// Opens the file called `name`, whose header may be damaged, at `offset`. Only
     /// [`Segment::heads`] can read it.
     pub(super) fn unchecked(begun: &Begun, name: &str, offset: u64) -> io::Result<Self> {
         let file = begun.dir.open(name)?;
-        let (len, follows) = (file.len()?, Position::START);
-        let (name, position, offset) = (name.to_owned(), follows, offset.min(len));
-        Ok(Self { name, file, len, follows, offset, position, buffer: Vec::new(), buffered: 0 })
+        let (len, follows, position) = (file.len()?, Position::START, Position::START);
+        let (name, offset, read, buffer) = (name.to_owned(), offset.min(len), (0, 0), Vec::new());
+        Ok(Self { name, file, len, follows, offset, position, read, buffer, buffered: 0 })
     }
 
     /// Calls `visit` with the head of each record in the rest of the file whose number is at least
-    /// `first`. Skips all other bytes, and does not check the fingerprints.
+    /// `first`, until `visit` returns true. Skips all other bytes, and does not check the
+    /// fingerprints. Returns true if the file has a record for which `visit` returned true; it is
+    /// the next one.
     pub(super) fn heads(
         &mut self,
         first: u64,
-        mut visit: impl FnMut(&RecordHead),
-    ) -> io::Result<()> {
-        let mut start = self.offset;
-        while self.len.saturating_sub(start) >= HEAD as u64 {
-            let left = usize::try_from(self.len - start).unwrap_or(usize::MAX);
-            let bytes = self.fill(start, left.min(READ))?;
+        mut visit: impl FnMut(&RecordHead) -> bool,
+    ) -> io::Result<bool> {
+        while self.len.saturating_sub(self.offset) >= HEAD as u64 {
+            let left = usize::try_from(self.len - self.offset).unwrap_or(usize::MAX);
+            let bytes = self.fill(self.offset, left.min(READ))?;
             let window = &self.buffer[bytes];
             let mut at = 0;
             while let Some(bytes) = window.get(at..).and_then(<[u8]>::first_chunk) {
                 let head = RecordHead::decode(bytes).ok();
-                match head.filter(|head| head.position.number >= first) {
-                    Some(head) => {
-                        visit(&head);
-                        at += HEAD + head.length as usize;
-                    }
-                    None => at += 1,
+                let head = head.filter(|head| head.position.number >= first);
+                if head.as_ref().is_some_and(&mut visit) {
+                    self.offset += at as u64;
+                    return Ok(true);
                 }
+                at += head.map_or(1, |head| HEAD + head.length as usize);
             }
-            start += at as u64;
+            self.offset += at as u64;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Returns true if the next record, which cannot be read, may never have been written to its
@@ -285,12 +255,7 @@ impl Segment {
         }
         let bytes = self.fill(self.offset, HEAD)?;
         let bytes = self.buffer[bytes].first_chunk().expect("as many as a head has");
-        let head = RecordHead::decode(bytes).map_err(|error| match error {
-            NoHead::Damaged => self.damaged("the record's head is damaged"),
-            NoHead::UnknownKind(kind) => {
-                ReadError::UnknownKind { file: self.name.clone(), offset: self.offset, kind }
-            }
-        })?;
+        let head = RecordHead::decode(bytes).map_err(|what| self.damaged(what))?;
         if !head.follows(self.position) {
             return Err(self.damaged("the record does not follow the one before"));
         }

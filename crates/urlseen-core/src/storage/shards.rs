@@ -2,18 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
-use super::begun::Begun;
-use super::damage::ReadError;
-use super::disk::ReadFile;
+use super::disk::DiskFile;
 use super::error::RecoveryError;
-use super::header::Header;
+use super::header::{Begun, Header};
 use super::reader::AtRest;
 use super::record::{Change, Kind};
-use super::recovery::{self, Way};
+use super::recovery::{self, Target, Way};
 use super::restore::Section;
-use super::scan::Target;
-use super::snapshot::{Body, Summary};
+use super::snapshot::Snapshot;
 use crate::filter::generation::Generation;
 use crate::filter::native::KeyHash;
 use crate::filter::{BuildError, FilterKind, KeyHasher, Removal, SHARDS, ShardId};
@@ -27,15 +25,12 @@ const MOST: u64 = 1 << 22;
 pub struct ShardReader {
     begun: Begun,
     hasher: KeyHasher,
-    file: Box<dyn ReadFile>,
-    snapshot: String,
-    /// Shards of the snapshot, and the offsets of their bodies.
-    sections: Vec<(Section, u64)>,
+    snapshot: Snapshot,
     log: Log,
     /// Tombstones: the shard, and the 128-bit key hash of the fingerprint.
     tombstones: BTreeSet<(ShardId, u128)>,
-    /// The open folder. It keeps other processes from writing to the folder.
-    _folder: Option<AtRest>,
+    /// Keeps other processes from writing to the folder.
+    _lock: Option<Arc<dyn DiskFile>>,
 }
 
 /// The log after the snapshot.
@@ -55,16 +50,6 @@ struct Log {
 }
 
 impl ShardReader {
-    /// Reads the newest state of the filter of an open folder: the newest snapshot and the log
-    /// after it.
-    ///
-    /// # Errors
-    /// If the folder is new. Also the errors of [`Folder::recover`](super::Folder::recover).
-    pub fn of_folder(folder: AtRest) -> Result<Self, RecoveryError> {
-        let reader = folder.reader()?;
-        Ok(Self { _folder: Some(folder), ..reader })
-    }
-
     /// Reads the filter as it was at `target`. Chooses a snapshot in which all shards that `wanted`
     /// accepts are sound. The other shards of this snapshot may be damaged.
     pub(super) fn open(
@@ -74,13 +59,13 @@ impl ShardReader {
     ) -> Result<Self, RecoveryError> {
         let begun = folder.begun()?.clone();
         let hasher = begun.header.spec().filter.parameters.hasher();
-        let mut sections = Vec::new();
-        let way = recovery::find(&begun, target, |snapshot| {
-            sections = self::sections(snapshot, &begun, &wanted)?;
-            Ok(())
+        let (way, snapshot) = recovery::find(&begun, target, |summary| {
+            let snapshot = summary.open(&begun)?;
+            let mut sections = snapshot.shards().iter().filter(|section| wanted(section.shard));
+            sections.try_for_each(|section| snapshot.check(section))?;
+            Ok(snapshot)
         })?;
-        let file = begun.dir.open(&way.snapshot.name)?;
-        let mut tombstones: BTreeSet<_> = way.snapshot.tombstones(&begun)?.into_iter().collect();
+        let mut tombstones: BTreeSet<_> = snapshot.tombstones()?.into_iter().collect();
         let (mut count, mut generation) = (0, Generation::default());
         let walk = way.replay(&begun, |entry| {
             count += u64::from(entry.head.count);
@@ -100,7 +85,6 @@ impl ShardReader {
             }
         })?;
         let rounds = usize::try_from(count / MOST + 1).unwrap_or(SHARDS).min(SHARDS);
-        let snapshot = way.snapshot.name.clone();
         let log = Log {
             way,
             last: walk.end.number,
@@ -109,7 +93,7 @@ impl ShardReader {
             changes: Vec::new(),
             generation,
         };
-        Ok(Self { begun, hasher, file, snapshot, sections, log, tombstones, _folder: None })
+        Ok(Self { begun, hasher, snapshot, log, tombstones, _lock: folder.lock.clone() })
     }
 
     /// Returns the header of the folder.
@@ -138,9 +122,9 @@ impl ShardReader {
         let failed = |error: BuildError| RecoveryError::Io(io::Error::other(error));
         let parameters = &self.begun.header.spec().filter.parameters;
         let mut filter = parameters.build().map_err(failed)?;
-        let (Section { keys, len, .. }, begin) = self.sections[shard.index()];
-        let body = Body::new(&self.snapshot, &*self.file, begin, len);
-        body.read_by(|body| filter.load(shard, keys, len, body))?;
+        let section = &self.snapshot.shards()[shard.index()];
+        let Section { keys, len, .. } = *section;
+        self.snapshot.read(section, |body| filter.load(shard, keys, len, body))?;
         let log = &mut self.log;
         if shard.index() >= log.end || shard.index() + log.changes.len() < log.end {
             log.gather(&self.begun, self.hasher, shard.index())?;
@@ -196,22 +180,4 @@ impl Log {
         }
         Ok(())
     }
-}
-
-/// Returns the shards of a snapshot, and the offsets of their bodies. Checks the bodies of the
-/// shards that `wanted` accepts.
-fn sections(
-    snapshot: &Summary,
-    begun: &Begun,
-    wanted: impl Fn(ShardId) -> bool,
-) -> Result<Vec<(Section, u64)>, ReadError> {
-    let mut sections = Vec::with_capacity(begun.header.shards());
-    snapshot.sections(begun, |section, body| {
-        sections.push((section, body.begin));
-        if wanted(section.shard) {
-            return body.check();
-        }
-        Ok(())
-    })?;
-    Ok(sections)
 }

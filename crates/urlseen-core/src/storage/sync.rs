@@ -18,7 +18,7 @@ pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 /// works.
 #[derive(Debug)]
 pub(super) struct Unsynced {
-    hold: Arc<Hold>,
+    pub(super) hold: Arc<Hold>,
     state: Mutex<State>,
     /// Locked while the disk works, so that one sync serves all threads that wait.
     turn: Mutex<()>,
@@ -34,9 +34,8 @@ struct State {
     synced: u64,
     /// Files that are possibly not synced yet, oldest first. The log appends to the last file.
     files: Vec<Arc<dyn DiskFile>>,
-    /// Number of files that were made, and number of files whose names are synced.
-    made: u64,
-    made_synced: u64,
+    /// True if the name of the first file may not be synced yet. Those of the others are not.
+    is_unnamed: bool,
 }
 
 impl Unsynced {
@@ -45,8 +44,7 @@ impl Unsynced {
     pub(super) fn new(hold: Arc<Hold>, number: u64, file: &Arc<dyn DiskFile>) -> Self {
         let files = vec![Arc::clone(file)];
         // The file may be new, so the directory counts as not synced.
-        let (made, made_synced) = (1, 0);
-        let state = State { written: number, synced: number, files, made, made_synced };
+        let state = State { written: number, synced: number, files, is_unnamed: true };
         let (turn, failure) = (Mutex::default(), OnceLock::new());
         Self { hold, state: Mutex::new(state), turn, failure }
     }
@@ -64,14 +62,9 @@ impl Unsynced {
         })
     }
 
-    /// Records a failure: the log takes no more records from now on.
-    pub(super) fn poison(&self, error: &io::Error) {
-        let _ = self.failure.set(error.to_string());
-    }
-
-    /// Records the error of a result.
+    /// Records the error of a result: the log takes no more records from then on.
     pub(super) fn poison_if<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        result.inspect_err(|error| self.poison(error))
+        result.inspect_err(|error| drop(self.failure.set(error.to_string())))
     }
 
     /// Notes that record `number` was written.
@@ -86,9 +79,7 @@ impl Unsynced {
 
     /// Notes that the log continues in a new file.
     pub(super) fn rolled(&self, file: &Arc<dyn DiskFile>) {
-        let mut state = self.state();
-        state.files.push(Arc::clone(file));
-        state.made += 1;
+        self.state().files.push(Arc::clone(file));
     }
 
     /// Notes that the disk has no records after `number` any more, and that the log continues in
@@ -101,7 +92,6 @@ impl Unsynced {
         state.written = number;
         state.synced = state.synced.min(number);
         state.files.push(Arc::clone(file));
-        state.made += 1;
     }
 
     /// Syncs all records written so far.
@@ -120,7 +110,7 @@ impl Unsynced {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // The thread that had the turn before may have failed, or synced this record.
         self.check()?;
-        let (files, written, made, made_synced) = {
+        let (files, written, is_unnamed) = {
             let state = self.state();
             if state.synced >= number {
                 return Ok(());
@@ -131,11 +121,11 @@ impl Unsynced {
                     format!("the log has no record {number}; its last record is {written}");
                 return Err(io::Error::other(missing));
             }
-            (state.files.clone(), state.written, state.made, state.made_synced)
+            (state.files.clone(), state.written, state.is_unnamed || state.files.len() > 1)
         };
         let work = || {
             files.iter().try_for_each(|file| file.sync())?;
-            if made > made_synced {
+            if is_unnamed {
                 self.hold.dir.sync()?;
             }
             // Synced data counts only if the next start finds it.
@@ -144,7 +134,7 @@ impl Unsynced {
         self.poison_if(work())?;
         let mut state = self.state();
         state.synced = written;
-        state.made_synced = made;
+        state.is_unnamed = false;
         // Only the last file can have grown meanwhile.
         state.files.drain(..files.len() - 1);
         Ok(())

@@ -199,7 +199,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     for shard in ShardId::all() {
         let Copied { blob, at: copied_at, .. } = from.handle().copy(shard, Vec::new()).unwrap();
         assert_eq!(copied_at, at);
-        let section = Section { shard, at, keys: blob.keys(), len: blob.len() };
+        let section = Section { shard, at, keys: blob.keys(), len: blob.len(), begin: 0 };
         filter.load(section, &mut blob.into_buffer().as_slice()).unwrap();
     }
     filter.set(fingerprints(&urls(1000..1010)), Generation::FOREVER);

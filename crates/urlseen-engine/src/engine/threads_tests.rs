@@ -97,7 +97,8 @@ fn a_shard_that_loads_slowly_delays_no_other_engine() {
     other.committed(Logged::START);
     let shard = ShardId::all().next().unwrap();
     let blob = other.handle().copy(shard, Vec::new()).unwrap().blob;
-    let section = Section { shard, at: Position::START, keys: blob.keys(), len: blob.len() };
+    let section =
+        Section { shard, at: Position::START, keys: blob.keys(), len: blob.len(), begin: 0 };
     let saved = blob.into_buffer();
     let mut slow = Slow { saved: &saved, other, runtime };
     engine.restoring().load(section, &mut slow).unwrap();

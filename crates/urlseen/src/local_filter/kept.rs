@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::shared::{Chosen, SharedFilter, no_room};
 use crate::{Error, ErrorKind};
+use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
@@ -118,7 +119,7 @@ impl Kept {
         let chosen: Vec<Fingerprint> = chosen.map(|(key, _)| key.clone()).collect();
         let appended = self.storage.journal().and_then(|journal| {
             let mut group = journal.group();
-            group.change(change, &chosen)?;
+            group.change(change, &chosen, &Lifetimes::default())?;
             let at = group.logged().at;
             group.finish().map(|_| at)
         });

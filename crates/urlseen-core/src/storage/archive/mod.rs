@@ -10,20 +10,21 @@
 //! before.
 
 mod reader;
-mod retire;
-mod standing;
 
 use std::io;
 
-use super::begun::Begun;
-use super::dir::Dir;
-use super::disk::Entry;
-use super::segment;
+use serde::Serialize;
+
+use super::disk::{Dir, Entry};
+use super::error::sound_if_there;
+use super::head::Position;
+use super::header::Begun;
+use super::history::Segments;
+use super::record::HEAD;
+use super::segment::{self, Segment};
+use super::snapshot::Snapshots;
 
 pub use reader::Archive;
-pub(super) use retire::retire;
-pub use standing::Standing;
-pub(super) use standing::{standing, start};
 
 /// The file that says that the folder has an archive.
 pub(super) const NAME: &str = "archive";
@@ -99,16 +100,119 @@ pub(super) fn turn(dir: &Dir, on: bool) -> io::Result<()> {
 
 /// Removes all parts of the archive. The caller empties the filter.
 pub(super) fn clear(dir: &Dir) -> io::Result<()> {
-    let files = dir.list()?;
-    let mut parts = files.iter().filter(|file| is_part(file)).peekable();
-    if parts.peek().is_none() {
-        return Ok(());
+    for part in dir.list()?.iter().filter(|file| is_part(file)) {
+        dir.remove(&part.name)?;
     }
-    parts.try_for_each(|part| dir.remove(&part.name))?;
     dir.sync()
 }
 
 /// Returns true if a file is a part.
 pub(super) fn is_part(file: &Entry) -> bool {
     Part::named(&file.name).is_some()
+}
+
+/// Size of a folder's archive, and completeness of archive and log together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// True if files pruned from the log go to the archive.
+    pub is_on: bool,
+    /// Number of the archive's parts.
+    pub parts: u64,
+    /// Bytes of all these parts.
+    pub bytes: u64,
+    /// Position after which the archive and the log together are complete. `None` if they have all
+    /// fingerprints of the filter.
+    pub lacks_before: Option<Position>,
+}
+
+/// Checks that the parts of the archive and the files of the log form a chain without a gap.
+#[derive(Debug, Default)]
+struct Chain {
+    /// Number of the last record of the previous part or file.
+    end: Option<u64>,
+    /// Position after which the chain has no gap; `None` if the whole chain has no gap.
+    lacks_before: Option<Position>,
+}
+
+impl Chain {
+    /// Notes the start of the next file.
+    fn begin(&mut self, follows: Position, is_first: bool) {
+        if is_first {
+            self.lacks_before = None;
+        } else if self.end != Some(follows.number) {
+            self.lacks_before = Some(follows);
+        }
+    }
+}
+
+/// Returns the position at which the filter was last known to be empty. Earlier records no longer
+/// count.
+pub(super) fn start(begun: &Begun) -> io::Result<Option<Position>> {
+    let all = Snapshots::list(begun)?;
+    let Some(oldest) = all.sound.last() else { return Ok(None) };
+    match oldest.is_empty(begun) {
+        // The daemon pruned this snapshot meanwhile. Later snapshots are not of an empty filter.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        is_empty => Ok(is_empty?.then_some(oldest.first)),
+    }
+}
+
+/// Reads the names and headers of an archive's files, but no fingerprints.
+pub(super) fn standing(begun: &Begun) -> io::Result<Standing> {
+    let (start, mut chain) = (self::start(begun)?, Chain::default());
+    let mut is_after_log = false;
+    for Part { name, follows, last, is_first } in files(begun)? {
+        if start.is_some_and(|start| follows < start.number) {
+            continue;
+        }
+        let Some(file) = sound_if_there(Segment::open(begun, &name))? else { continue };
+        // The records are not read, so each file of the log is assumed to lead to the next file.
+        if is_after_log {
+            chain.end = Some(follows);
+        }
+        chain.begin(file.follows, is_first || start == Some(file.follows));
+        (chain.end, is_after_log) = (Some(last), segment::follows(&name).is_some());
+    }
+    let files = begun.dir.list()?;
+    let parts: Vec<_> = files.iter().filter(|file| is_part(file)).collect();
+    Ok(Standing {
+        is_on: is_on(&begun.dir)?,
+        parts: parts.len() as u64,
+        bytes: parts.iter().map(|part| part.len).sum(),
+        lacks_before: chain.lacks_before,
+    })
+}
+
+/// Removes files of the log, oldest first. If `is_archived` is true, moves them to the archive.
+/// After a failure, the next call continues with the files that are left.
+///
+/// `start` is the position at which the filter was last known to be empty. Records before it no
+/// longer count.
+pub(super) fn retire(
+    begun: &Begun,
+    logs: &[u64],
+    is_archived: bool,
+    start: Option<Position>,
+) -> io::Result<()> {
+    let dir = &begun.dir;
+    for &follows in logs {
+        let name = segment::name(follows);
+        if is_archived && start.is_none_or(|start| follows >= start.number) {
+            let is_first = follows == 0 || start.is_some_and(|start| start.number == follows);
+            let part = Part::new(follows, last(begun, follows)?, is_first);
+            dir.rename(&name, &part.name)?;
+        } else {
+            dir.remove(&name)?;
+        }
+    }
+    if logs.is_empty() { Ok(()) } else { dir.sync() }
+}
+
+/// Returns the number of the last record of a file of the log, which the next file follows. If
+/// there is a gap after the file, returns the maximum that its size permits, which no other file
+/// follows.
+fn last(begun: &Begun, follows: u64) -> io::Result<u64> {
+    let files = Segments::list(begun)?.files;
+    let most = follows.saturating_add(files.get(&follows).copied().unwrap_or(0) / HEAD as u64);
+    Ok(files.range(follows + 1..).next().map_or(most, |(&next, _)| next.min(most)))
 }

@@ -3,16 +3,13 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use super::super::begun::Begun;
-use super::super::damage::{Damage, ReadError};
-use super::super::error::RecoveryError;
+use super::super::error::{Damage, ReadError, RecoveryError};
+use super::super::header::Begun;
 use super::super::reader::AtRest;
 use super::super::record::Change;
-use super::super::recovery;
-use super::super::scan::Target;
+use super::super::recovery::{self, Target};
 use super::super::segment::Segment;
-use super::standing::{Chain, start};
-use super::{Part, files};
+use super::{Chain, Part, files, start};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -23,8 +20,11 @@ use crate::storage::head::Position;
 pub struct Archive<'a> {
     begun: &'a Begun,
     target: Target,
-    lacks_before: Option<Position>,
-    damaged: Vec<Damage>,
+    /// Position after which archive and log are complete. `None` if archive and log have all
+    /// fingerprints of the filter.
+    pub lacks_before: Option<Position>,
+    /// Parts that cannot be read.
+    pub damaged: Vec<Damage>,
     /// Fingerprints that were ever forgotten. The value is true if the filter let the fingerprint
     /// through later.
     tombstones: HashMap<Fingerprint, bool>,
@@ -50,17 +50,6 @@ impl AtRest {
 }
 
 impl Archive<'_> {
-    /// Returns the position after which archive and log are complete. Returns `None` if archive and
-    /// log have all fingerprints of the filter.
-    pub fn lacks_before(&self) -> Option<Position> {
-        self.lacks_before
-    }
-
-    /// Returns the parts that cannot be read.
-    pub fn damaged(&self) -> &[Damage] {
-        &self.damaged
-    }
-
     /// Calls `visit` once with each fingerprint that counts as seen, until `visit` returns a break.
     ///
     /// # Errors
@@ -91,7 +80,7 @@ fn read(
     target: Target,
     visit: &mut impl FnMut(Change, Fingerprint),
 ) -> Result<(Option<Position>, Vec<Damage>), RecoveryError> {
-    let way = recovery::find(begun, target, |_| Ok(()))?;
+    let (way, ()) = recovery::find(begun, target, |_| Ok(()))?;
     let (from, start) = (way.snapshot.first, start(begun)?);
     let (mut damaged, mut chain) = (Vec::new(), Chain::default());
     for part in files(begun)? {

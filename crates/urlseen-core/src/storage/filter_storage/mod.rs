@@ -3,13 +3,13 @@
 //! The daemon and the library use this module for their filters. The caller writes the records to
 //! the log. All calls block.
 
-mod footprint;
 mod snapshotting;
 
 use std::io;
+use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use super::archive::Standing;
+use super::archive::{self, Standing};
 use super::clock::Moment;
 use super::descriptors::{self, Waits};
 use super::error::RecoveryError;
@@ -17,15 +17,15 @@ use super::folder::Folder;
 use super::head::{Head, Position};
 use super::header::StorageSpec;
 use super::journal::Journal;
-use super::live::LiveFilter;
 use super::prune::Retention;
 use super::recovery::Recovered;
-use super::scan::Target;
+use super::recovery::Target;
+use super::restore::LiveFilter;
 use super::snapshot_writer::Finished;
+use super::{segment, snapshot};
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
-pub use footprint::Footprint;
 use snapshotting::Snapshotting;
 
 /// Before a snapshot, the log grows by at least the snapshot's size divided by this number. With a
@@ -56,6 +56,26 @@ impl Default for StoragePolicy {
         let (snapshot_bytes, horizon_bytes) = (64 << 20, 16 << 30);
         Self { fsync: Fsync::Interval, snapshot_bytes, horizon_bytes, archive: None }
     }
+}
+
+/// Sizes and settings of a storage folder in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Path of the storage folder.
+    pub dir: PathBuf,
+    /// Setting for the syncs of the log.
+    pub fsync: Fsync,
+    /// Bytes written to the log since the start.
+    pub logged: u64,
+    /// Number of snapshots in the folder.
+    pub snapshots: u64,
+    /// Bytes of the log's files.
+    pub log_bytes: u64,
+    /// Number of bytes of the folder's archive. The boolean is true if the archive and the log
+    /// together have all fingerprints of the filter. `None` without an archive.
+    pub archive: Option<(u64, bool)>,
+    /// End of the last snapshot in this run.
+    pub last_snapshot: Option<SystemTime>,
 }
 
 /// Storage folder of a filter in use, with its log and its snapshots.
@@ -158,7 +178,7 @@ impl<F: LiveFilter> FilterStorage<F> {
             buffer = copied.blob.into_buffer();
         }
         let Some((counts, _)) = self.filter.copy_counts() else { return Ok(None) };
-        rebase.sections.counts(&counts, rebase.position)?;
+        rebase.sections.counts(&counts, rebase.position);
         let position = rebase.finish()?;
         self.open(position)?;
         Ok(Some(position))
@@ -326,5 +346,31 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// Returns the bytes by which the log grows before a snapshot.
     fn every(&self) -> u64 {
         self.policy.snapshot_bytes.max(self.filter.saved_bytes() / SHARE)
+    }
+
+    /// Returns the sizes of the folder.
+    pub fn footprint(&self) -> Footprint {
+        // If the folder cannot be listed, the next read or write fails, too.
+        let files = self.folder.dir.list().unwrap_or_default();
+        let (mut snapshots, mut log_bytes, mut archive_bytes) = (0, 0, 0);
+        for file in &files {
+            if snapshot::seq(&file.name).is_some() {
+                snapshots += 1;
+            } else if segment::follows(&file.name).is_some() {
+                log_bytes += file.len;
+            } else if archive::is_part(file) {
+                archive_bytes += file.len;
+            }
+        }
+        let has_archive = self.archive.is_on || archive_bytes > 0;
+        Footprint {
+            dir: self.folder.dir().to_owned(),
+            fsync: self.policy.fsync,
+            logged: self.logged + self.journal.as_ref().map_or(0, Journal::bytes),
+            snapshots,
+            log_bytes,
+            archive: has_archive.then_some((archive_bytes, self.archive.lacks_before.is_none())),
+            last_snapshot: self.last_snapshot,
+        }
     }
 }

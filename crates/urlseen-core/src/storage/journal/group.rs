@@ -46,7 +46,7 @@ impl Group<'_> {
     /// change. The record is in the file when the method returns.
     ///
     /// # Errors
-    /// If the disk fails, or the filter was recovered since the journal was made.
+    /// If the disk fails.
     pub fn append(
         &mut self,
         added: &[Fingerprint],
@@ -55,8 +55,7 @@ impl Group<'_> {
     ) -> io::Result<()> {
         let Position { number, head } = self.journal.position;
         let next = Position { number: number + 1, head: head.next() };
-        let kind = if counted.is_empty() { Kind::Batch } else { Kind::CountedBatch };
-        self.journal.write(kind, next, added, lifetimes, counted)?;
+        self.journal.write(Kind::Batch, next, added, lifetimes, counted)?;
         self.records.push(Record { base: head, logged: self.logged() });
         Ok(())
     }
@@ -78,33 +77,21 @@ impl Group<'_> {
         written
     }
 
-    /// Writes adds, with their lifetimes, in as many records as the fingerprints need. They count
-    /// even if Redis never commits the batches around them.
+    /// Writes adds or forgets, with their lifetimes, in as many records as the fingerprints need.
+    /// They count even if Redis never commits the batches around them.
     ///
     /// # Errors
     /// If the disk fails. Some of the records may be in the log then.
-    pub fn add(&mut self, added: &[Fingerprint], lifetimes: &Lifetimes) -> io::Result<()> {
-        self.split(Kind::Adds, added, lifetimes)
-    }
-
-    /// Writes adds or forgets: see [`Group::add`].
-    ///
-    /// # Errors
-    /// If the disk fails. Some of the records may be in the log then.
-    pub fn change(&mut self, change: Change, fingerprints: &[Fingerprint]) -> io::Result<()> {
+    pub fn change(
+        &mut self,
+        change: Change,
+        fingerprints: &[Fingerprint],
+        lifetimes: &Lifetimes,
+    ) -> io::Result<()> {
         let kind = match change {
             Change::Add => Kind::Adds,
             Change::Forget => Kind::Forgets,
         };
-        self.split(kind, fingerprints, &Lifetimes::default())
-    }
-
-    fn split(
-        &mut self,
-        kind: Kind,
-        fingerprints: &[Fingerprint],
-        lifetimes: &Lifetimes,
-    ) -> io::Result<()> {
         let mut rest = fingerprints;
         while !rest.is_empty() {
             let mut bytes = 0;

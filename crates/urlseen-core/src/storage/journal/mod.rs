@@ -6,15 +6,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begun::Begun;
 use super::cut;
-use super::damage::sound;
 use super::disk::DiskFile;
-use super::error::RecoveryError;
+use super::error::sound;
+use super::header::Begun;
 use super::history::{Place, Segments};
-use super::lock::{Tenure, gone};
+use super::lock::{Hold, gone};
 use super::record::{self, Content, Kind};
-use super::scan::{Scan, Target};
+use super::recovery::{Scan, Target};
 use super::segment;
 use super::snapshot_writer::SnapshotWriter;
 use super::sync::{INTERVAL, Syncing, Unsynced};
@@ -50,7 +49,6 @@ impl Logged {
 #[derive(Debug)]
 pub struct Journal {
     begun: Begun,
-    tenure: Tenure,
     fsync: Fsync,
     position: Position,
     /// Generation of the fingerprints that are logged next; [`Generation::FOREVER`] if the
@@ -73,17 +71,16 @@ impl Journal {
         position: Position,
         tail: Option<Place>,
         fsync: Fsync,
-        tenure: &Tenure,
+        hold: &Arc<Hold>,
     ) -> io::Result<Self> {
         let (file, tail) = match tail {
             Some(tail) => (begun.dir.append(&segment::name(tail.file))?.into(), tail),
             None => make(begun, position)?,
         };
         let expire_after = begun.header.spec().filter.parameters.expire_after();
-        let unsynced = Unsynced::new(Arc::clone(&tenure.hold), position.number, &file);
+        let unsynced = Unsynced::new(Arc::clone(hold), position.number, &file);
         let mut journal = Self {
             begun: begun.clone(),
-            tenure: tenure.clone(),
             fsync,
             position,
             generation: expire_after.is_none().then_some(Generation::FOREVER),
@@ -120,10 +117,9 @@ impl Journal {
     /// shard, so that the older files of the log can be pruned.
     ///
     /// # Errors
-    /// If the disk fails, another snapshot is still being written, or the filter was recovered
-    /// since the journal was made.
+    /// If the disk fails, or another snapshot is still being written.
     pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
-        SnapshotWriter::new(&self.begun, &self.tenure, &self.unsynced)
+        SnapshotWriter::new(&self.begun, &self.unsynced)
     }
 
     /// Returns the bytes written since the journal was opened.
@@ -145,7 +141,7 @@ impl Journal {
         lifetimes: &Lifetimes,
         counted: &[Counted],
     ) -> io::Result<()> {
-        self.usable()?;
+        self.unsynced.check()?;
         let none = || io::Error::other("no generation of the filter has begun");
         let generation = self.generation.ok_or_else(none)?;
         let synced = self.unsynced.synced();
@@ -154,10 +150,9 @@ impl Journal {
         self.buffer.shrink_to(BUFFER);
         record::encode(kind, self.position.head, next, content, &mut self.buffer)?;
         let answer = self.begun.dir.requests().begin("a write to the log");
-        let appended = self.file.append(&self.buffer);
+        let appended = self.unsynced.poison_if(self.file.append(&self.buffer));
         drop(answer);
         if let Err(error) = appended {
-            self.unsynced.poison(&error);
             // A recovery would also cut off the failed record.
             let _ = self.file.set_len(self.tail.offset);
             return Err(error);
@@ -170,15 +165,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Fails if the log takes no more records.
-    fn usable(&self) -> io::Result<()> {
-        self.unsynced.check()?;
-        self.tenure.still().map(drop)
-    }
-
     /// Fails if the log takes no more records, or the next start would not find its records.
     pub fn check(&self) -> io::Result<()> {
-        self.usable()?;
+        self.unsynced.check()?;
         self.unsynced.poison_if(self.check_files())
     }
 
@@ -189,7 +178,7 @@ impl Journal {
             self.unsynced.check()?;
             return Err(io::Error::other("the thread that syncs the log has ended"));
         }
-        self.tenure.hold.check()?;
+        self.unsynced.hold.check()?;
         if self.file.is_linked()? {
             Ok(())
         } else {
@@ -203,7 +192,7 @@ impl Journal {
     /// # Errors
     /// If the disk cannot make a file. The log then continues in the old file.
     pub fn roll(&mut self) -> io::Result<()> {
-        self.usable()?;
+        self.unsynced.check()?;
         if self.tail.file == self.position.number {
             return Ok(());
         }
@@ -235,7 +224,7 @@ impl Journal {
     /// # Errors
     /// If the disk fails, or the log does not have `head` any more.
     pub fn cut(&mut self, head: Head) -> io::Result<Position> {
-        self.usable()?;
+        self.unsynced.check()?;
         if self.position.head != head {
             (self.position, self.tail, self.file) =
                 self.unsynced.poison_if(self.cut_beyond(head))?;
@@ -248,12 +237,8 @@ impl Journal {
     /// continues.
     fn cut_beyond(&self, head: Head) -> io::Result<(Position, Place, Arc<dyn DiskFile>)> {
         // While this guard exists, no snapshot removes files.
-        let _turn = self.tenure.still()?;
+        let _turn = self.unsynced.hold.turn();
         let segments = Segments::list(&self.begun)?;
-        let failed = |error| match error {
-            RecoveryError::Io(error) => error,
-            other => io::Error::other(other),
-        };
         for &file in segments.files.keys().rev() {
             let Some(from) = sound(segments.open(file))?.map(|segment| segment.follows) else {
                 continue;
@@ -262,11 +247,11 @@ impl Journal {
                 continue;
             }
             let target = Target::At(head);
-            let scan = Scan::new(&segments, from, target, from.number).map_err(failed)?;
+            let scan = Scan::new(&segments, from, target, from.number)?;
             if !scan.is_reached || scan.walk.end != self.position {
                 break;
             }
-            let (position, tail) = cut::apply(&segments, &scan.plan, &[]).map_err(failed)?;
+            let (position, tail) = cut::apply(&segments, &scan.plan, &[])?;
             let tail = tail.expect("the file that the walk began in");
             let file = self.begun.dir.append(&segment::name(tail.file))?;
             return Ok((position, tail, file.into()));

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::SimDisk;
-use crate::storage::disk::{DiskFile, Lock, ReadFile};
+use crate::storage::disk::{DiskFile, Lock};
 
 /// Bytes that the disk writes at once.
 const BLOCK: usize = 64;
@@ -54,7 +54,7 @@ impl Contents {
     }
 }
 
-impl ReadFile for SimFile {
+impl DiskFile for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.disk.state();
         let bytes = &state.files[&self.inode].bytes;
@@ -68,9 +68,7 @@ impl ReadFile for SimFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.disk.state().files[&self.inode].bytes.len() as u64)
     }
-}
 
-impl DiskFile for SimFile {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.disk.state();
         let done = state.step();

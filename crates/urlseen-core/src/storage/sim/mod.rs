@@ -14,8 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::dir::Dir;
-use super::disk::{Busy, Disk, DiskFile, Entry, Lock, ReadFile};
+use super::disk::{Busy, Dir, Disk, DiskFile, Entry, Lock};
 use super::requests::Requests;
 use file::{Contents, SimFile};
 
@@ -55,8 +54,8 @@ pub enum Fault {
 #[derive(Debug, Clone, Default)]
 struct State {
     files: BTreeMap<u64, Contents>,
-    names: BTreeMap<PathBuf, u64>,
-    durable_names: BTreeMap<PathBuf, u64>,
+    names: BTreeMap<String, u64>,
+    durable_names: BTreeMap<String, u64>,
     renames: Vec<Rename>,
     next_inode: u64,
     locks: HashMap<u64, i64>,
@@ -69,8 +68,8 @@ struct State {
 /// A change of names: a name with its new file, and the old name that is gone.
 #[derive(Debug, Clone)]
 struct Rename {
-    to: Option<(PathBuf, u64)>,
-    gone: Option<PathBuf>,
+    to: Option<(String, u64)>,
+    gone: Option<String>,
 }
 
 /// The simulated disk. Clones are the same disk.
@@ -148,19 +147,17 @@ impl SimDisk {
     /// Returns the files in a directory and their bytes.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let state = self.state();
-        state
-            .names
-            .iter()
-            .map(|(path, inode)| (name_of(path), state.files[inode].bytes.clone()))
-            .collect()
+        let bytes = |inode| state.files[inode].bytes.clone();
+        state.names.iter().map(|(name, inode)| (name.clone(), bytes(inode))).collect()
     }
 
     /// Replaces the bytes of a file, on the platter.
     pub fn put(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
-        let inode = state.inode_of(path);
-        state.names.insert(path.to_owned(), inode);
-        state.durable_names.insert(path.to_owned(), inode);
+        let name = name_of(path);
+        let inode = state.inode_of(&name);
+        state.names.insert(name.clone(), inode);
+        state.durable_names.insert(name, inode);
         let (bytes, durable) = (bytes.to_vec(), bytes.to_vec());
         state.files.insert(inode, Contents { bytes, durable, is_lost: false });
     }
@@ -168,8 +165,8 @@ impl SimDisk {
     /// Removes a file, on the platter.
     pub fn take(&self, path: &Path) {
         let mut state = self.state();
-        state.names.remove(path);
-        state.durable_names.remove(path);
+        state.names.remove(&name_of(path));
+        state.durable_names.remove(&name_of(path));
     }
 
     fn file(&self, inode: u64, lock: Option<Lock>) -> Box<dyn DiskFile> {
@@ -215,24 +212,19 @@ impl State {
         }
     }
 
-    fn inode_of(&mut self, path: &Path) -> u64 {
-        self.names.get(path).copied().unwrap_or_else(|| {
+    fn inode_of(&mut self, name: &str) -> u64 {
+        self.names.get(name).copied().unwrap_or_else(|| {
             self.next_inode += 1;
             self.next_inode
         })
     }
 
-    fn existing(&self, path: &Path) -> io::Result<u64> {
+    fn existing(&self, name: &str) -> io::Result<u64> {
         if self.is_killed {
             return Err(io::Error::other("the process was killed"));
         }
-        self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+        self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
-}
-
-/// Returns the path of a file in the only directory of the disk.
-fn in_dir(name: &str) -> PathBuf {
-    Path::new(DIR).join(name)
 }
 
 impl Disk for SimDisk {
@@ -253,7 +245,7 @@ impl Disk for SimDisk {
     }
 
     fn inode(&self, name: &str) -> io::Result<Option<u64>> {
-        Ok(self.state().names.get(&in_dir(name)).copied())
+        Ok(self.state().names.get(name).copied())
     }
 
     fn list(&self) -> io::Result<Vec<Entry>> {
@@ -261,41 +253,36 @@ impl Disk for SimDisk {
         if state.is_killed {
             return Err(io::Error::other("the process was killed"));
         }
-        let own = state.names.iter().filter(|(path, _)| path.parent() == Some(self.path()));
-        Ok(own
-            .map(|(path, inode)| Entry {
-                name: name_of(path),
-                len: state.files[inode].bytes.len() as u64,
-            })
-            .collect())
+        let len = |inode| state.files[inode].bytes.len() as u64;
+        let names = state.names.iter();
+        Ok(names.map(|(name, inode)| Entry { name: name.clone(), len: len(inode) }).collect())
     }
 
-    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>> {
-        Ok(self.append(name)?)
+    fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.append(name)
     }
 
     fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let inode = self.state().existing(&in_dir(name))?;
+        let inode = self.state().existing(name)?;
         Ok(self.file(inode, None))
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let path = &in_dir(name);
         let mut state = self.state();
         state.step().map_err(|(_, error)| error)?;
-        let is_new = !state.names.contains_key(path);
-        let inode = state.inode_of(path);
+        let is_new = !state.names.contains_key(name);
+        let inode = state.inode_of(name);
         state.files.entry(inode).or_default().bytes.clear();
         if is_new {
-            state.names.insert(path.to_owned(), inode);
-            state.renames.push(Rename { to: Some((path.to_owned(), inode)), gone: None });
+            state.names.insert(name.to_owned(), inode);
+            state.renames.push(Rename { to: Some((name.to_owned(), inode)), gone: None });
         }
         drop(state);
         Ok(self.file(inode, None))
     }
 
     fn lock(&self, name: &str, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>> {
-        let known = self.state().existing(&in_dir(name));
+        let known = self.state().existing(name);
         let inode = match (known, lock) {
             (Ok(inode), _) => inode,
             (Err(_), Lock::Exclusive) => {
@@ -319,24 +306,22 @@ impl Disk for SimDisk {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let (from, to) = (&in_dir(from), in_dir(to));
         let mut state = self.state();
         state.roomless()?;
         let inode = state.existing(from)?;
         state.names.remove(from);
-        state.names.insert(to.clone(), inode);
-        let gone = Some(from.clone());
-        state.renames.push(Rename { to: Some((to, inode)), gone });
+        state.names.insert(to.to_owned(), inode);
+        let gone = Some(from.to_owned());
+        state.renames.push(Rename { to: Some((to.to_owned(), inode)), gone });
         Ok(())
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let path = &in_dir(name);
         let mut state = self.state();
         state.roomless()?;
-        state.existing(path)?;
-        state.names.remove(path);
-        state.renames.push(Rename { to: None, gone: Some(path.to_owned()) });
+        state.existing(name)?;
+        state.names.remove(name);
+        state.renames.push(Rename { to: None, gone: Some(name.to_owned()) });
         Ok(())
     }
 

@@ -19,22 +19,18 @@
 //! 45      n  body: the shard as its kind saves it
 //! 45+n    4  CRC-32C of the body
 //!
-//! after the sections, if any count of a limit ever changed, a section with all counts
-//!  0     45  as above, with shard 0 and the number of groups in place of the keys
-//! 45      n  for each group its hash (16 bytes) and its count (8 bytes)
-//! 45+n    4  CRC-32C of the body
+//! after the shards, two more sections: shard 0, and the number of their elements as keys
+//! counts      the counts of limits: for each group its hash (16 bytes) and its count (8 bytes)
+//! tombstones  forgotten fingerprints: for each the shard (1 byte) and its key hash (16 bytes)
 //!
-//! after the sections, the tombstones of forgotten fingerprints
-//!  0    17n  each: the shard, and the 128-bit key hash of the fingerprint
-//! 17n     8  n
-//!  +8     4  CRC-32C of all that
-//!
-//! after the tombstones
-//!  0     24  first: the lowest position of any shard; replay starts after it
+//! after the sections
+//!  0     24  first: the lowest position of any section; replay starts after it
 //! 24     24  last: the highest
 //! 48      8  time at which it was finished, in milliseconds since 1970
-//! 56      1  1 if a history begins with it, and nothing older counts; else 0
-//! 57      4  CRC-32C of bytes 0 to 56
+//! 56     16  moment by which the filter had reached `last`: id of the boot of the machine, and
+//!            milliseconds since the boot
+//! 72      1  1 if a history begins with it, and nothing older counts; else 0
+//! 73      4  CRC-32C of bytes 0 to 72
 //! ```
 //!
 //! A kind saves a shard as
@@ -52,11 +48,12 @@ mod reader;
 mod sections;
 
 pub use reader::Summary;
-pub(super) use reader::{Body, Snapshots};
+pub(super) use reader::{Snapshot, Snapshots};
 pub use sections::Sections;
-pub(super) use sections::{Role, empty};
+pub(super) use sections::empty;
 
 use super::encoding::POSITION;
+use crate::limit::Counted;
 use crate::storage::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenS";
@@ -68,19 +65,17 @@ const HEADER: usize = 40;
 const SECTION: usize = 21 + POSITION;
 /// Number of bytes of a section after its body.
 const SECTION_END: usize = 4;
-/// Number in the head of the section with the counts, in place of a shard's number.
-const COUNTS: u8 = 0;
-/// Bytes after the tombstones.
-const TRAILER: usize = 2 * POSITION + 13;
+/// Bytes after the sections.
+const TRAILER: usize = 2 * POSITION + 29;
 /// Number of bytes of a tombstone.
 const TOMBSTONE: usize = 17;
-/// Number of bytes after the last tombstone.
-const TOMBSTONES_END: usize = 12;
+/// Number of bytes of each element in the two sections after the shards.
+const EXTRA: [usize; 2] = [Counted::BYTES, TOMBSTONE];
 /// Bytes of a snapshot of an empty filter, with many shards and with one.
 pub(super) const EMPTY: [u64; 2] = [empty_size(crate::filter::SHARDS), empty_size(1)];
 
 const fn empty_size(shards: usize) -> u64 {
-    (HEADER + shards * (SECTION + SECTION_END) + TOMBSTONES_END + TRAILER) as u64
+    (HEADER + (shards + EXTRA.len()) * (SECTION + SECTION_END) + TRAILER) as u64
 }
 
 /// Extends `span` by one more shard at `at`. A span is the lowest and the highest position of the

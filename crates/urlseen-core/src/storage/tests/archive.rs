@@ -69,8 +69,8 @@ impl Crawl {
         let disk = self.disk.after_kill();
         let folder = AtRest::open_on(&disk.dir()).unwrap();
         let archive = folder.archive(Target::Last).unwrap();
-        assert_eq!(archive.damaged(), []);
-        let lacks = archive.lacks_before().map(|from| from.number);
+        assert_eq!(archive.damaged, []);
+        let lacks = archive.lacks_before.map(|from| from.number);
         let mut keys = Vec::new();
         let visited = archive.each(|fingerprint| {
             keys.push(key(fingerprint));
@@ -154,13 +154,16 @@ fn emptying_the_filter_empties_the_archive() {
     crawl.add([(1, 3)]);
     crawl.prune();
     crawl.add([(1, 4)]);
-    let mut rebase = crawl.folder.rebase(crawl.journal.position().head).unwrap();
+    let Crawl { disk, mut folder, journal, .. } = crawl;
+    let head = journal.position().head;
+    drop(journal);
+    let mut rebase = folder.rebase(head).unwrap();
     for shard in ShardId::all() {
         rebase.write(shard, &Saved::default()).unwrap();
     }
     let position = rebase.finish().unwrap();
-    crawl.journal = crawl.folder.journal(position, Fsync::Never).unwrap();
-    crawl.keys.clear();
+    let journal = folder.journal(position, Fsync::Never).unwrap();
+    let mut crawl = Crawl { disk, folder, journal, keys: BTreeSet::new() };
     assert_eq!((crawl.parts(), crawl.exported()), (0, (vec![], None)));
     crawl.add([(1, 5)]);
     crawl.prune();
@@ -179,16 +182,19 @@ fn after_a_kill_while_the_filter_is_emptied_no_old_part_counts() {
         crawl.add([(1, 3)]);
         crawl.prune();
         crawl.add([(1, 4)]);
-        crawl.disk.fault_at(step, Fault::Killed);
+        let Crawl { disk, mut folder, journal, .. } = crawl;
+        let head = journal.position().head;
+        drop(journal);
+        disk.fault_at(step, Fault::Killed);
         let mut empty = || -> std::io::Result<()> {
-            let mut rebase = crawl.folder.rebase(crawl.journal.position().head)?;
+            let mut rebase = folder.rebase(head)?;
             for shard in ShardId::all() {
                 rebase.write(shard, &Saved::default())?;
             }
             rebase.finish().map(drop)
         };
         let emptied = empty();
-        let disk = crawl.disk.after_kill();
+        let disk = disk.after_kill();
         let mut folder = open(&disk);
         let (position, keys) = recover(&mut folder, Target::Last);
         let journal = folder.journal(position, Fsync::Never).unwrap();
@@ -221,6 +227,6 @@ fn every_flipped_bit_of_a_part_is_found() {
         disk.put(&Path::new(DIR).join(name), &bytes);
         let folder = AtRest::open_on(&disk.dir()).unwrap();
         let archive = folder.archive(Target::Last).unwrap();
-        assert!(archive.damaged().len() == 1 && archive.lacks_before().is_some(), "bit {bit}");
+        assert!(archive.damaged.len() == 1 && archive.lacks_before.is_some(), "bit {bit}");
     }
 }

@@ -42,14 +42,14 @@ impl Journal {
 
     pub(super) fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         let mut group = self.group();
-        group.change(Change::Add, fingerprints)?;
+        group.change(Change::Add, fingerprints, &Lifetimes::default())?;
         let at = group.logged().at;
         group.finish().map(|_| at)
     }
 
     pub(super) fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         let mut group = self.group();
-        group.change(Change::Forget, fingerprints)?;
+        group.change(Change::Forget, fingerprints, &Lifetimes::default())?;
         let at = group.logged().at;
         group.finish().map(|_| at)
     }
@@ -99,18 +99,27 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
 }
 
 #[test]
-fn a_snapshot_from_before_a_recovery_is_refused() {
+fn a_recovery_is_refused_while_the_log_or_a_snapshot_is_written() {
     let (disk, mut folder, mut journal) = started(Fsync::Never);
     let at = append(&mut journal, &[(1, 1)]);
     let mut writer = journal.snapshot_writer().unwrap();
     write_all(&mut writer, &BTreeSet::from([(1, 1)]), at).unwrap();
-    assert_eq!(recover(&mut folder, Target::At(Head::START)).0, Position::START);
-    let refused = writer.finish(&keep_all()).unwrap_err();
-    assert!(refused.to_string().contains("recovered or replaced"), "{refused}");
-    let refused = journal.append(&batch([])).unwrap_err();
-    assert!(refused.to_string().contains("recovered or replaced"), "{refused}");
+    let files = disk.files();
+    let refuses = |folder: &mut Folder| {
+        let mut filter = Exact::default();
+        let recovered = folder.recover(Target::At(Head::START), &mut filter).unwrap_err();
+        assert!(recovered.to_string().contains("still open"), "{recovered}");
+        assert_eq!(filter, Exact::default());
+        assert!(folder.rebase(Head::START).is_err() && folder.erase().is_err());
+        assert!(folder.cut_at_damage().is_err());
+        assert_eq!(disk.files(), files, "nothing is changed");
+    };
+    refuses(&mut folder);
+    drop(journal);
+    refuses(&mut folder);
+    drop(writer);
     assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "nothing is left of it");
-    assert_eq!(recover(&mut folder, Target::Last), (Position::START, BTreeSet::new()));
+    assert_eq!(recover(&mut folder, Target::Last), (at, BTreeSet::from([(1, 1)])));
 }
 
 #[test]

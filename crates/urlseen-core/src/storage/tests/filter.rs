@@ -95,7 +95,7 @@ impl Restore for Exact {
     }
 
     fn load(&mut self, section: Section, body: &mut dyn Read) -> std::io::Result<()> {
-        let Section { shard, at, keys, len } = section;
+        let Section { shard, at, keys, len, .. } = section;
         assert!(self.is_clear && self.at[shard.index()].is_none());
         self.at[shard.index()] = Some(at);
         let mut bytes = Vec::new();

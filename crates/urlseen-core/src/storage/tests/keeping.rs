@@ -1,11 +1,10 @@
 //! Files that stay and files that are removed after a snapshot or a rebase.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use super::super::{Finished, Journal, Moment, RecoveryError, Retention, Target};
-use super::basic::{DIR, append, begun, keep_all, open, recover, started};
+use super::basic::{append, begun, keep_all, open, recover, started};
 use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
@@ -32,7 +31,7 @@ fn snapshot_at(
     journal.roll().unwrap();
     let mut writer = journal.snapshot_writer().unwrap();
     write_all(&mut writer, keys, journal.position()).unwrap();
-    writer.finish_at(retention, || now).unwrap()
+    writer.finish_at(retention, now).unwrap()
 }
 
 /// Runs a crawl of some batches, with a snapshot after each batch. Returns the result of each
@@ -169,12 +168,11 @@ fn an_erased_folder_is_new() {
 
 /// Logs a batch and takes a snapshot at each of these moments, in a new run each time. The horizon
 /// is 100 s before each moment. Returns the number of heads that the folder still leads to.
-fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
+fn runs(moments: &[Moment]) -> usize {
     let disk = SimDisk::default();
     drop(begun(&disk, Head::START));
     let (mut keys, mut heads) = (BTreeSet::new(), vec![Head::START]);
     for (n, &now) in (0..).zip(moments) {
-        between(&disk);
         let mut folder = open(&disk);
         let (last, _) = recover(&mut folder, Target::Last);
         let mut journal = folder.journal(last, Fsync::Never).unwrap();
@@ -193,7 +191,7 @@ fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
 fn snapshots_of_earlier_runs_keep_their_ages() {
     let moments: Vec<_> = (1..=8).map(|n| at("boot", 50 * n)).collect();
     // The snapshot at 250 s is 150 s old; the newest three are younger.
-    assert_eq!(runs(&moments, |_| {}), 4);
+    assert_eq!(runs(&moments), 4);
 }
 
 #[test]
@@ -202,28 +200,19 @@ fn snapshots_from_before_a_restart_are_as_old_as_the_uptime_proves() {
     let after = |last| (1..=last).map(|n| at("another boot", 60 * n));
     let moments: Vec<_> = before.clone().chain(after(2)).collect();
     // Only 60 s are known, so all snapshots stay.
-    assert_eq!(runs(&moments, |_| {}), 5);
+    assert_eq!(runs(&moments), 5);
     let moments: Vec<_> = before.chain(after(5)).collect();
-    assert_eq!(runs(&moments, |_| {}), 3);
+    assert_eq!(runs(&moments), 3);
 }
 
 #[test]
 fn a_clock_before_the_recorded_moments_makes_no_snapshot_older() {
     let moments = [1000, 2000, 3000, 10, 20, 30].map(|seconds| at("boot", seconds));
-    assert_eq!(runs(&moments, |_| {}), 6);
+    assert_eq!(runs(&moments), 6);
 }
 
 #[test]
-fn without_recorded_ages_snapshots_count_as_new() {
+fn snapshots_of_one_boot_are_as_old_as_they_are() {
     let moments: Vec<_> = (1..=8).map(|n| at("boot", 1000 * n)).collect();
-    assert_eq!(runs(&moments, |_| {}), 3);
-    let name = Path::new(DIR).join("ages");
-    assert_eq!(runs(&moments, |disk| disk.take(&name)), 9);
-    let damage = |disk: &SimDisk| {
-        if let Some(bytes) = disk.files().get_mut("ages") {
-            bytes[30] ^= 1;
-            disk.put(&name, bytes);
-        }
-    };
-    assert_eq!(runs(&moments, damage), 9);
+    assert_eq!(runs(&moments), 3);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::super::{AtRest, Folder, OpenError, Target, header_of, look};
+use super::super::{AtRest, Folder, OpenError, Target, header_of, look, notes};
 use super::basic::{append, keep_all, recover};
 use super::filter::{fingerprints, spec, write_all};
 use crate::filter::choice::Fsync;
@@ -120,7 +120,10 @@ fn a_folder_of_another_format_is_refused() {
         }
     }
     assert_eq!(fs::read_to_string(&header).unwrap(), FORMAT_1);
-    // A damaged header is still reported as damaged.
-    fs::write(&header, FORMAT_1.replace("k = 4", "k = 5")).unwrap();
+    // A later version keeps the number in its place. A damaged header is reported as damaged.
+    let later = notes::encode(&serde_json::json!({ "format": 9, "spec": 2 }));
+    fs::write(&header, &later).unwrap();
+    assert!(matches!(Folder::open(dir.path()), Err(OpenError::Format { found: 9, .. })));
+    fs::write(&header, &later[1..]).unwrap();
     assert!(matches!(Folder::open(dir.path()), Err(OpenError::Header(_))));
 }

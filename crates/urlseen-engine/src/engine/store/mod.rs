@@ -23,6 +23,7 @@ pub use recovering::{How, Recovery};
 pub(super) use thread::Keeper;
 pub use thread::{Reach, Storage, Stored};
 use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
 pub use urlseen_core::storage::Footprint;
 use urlseen_core::storage::{
@@ -87,11 +88,13 @@ impl Store {
                     self.at = None;
                     group.append(batch.added(), batch.lifetimes(), batch.counted())?;
                 }
-                Write::Keys(batch) => group.add(batch.added(), batch.lifetimes())?,
+                Write::Keys(batch) => {
+                    group.change(Change::Add, batch.added(), batch.lifetimes())?;
+                }
                 Write::Changes(_, changes) => {
                     for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
                         let fingerprints: Vec<_> = run.iter().map(|(_, it)| it.clone()).collect();
-                        group.change(run[0].0, &fingerprints)?;
+                        group.change(run[0].0, &fingerprints, &Lifetimes::default())?;
                     }
                 }
                 Write::Generation(generation) => group.begin_generation(*generation)?,
