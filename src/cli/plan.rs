@@ -3,9 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urlseen_analysis::{
-    Amount, Bytes, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
-};
+use urlseen_analysis::{Amount, Figures, PlanError, Steady, Target, grouped};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::{Capacity, ErrorRate};
 
@@ -20,10 +18,9 @@ const ERROR_RATE: f64 = 1e-6;
 ///
 /// For each kind, the command prints the bits, the hashes, the memory, the error rate beyond the
 /// capacity, and the number of URLs that the whole crawl loses. A URL is lost if it is unseen and
-/// the filter reports it as seen. With --lost, the command chooses the error rates. With --fits, it
-/// prints the capacity or the error rate that a given memory permits. With --expire-after and
-/// --unseen-per-day, it prints the memory of a filter of the kind two-choice whose fingerprints
-/// expire.
+/// the filter reports it as seen. With --lost, the command chooses the error rates. With
+/// --expire-after and --unseen-per-day, it prints the memory of a filter of the kind two-choice
+/// whose fingerprints expire.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,19 +36,14 @@ pub(super) struct Plan {
     error_rate: Option<ErrorRate>,
     /// Largest expected number of URLs that the whole crawl loses, such as 0.1. The command chooses
     /// the error rate of each kind
-    #[arg(long, value_name = "URLS", conflicts_with_all = ["error_rate", "fits"])]
+    #[arg(long, value_name = "URLS", conflicts_with = "error_rate")]
     lost: Option<Amount>,
-    /// Memory for the filter, such as 8GiB, 512MiB or 2GB. With --capacity, the command prints the
-    /// error rate for that number of URLs. Otherwise it prints the number of URLs that fit at
-    /// --error-rate
-    #[arg(long, value_name = "SIZE")]
-    fits: Option<Bytes>,
     /// Time after which fingerprints expire (`filter.expire_after`), such as 30d. With
     /// --unseen-per-day, the command prints the memory of such a filter, which stays the same
     /// after the first generations
     #[arg(
         long, value_name = "TIME", requires = "unseen_per_day",
-        conflicts_with_all = ["capacity", "lost", "fits"],
+        conflicts_with_all = ["capacity", "lost"],
     )]
     expire_after: Option<ExpireAfter>,
     /// Number of unseen URLs a day, with those that pass again, such as 5M
@@ -63,22 +55,12 @@ pub(super) struct Plan {
 }
 
 pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
-    if let (Some(_), Some(_), Some(_)) = (plan.fits, plan.capacity, plan.error_rate) {
-        let words = "--fits, --capacity and --error-rate leave nothing to compute: leave out \
-                     --capacity or --error-rate";
-        return Err(usage(words));
-    }
     print(plan, &mut io::stdout().lock())?;
     Ok(Outcome::Done)
 }
 
 /// Prints the tables, or JSON.
 fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
-    if let Some(bytes) = plan.fits {
-        let question = plan.question();
-        let fits = Fits::of(bytes.get(), question);
-        return if plan.json { json(&fits, out) } else { Ok(fits.print(question, out)?) };
-    }
     if let Some((expire_after, unseen_per_day)) = plan.expire_after.zip(plan.unseen_per_day) {
         let steady = Steady::of(expire_after, unseen_per_day, plan.error_rate())?;
         return if plan.json { json(&steady, out) } else { Ok(steady.print(out)?) };
@@ -125,14 +107,5 @@ impl Plan {
 
     fn target(&self) -> Target {
         self.lost.map_or(Target::ErrorRate(self.error_rate()), Target::Lost)
-    }
-
-    /// Returns the question that `--fits` answers. With `--capacity`, the question is the error
-    /// rate. Without it, the question is the capacity.
-    fn question(&self) -> FitQuestion {
-        match self.capacity {
-            Some(capacity) => FitQuestion::ErrorRate(capacity),
-            None => FitQuestion::Capacity(self.error_rate()),
-        }
     }
 }

@@ -15,8 +15,7 @@ mod suggest;
 pub use explain::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 pub use overlap::{Overlap, Totals};
 pub use plan::{
-    Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, PlanError, Steady, Target, grouped,
-    lost_text, size,
+    Amount, DAEMON_BYTES, Figures, PlanError, Steady, Target, grouped, lost_text, size,
 };
 pub use plot::{Plot, Series, Stroke};
 pub use replay::{

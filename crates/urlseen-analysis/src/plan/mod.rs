@@ -1,7 +1,6 @@
 //! Sizing: the memory that a filter takes for a capacity and an error rate.
 
 mod figures;
-mod fits;
 mod steady;
 mod target;
 
@@ -9,9 +8,8 @@ use urlseen_core::filter::{Kind, Parameters, SpecError, number};
 use urlseen_engine::config::Config;
 
 pub use figures::Figures;
-pub use fits::{FitQuestion, Fits};
 pub use steady::Steady;
-pub use target::{Amount, Bytes, PlanError, Target};
+pub use target::{Amount, PlanError, Target};
 
 /// Maximum memory of a daemon in addition to its filter, in bytes. It is the bound of its buffers,
 /// not a measurement.

@@ -3,11 +3,15 @@
 use std::str::FromStr;
 
 use serde::Serialize;
-use urlseen_core::filter::number::{parse_number, whole};
+use urlseen_core::filter::number::parse_number;
 use urlseen_core::filter::{Capacity, ErrorRate, Kind, Parameters, SpecError};
 
-use super::fits::{RATES, first, rate};
 use super::{grouped, lost_text, parameters};
+
+/// Index of the largest error rate that is tried. The tried rates ascend from 1e-12, at index 0, to
+/// 0.1, and have two digits each.
+const RATES: u64 = 11 * PER_DECADE;
+const PER_DECADE: u64 = 90;
 
 /// Number that sets the error rates of the planned filters.
 #[derive(Debug, Clone, Copy)]
@@ -118,64 +122,35 @@ impl FromStr for Amount {
     }
 }
 
-/// Amount of memory, 1 byte to 2^60 bytes, written as 8GiB, 512MiB, 2.5GB or 1000000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bytes(u64);
-
-impl Bytes {
-    /// Returns the number of bytes.
-    pub fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl FromStr for Bytes {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const UNITS: [(&str, f64); 10] = [
-            ("", 1.0),
-            ("B", 1.0),
-            ("KIB", 1024.0),
-            ("MIB", 1_048_576.0),
-            ("GIB", 1_073_741_824.0),
-            ("TIB", 1_099_511_627_776.0),
-            ("KB", 1e3),
-            ("MB", 1e6),
-            ("GB", 1e9),
-            ("TB", 1e12),
-        ];
-        let plain = text.trim().replace('_', "");
-        let digits = plain.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = plain[digits.len()..].to_ascii_uppercase();
-        let unit = UNITS.into_iter().find(|(name, _)| *name == unit);
-        let number = digits.trim_end().parse::<f64>().ok().zip(unit);
-        match number.map(|(number, (_, unit))| (number * unit).floor()) {
-            Some(bytes) if (1.0..=2.0_f64.powi(60)).contains(&bytes) => Ok(Self(whole(bytes))),
-            _ => Err("not an amount of memory such as 8GiB, 512MiB or 2.5GB".to_owned()),
+/// Returns the first number in `from..to` for which `holds` is true. Returns `to` if there is no
+/// such number. If `holds` is true for a number, it must also be true for all larger numbers up to
+/// `to`.
+fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while from < to {
+        let middle = from.midpoint(to);
+        if holds(middle) {
+            to = middle;
+        } else {
+            from = middle + 1;
         }
     }
+    to
+}
+
+/// Returns the error rate at this index in the list of tried rates.
+fn rate(number: u64) -> f64 {
+    let (decade, step) = (number / PER_DECADE, 10 + number % PER_DECADE);
+    let text = format!("{}.{}e-{}", step / 10, step % 10, 12 - decade);
+    text.parse().unwrap_or(ErrorRate::MIN)
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // The test compares rates that must be equal, bit for bit.
 mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_read_as_people_write_it() {
-        for (text, bytes) in [
-            ("8GiB", 8 << 30),
-            ("512 mib", 512 << 20),
-            ("2.5GB", 2_500_000_000),
-            ("1_000", 1000),
-            ("1TiB", 1 << 40),
-            ("1e6", 1_000_000),
-            ("7B", 7),
-        ] {
-            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
-        }
-        for text in ["", "0", "-1GiB", "8 GiBs", "GiB", "nan", "1e30", "8G"] {
-            assert!(text.parse::<Bytes>().is_err(), "{text}");
-        }
+    fn tried_rates_have_two_digits() {
+        assert_eq!([0, 1, 89, 90, RATES].map(rate), [1e-12, 1.1e-12, 9.9e-12, 1e-11, 0.1]);
     }
 }

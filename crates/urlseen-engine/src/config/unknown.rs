@@ -138,6 +138,7 @@ const REMOVED: &[(&str, &str)] = &[
     ("explain --all", EXPLAINED),
     ("replay --field", "write the items of the stream to a file, one a line, and replay the file"),
     ("status --samples", "urlseen tap --once"),
+    ("plan --fits", "your memory, divided by the bits of a key that urlseen plan prints"),
     ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
     ("plan --plot", "the tables of urlseen plan, or its --json"),
 ];
