@@ -1,4 +1,7 @@
 //! Clock that tells when the generations of a filter begin.
+//!
+//! The clock reads the time of day only at the start of a run, to learn the time since the
+//! start of the last run. After that, it counts the time since boot.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

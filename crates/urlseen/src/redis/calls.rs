@@ -1,4 +1,14 @@
 //! Calls of a filter in Redis and their replies, without a connection.
+//!
+//! An addition is one script that tests and sets. Suppose that its answer is lost after a new
+//! key was set: a repeated call would answer that the key was seen, and the program would never
+//! fetch it. So Redis keeps each answer for a minute, with the client's number of the call, and
+//! a repeated call gets this answer. A slot of answers has one call at a time, so there are as
+//! many slots as simultaneous calls. A call that arrives late, after the next one of its slot,
+//! finds its keys set and changes nothing.
+//!
+//! A script gets the id of the filter. If the filter was deleted, it is defined again with its
+//! id and seed. If another program made a new filter at the same key, the call is refused.
 
 use std::collections::{BTreeMap, HashSet};
 

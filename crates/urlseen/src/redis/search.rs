@@ -1,5 +1,10 @@
 //! Search for the server of an address: the primary that Sentinels name, or the node of a Redis
 //! Cluster that serves a key.
+//!
+//! The search uses blocking connections of the crate `redis`, also for tasks, which run it on a
+//! thread for blocking calls. The daemon's own search needs tokio and rustls, which the feature
+//! `redis` must not need. `ClusterConnection` of that crate repeats calls by itself, so the
+//! library does not use it.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,8 @@
 //! Filter in memory over a frozen filter, whose keys are seen, too.
+//!
+//! `urlseen storage convert` writes such a folder. The log and the snapshots know a forgotten
+//! key only by its id, which the frozen filter does not understand. So each forgotten key has a
+//! tombstone, which hides it from both filters until it is inserted again.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

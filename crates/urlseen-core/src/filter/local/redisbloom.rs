@@ -1,4 +1,10 @@
 //! Filter of RedisBloom, in memory. The filter has one shard with all keys.
+//!
+//! If the filter may not grow, an addition can fail. So the engine makes room before it passes
+//! a batch on, and the keys of every commit have room. Old layers never change again, so the
+//! filter and the writer of a snapshot share them; the newest layer is copied if a key is added
+//! meanwhile. A recovery repeats the later additions in their order, so the recovered filter is
+//! the same, byte for byte.
 
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,11 @@
 //! Memory of the blocks of the shards.
+//!
+//! The filter reserves addresses for four times the blocks of `grow_to`, or as many as the
+//! limits of the process leave. The first chunk of each shard has memory once it is touched, so
+//! an idle filter takes little. The other blocks are backed in steps of 2 MiB. While the filter
+//! grows, a short-lived thread backs the next step. If the step is not ready when it is needed,
+//! the filter does not wait for the thread, and backs the step itself. 64 MiB of the machine's
+//! memory stay free.
 
 use std::ops::Range;
 use std::thread::{self, JoinHandle};

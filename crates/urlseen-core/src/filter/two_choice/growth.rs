@@ -1,4 +1,13 @@
 //! Growth of a shard, a few blocks at a time.
+//!
+//! A shard with 90 % of its slots full grows to 1.25 times its slots. While keys are inserted,
+//! the keys of the last blocks move first, two to four blocks for each inserted key. They move
+//! to at most three blocks, of which only the last one can have keys already. When tags need
+//! fewer bits, a block gets one slot more. The first lengths of the shards differ by up to a
+//! quarter, so the shards do not grow at the same time.
+//!
+//! The keys of a batch in flight must fit below 95 % of the slots before the batch is passed
+//! on.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]

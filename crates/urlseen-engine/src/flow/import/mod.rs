@@ -2,6 +2,12 @@
 //!
 //! The digests stay raw bytes on their way to the filter. Each page contains the cursor that marks
 //! its end, so that the next import of the same input can continue there.
+//!
+//! About once a second, the storage thread syncs the log, and then writes the cursors of all
+//! sources to the file `notes`. Path, size and modification time identify a file. The server's
+//! `run_id` identifies a set, because the cursor of a set is invalid for another server
+//! process. Each checkpoint has the id of the filter, so those from before a reset are ignored.
+//! So are unreadable ones, because a second import does no harm.
 
 mod cut;
 mod files;

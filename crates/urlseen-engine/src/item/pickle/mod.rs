@@ -3,6 +3,9 @@
 //!
 //! Only data is read. `meta` and `cb_kwargs` may hold objects; the reader skips objects and never
 //! creates them. An object in a field that is needed makes the item unreadable.
+//!
+//! The crate serde-pickle is not suitable. It refuses some ways to make objects, copies every
+//! string, and copies values of the memo: a pickle of a few hundred bytes can need gigabytes.
 
 mod code;
 mod json;

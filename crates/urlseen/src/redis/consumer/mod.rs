@@ -1,4 +1,11 @@
 //! Consumer of held requests, for threads.
+//!
+//! Each call is safe to repeat: a repeated pop has the id of its delivery, and a repeated
+//! finish does nothing. So after a lost reply, the consumer repeats the call on a new
+//! connection. The thread of the heartbeat compares the deliveries on which the program works
+//! with Redis, and requeues those that the consumer does not know. If the program drops a
+//! delivery, this thread requeues it as if the consumer had stopped, so the delivery counts as
+//! an attempt.
 
 mod count;
 mod crawl;
