@@ -1,6 +1,6 @@
 //! Header of a storage folder, with the spec of its filter: the file `header`.
 //!
-//! The file has the form of the [notes](super::notes): JSON that people can read, and a CRC. `spec`
+//! The file has the form of the [`notes`]: JSON that people can read, and a CRC. `spec`
 //! has the parameters of the filter under the names of their configuration keys, with the numbers
 //! that are derived from them:
 //!

@@ -70,6 +70,8 @@ impl Consumer {
     /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
     /// partition of an item is not known ([`ErrorKind::NoFingerprint`]), or Redis is unreachable.
     /// Some of the items may have been pushed.
+    ///
+    /// [`ConsumerOptions::max_push_bytes`]: crate::ConsumerOptions::max_push_bytes
     pub fn push(&self, items: impl IntoIterator<Item = impl Into<Item>>) -> Result<(), Error> {
         let most = self.options.max_push_bytes;
         let mut fingerprinter = self.crawl.fingerprinter();
