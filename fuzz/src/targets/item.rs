@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::config::{Config, Emit, ItemForm, Sources};
-use urlseen_engine::item::{Brief, Form, Item, Options, Reader};
+use urlseen_engine::item::{Brief, Form, Item, Options, Reader, Unreadable};
 
 /// Rules for some items. They live as long as the process.
 static RULES: LazyLock<Config> = LazyLock::new(|| {
@@ -38,6 +38,8 @@ pub fn check(input: &[u8]) {
     assert_eq!(outcome(used.read(item)), read, "after other items");
     if form == ItemForm::Auto
         && !item.is_empty()
+        // Only a form that the user names may have any text as fingerprint.
+        && !matches!(fresh.read(item), Err(Unreadable::Fingerprint))
         && let Some(detected) = options.form.of(item)
     {
         let mut detected = Reader::new(Options { form: detected.into(), ..options });
