@@ -50,7 +50,8 @@ def test_settings_that_contradict_each_other_are_refused():
 @pytest.mark.parametrize("command", [None, *SINGLE])
 def test_nothing_is_set_without_a_server_or_for_a_single_page(command, monkeypatch):
     if command is not None:
-        monkeypatch.setattr(sys, "argv", ["/usr/bin/scrapy", command, "https://example.com/"])
+        words = ["python3", "/usr/bin/scrapy", command, "https://example.com/"]
+        monkeypatch.setattr(sys, "orig_argv", words)
     settings = Settings({} if command is None else PASS)
     with pytest.raises(NotConfigured):
         Addon().update_settings(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,8 @@ class Addon:
             )
         if not passes and not asks:
             raise NotConfigured("set URLSEEN_URL, for example to redis://127.0.0.1:6379")
-        if Path(sys.argv[0]).stem == "scrapy" and sys.argv[1:2] and sys.argv[1] in SINGLE:
-            raise NotConfigured(f"scrapy {sys.argv[1]} does not take part in the crawl")
+        if (command := _command()) in SINGLE:
+            raise NotConfigured(f"scrapy {command} does not take part in the crawl")
         scheduler = settings["SCHEDULER"]
         if passes and not _is_free(settings, "SCHEDULER") and scheduler != PASS["SCHEDULER"]:
             raise ValueError(
@@ -66,3 +67,9 @@ class Addon:
 
 def _is_free(settings: BaseSettings, name: str) -> bool:
     return (settings.getpriority(name) or 0) <= SETTINGS_PRIORITIES["addon"]
+
+
+def _command() -> str | None:
+    """Returns the command of the program `scrapy`, which removes it from `sys.argv`."""
+    words = sys.orig_argv
+    return next((after for it, after in pairwise(words) if Path(it).stem == "scrapy"), None)
