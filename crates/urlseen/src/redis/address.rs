@@ -7,11 +7,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use redis::{Client, ConnectionAddr, RedisResult};
+use redis::{Client, RedisResult};
 
-use super::RedisOptions;
-use super::patience;
-use super::search::Node;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::nodes_url::NodesUrl;
 
@@ -100,21 +97,6 @@ impl Address {
             key.clone_into(old);
         }
         address
-    }
-
-    /// Finds the host and the port of the server for `key`, or for any key if it is empty.
-    ///
-    /// # Errors
-    /// The server cannot be found.
-    pub fn server(&self, key: &str, options: &RedisOptions) -> Result<Node, Error> {
-        let found = self.for_key(key).find(options);
-        let (client, _) = found.map_err(|error| patience::last(&error, self.is_cluster()))?;
-        match client.get_connection_info().addr() {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                Ok((host.clone(), *port))
-            }
-            _ => Err(invalid(&"it is the path of a socket")),
-        }
     }
 }
 

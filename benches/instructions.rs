@@ -20,7 +20,6 @@ use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Items, Options, Reader};
 
-#[path = "../../../benches/links/mod.rs"]
 mod links;
 
 /// Options of the kernels that read items.
