@@ -2,14 +2,13 @@
 //! and unite two filters into a new filter. Both filters are only read, part by part.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
 
 use indicatif::HumanCount;
 use urlseen_analysis::{Overlap, Totals};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{FilterKind, FilterSpec, SHARDS, Saved, Seed, ShardId};
+use urlseen_core::filter::{FilterKind, FilterSpec, SHARDS, Seed, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{AtRest, Head, StorageSpec};
@@ -18,11 +17,10 @@ use urlseen_engine::config::{Config, FilterPlace};
 use super::Outcome;
 use super::bar::Bar;
 use super::context::{self, runtime};
-use super::moving::NewFolder;
-use super::rows::{COMPARED, Rows};
+use super::moving::{NewFolder, saved};
+use super::rows::{COMPARED, Rows, answer};
 use super::settings::Settings;
 use super::start::{self, usage};
-use crate::admin::printable::stdout;
 
 /// Count the fingerprints in each of two filters, in their union, and in their intersection.
 ///
@@ -96,27 +94,24 @@ impl CompareArgs {
 
     /// Prints the numbers as a table or as JSON.
     fn print(&self, overlap: &Overlap) -> anyhow::Result<Outcome> {
-        let mut out = stdout();
-        if self.json {
-            writeln!(out, "{}", serde_json::to_string(overlap)?)?;
-            return Ok(Outcome::Done);
-        }
-        let mut rows = Rows::new(out, COMPARED);
-        for (name, number) in [
-            ("in A", overlap.a),
-            ("in B", overlap.b),
-            ("in A or B", overlap.union),
-            ("in A and B", overlap.intersection),
-        ] {
-            rows.row(name, format_args!("{:>15}", HumanCount(number).to_string()))?;
-        }
-        match overlap.error {
-            0.0 => rows.row("error", "none: the numbers are exact")?,
-            error if error.is_infinite() => {
-                rows.row("error", "the filters are too full: the numbers are too low")?;
+        answer(self.json.then(|| serde_json::to_string(overlap)).transpose()?, |out| {
+            let mut rows = Rows::new(out, COMPARED);
+            for (name, number) in [
+                ("in A", overlap.a),
+                ("in B", overlap.b),
+                ("in A or B", overlap.union),
+                ("in A and B", overlap.intersection),
+            ] {
+                rows.row(name, format_args!("{:>15}", HumanCount(number).to_string()))?;
             }
-            error => rows.number("error", error, "at most, in 95 of 100 cases")?,
-        }
+            match overlap.error {
+                0.0 => rows.row("error", "none: the numbers are exact"),
+                error if error.is_infinite() => {
+                    rows.row("error", "the filters are too full: the numbers are too low")
+                }
+                error => rows.number("error", error, "at most, in 95 of 100 cases"),
+            }
+        })?;
         Ok(Outcome::Done)
     }
 }
@@ -292,11 +287,7 @@ fn into_folder(args: &UnionArgs, a: &mut Operand, b: &mut Operand) -> anyhow::Re
     let overlap = unite(a, b, |number, part| {
         let blob = match part {
             Part::Keys(filter) => filter.save(shard(number), Vec::new()),
-            Part::Bits(bytes) => {
-                let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
-                let keys = native.map_or(0, |native| native.geometry.keys_from_ones(ones));
-                Box::new(Saved { keys, bytes })
-            }
+            Part::Bits(bytes) => Box::new(saved(bytes, native)),
         };
         Ok(rebase.write(shard(number), &*blob)?)
     })?;

@@ -15,6 +15,7 @@ use urlseen_engine::config::{Config, SourceKind};
 
 use super::bar::Bar;
 use super::context::{connect, runtime};
+use super::rows::answer;
 use super::settings::{Folder, folder_of};
 use super::start::{self, usage};
 use super::{Outcome, moving};
@@ -126,13 +127,11 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     };
     drop(bar);
     let (keys, layers, bytes) = (filter.size(), filter.layers().len(), filter.bytes());
-    let mut out = stdout();
-    if args.json {
-        writeln!(out, "{}", json!({ "keys": keys, "layers": layers, "bytes": bytes }))?;
-    } else {
+    let json = json!({ "keys": keys, "layers": layers, "bytes": bytes });
+    answer(args.json.then(|| json.to_string()), |mut out| {
         let (keys, bytes) = (HumanCount(keys), BinaryBytes(bytes));
-        writeln!(out, "{to} holds the filter: {keys} fingerprints in {layers} layers, {bytes}")?;
-    }
+        writeln!(out, "{to} holds the filter: {keys} fingerprints in {layers} layers, {bytes}")
+    })?;
     Ok(Outcome::Done)
 }
 

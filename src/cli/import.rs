@@ -1,35 +1,31 @@
 //! `urlseen import`: adds the fingerprints of an earlier crawl to a filter.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args as _;
 use indicatif::{BinaryBytes, HumanCount};
-use serde_json::{Value, json};
+use serde_json::json;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{FilterSpec, Parameters, memory};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Threads, query};
 use urlseen_engine::flow::driver::{Flow, Progress};
-use urlseen_engine::flow::feed::Bad;
 use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::item::{Form, Options};
 
 use super::bar::{Bar, Teller};
 use super::context::runtime;
-use super::rows::{Rows, SUMMARY, filled, paced};
+use super::rows::{Rows, SUMMARY, answer, filled, paced};
 use super::settings::{self, Settings, Shape, word};
 use super::start::{self, usage};
 use super::{Outcome, moving};
-use crate::admin::printable::{json_text, say, stdout};
+use crate::admin::printable::say;
 use crate::cli::migrate;
 use crate::pipeline::RunError;
 
@@ -147,22 +143,19 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let gauges = works.engine.gauges();
     let (fill, error_rate) = (gauges.fill().counted(), gauges.error_rate());
     let seconds = started.elapsed().as_secs_f64();
-    if args.json {
-        let mut value = serde_json::to_value(count)?;
-        value["bad_first"] = named.iter().map(to_json).collect();
-        value["seconds"] = json!(seconds);
-        value["keys"] = json!(fill.keys);
-        value["fill"] = json!(fill.share());
-        value["error_rate"] = json!(error_rate);
-        writeln!(stdout(), "{}", json_text(&value.to_string()))?;
-    } else {
-        let mut rows = Rows::new(stdout(), SUMMARY);
+    let json = json!({
+        "read": count.read, "new": count.new, "seen": count.seen, "bad": count.bad,
+        "bad_first": named, "seconds": seconds, "keys": fill.keys, "fill": fill.share(),
+        "error_rate": error_rate,
+    });
+    answer(args.json.then(|| json.to_string()), |out| {
+        let mut rows = Rows::new(out, SUMMARY);
         rows.number("read", count.read, paced(count.read, seconds))?;
         rows.number("new", count.new, "count as seen from now on")?;
         rows.number("seen", count.seen, "were in the filter, or occurred twice")?;
         rows.number("bad", count.bad, "are not fingerprints")?;
-        rows.number("filter", fill.keys, filled(fill.share(), error_rate))?;
-    }
+        rows.number("filter", fill.keys, filled(fill.share(), error_rate))
+    })?;
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
@@ -227,20 +220,13 @@ fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
     if expected > 0 { bar.show_with(words, read, expected) } else { bar.tell(words) }
 }
 
-fn to_json(bad: &Bad) -> Value {
-    let Bad { source, offset, line, reason } = bad;
-    json!({ "source": source, "offset": offset, "line": line, "reason": reason })
-}
-
-/// Place of the filter to import.
-enum From<'a> {
-    File(&'a std::path::Path),
-    Key(&'a str, Box<RedisAddress>),
-}
-
 /// Imports a complete filter of RedisBloom into a new storage folder.
 fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
-    let (mut folder, spec, from) = prepare_redisbloom(args)?;
+    let config = redisbloom(args)?;
+    let mut folder = Folder::open(&config.storage.dir)?;
+    let filter =
+        FilterSpec { parameters: Parameters::imported(), fingerprint: config.fingerprint_spec() };
+    let spec = StorageSpec { crawl: config.crawl.name, filter };
     if !folder.awaits_import()? {
         let dir = folder.dir().display();
         return Err(usage(format!(
@@ -254,10 +240,11 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
         return Err(start::mismatch(folder.dir(), &differences));
     }
     let (limit, bar) = (memory::available().map_or(u64::MAX, |it| it.bytes), Bar::new("read"));
-    let filter = match from {
-        From::File(path) => migrate::read(path, limit, &bar)?,
-        From::Key(key, address) => {
-            runtime()?.block_on(migrate::dump(&address, key, limit, &bar))?
+    let filter = match (&args.redisbloom_file, &args.redisbloom) {
+        (Some(path), _) => migrate::read(path, limit, &bar)?,
+        (None, key) => {
+            let key = key.as_deref().unwrap_or_default();
+            runtime()?.block_on(migrate::dump(&config.redis.url, key, limit, &bar))?
         }
     };
     drop(bar);
@@ -265,19 +252,37 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
     written.with_context(|| {
         format!("{} cannot be written: repeat the command", folder.dir().display())
     })?;
-    print_filter(&filter, args.json)?;
+    let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
+    let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());
+    let expansion = filter.expansion();
+    if let Some(warning) = filter.rate_when_full().warning() {
+        say(format_args!("urlseen: {warning}"));
+    }
+    let json = json!({
+        "keys": keys, "capacity": capacity, "layers": layers, "bytes": bytes,
+        "error_rate": error_rate, "expansion": expansion,
+    });
+    answer(args.json.then(|| json.to_string()), |out| {
+        let mut rows = Rows::new(out, SUMMARY);
+        rows.number("keys", HumanCount(keys), "count as seen from now on")?;
+        rows.number("capacity", HumanCount(capacity), format_args!("in {layers} layers"))?;
+        let growth = match expansion {
+            0 => "it does not grow".to_owned(),
+            times => format!("it grows: each new layer has {times} times the capacity of the last"),
+        };
+        rows.number("memory", BinaryBytes(bytes), growth)?;
+        rows.number("error rate", format_args!("{error_rate:.1e}"), "now")
+    })?;
     Ok(Outcome::Done)
 }
 
-/// Returns the folder, its spec, and the place of the filter to import.
-fn prepare_redisbloom(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)> {
-    let imported = |crawl: String, fingerprint| StorageSpec {
-        crawl,
-        filter: FilterSpec { parameters: Parameters::imported(), fingerprint },
-    };
-    if let (Some(storage), Some(file)) = (&args.storage, &args.redisbloom_file) {
-        let spec = imported(Config::default().crawl.name, args.shape.fingerprint());
-        return Ok((Folder::open(storage)?, spec, From::File(file)));
+/// Returns the configuration of a crawl with the filter of RedisBloom to import.
+fn redisbloom(args: &ImportArgs) -> anyhow::Result<Config> {
+    if let Some(storage) = &args.storage {
+        let mut config = Config::default();
+        config.storage.dir.clone_from(storage);
+        config.computed_by(args.shape.fingerprint());
+        return Ok(config);
     }
     let config = args.settings.load()?;
     check_algorithm(args, &config)?;
@@ -287,40 +292,5 @@ fn prepare_redisbloom(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec,
             config.filter.kind.name()
         )));
     }
-    let folder = Folder::open(&config.storage.dir)?;
-    let fingerprint = config.fingerprint_spec();
-    let Config { crawl, redis, .. } = config;
-    let spec = imported(crawl.name, fingerprint);
-    let from = match (&args.redisbloom_file, &args.redisbloom) {
-        (Some(file), _) => From::File(file),
-        (None, key) => From::Key(key.as_deref().unwrap_or_default(), Box::new(redis.url)),
-    };
-    Ok((folder, spec, from))
-}
-
-/// Prints the size, capacity and error rate of the filter.
-fn print_filter(filter: &Filter, as_json: bool) -> io::Result<()> {
-    let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
-    let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());
-    let expansion = filter.expansion();
-    if let Some(warning) = filter.rate_when_full().warning() {
-        say(format_args!("urlseen: {warning}"));
-    }
-    let mut out = stdout();
-    if as_json {
-        let value = json!({
-            "keys": keys, "capacity": capacity, "layers": layers, "bytes": bytes,
-            "error_rate": error_rate, "expansion": expansion,
-        });
-        return writeln!(out, "{value}");
-    }
-    let mut rows = Rows::new(out, SUMMARY);
-    rows.number("keys", HumanCount(keys), "count as seen from now on")?;
-    rows.number("capacity", HumanCount(capacity), format_args!("in {layers} layers"))?;
-    let growth = match expansion {
-        0 => "it does not grow".to_owned(),
-        times => format!("it grows: each new layer has {times} times the capacity of the last"),
-    };
-    rows.number("memory", BinaryBytes(bytes), growth)?;
-    rows.number("error rate", format_args!("{error_rate:.1e}"), "now")
+    Ok(config)
 }

@@ -9,19 +9,18 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{SHARDS, ShardId};
-use urlseen_core::redis::link::Link;
-use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
-use urlseen_core::storage::{Folder, Head, LiveFilter as _, Position, Restore as _, Section};
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{SHARDS, Saved, ShardId};
+use urlseen_core::redis_filter::opening::{self, Wanted};
+use urlseen_core::storage::{Folder, Head, LiveFilter as _};
 use urlseen_engine::config::Config;
-use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{EngineError, Threads};
 
 use super::Outcome;
 use super::bar::Bar;
 use super::context::runtime;
+use super::rows::answer;
 use super::start::{self, usage};
-use crate::admin::printable::stdout;
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
@@ -63,8 +62,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         "{place} holds the filter of {dir} now. Set filter.place = \"redis\" to continue with it; \
          then the folder is no longer needed"
     );
-    tell(as_json, keys, all, &words)?;
-    Ok(Outcome::Done)
+    tell(as_json, keys, all, &words)
 }
 
 /// Copies the filter at the configured `filter.key` to the configured storage folder, which must be
@@ -91,19 +89,26 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
             config.filter.key
         );
     }
-    let mut keeping = start::keeping(config)?;
-    let filter = &mut keeping.spec.filter;
-    filter.parameters = filter.parameters.reseeded(opened.seed);
-    let (items, threads) = (start::items(config), Threads::start(config.filter.threads)?);
-    folder.begin(&keeping.spec, opened.definition.id.get(), head)?;
-    let mut store = start::kept(folder, keeping, items, threads)?;
-    store.recover_to(Some(head), Some(opened.definition.id))?;
-    let all = config.filter_spec()?.parameters.bytes();
-    runtime.block_on(read(upkeep.link(), &opened, all, &store))?;
-    store.replace(head)?;
-    let keys = store.engine.gauges().fill().counted;
-    store.rest(head)?;
-    drop(store);
+    let mut spec = start::keeping(config)?.spec;
+    let parameters = &mut spec.filter.parameters;
+    *parameters = parameters.reseeded(opened.seed);
+    let (native, all) = (parameters.layout(), parameters.bytes());
+    folder.begin(&spec, opened.definition.id.get(), head)?;
+    let (mut rebase, bar) = (folder.rebase(head)?, Bar::new("read"));
+    let (mut keys, mut done) = (0, 0);
+    runtime.block_on(async {
+        for shard in ShardId::all() {
+            let bytes = opening::get(upkeep.link(), &opened.filter, shard.number()).await?;
+            let saved = saved(bytes, native);
+            keys += saved.keys;
+            done += saved.bytes.len() as u64;
+            rebase.write(shard, &saved)?;
+            bar.show(done, all);
+        }
+        anyhow::Ok(())
+    })?;
+    rebase.finish()?;
+    drop((folder, bar));
     // `Folder::open` above has created this lock file. `finish` below needs an empty folder.
     removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
     new.finish()?;
@@ -114,26 +119,14 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         dir.display(),
         config.filter.key
     );
-    tell(as_json, keys, all, &words)?;
-    Ok(Outcome::Done)
+    tell(as_json, keys, all, &words)
 }
 
-/// Reads all shards of a filter in Redis into the engine. `all` is their total size in bytes.
-async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyhow::Result<()> {
-    let bar = Bar::new("read");
-    let native = opened.filter.kind().native().context("the filter in Redis is not native")?;
-    let mut done = 0;
-    for shard in ShardId::all() {
-        let bytes = opening::get(link, &opened.filter, shard.number()).await?;
-        let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
-        let keys = native.geometry.keys_from_ones(ones);
-        let length = bytes.len() as u64;
-        let section = Section { shard, at: Position::START, keys, len: length, begin: 0 };
-        store.engine.handle().load(section, &mut bytes.as_slice())?;
-        done += length;
-        bar.show(done, all);
-    }
-    Ok(())
+/// Returns a shard with the bits of a Bloom filter, as a folder saves it.
+pub(super) fn saved(bytes: Vec<u8>, native: Option<Native>) -> Saved {
+    let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
+    let keys = native.map_or(0, |native| native.geometry.keys_from_ones(ones));
+    Saved { keys, bytes }
 }
 
 fn begin(config: &Config) -> anyhow::Result<Wanted> {
@@ -146,12 +139,11 @@ fn begin(config: &Config) -> anyhow::Result<Wanted> {
     Ok(config.redis_filter()?)
 }
 
-fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) -> io::Result<()> {
-    if as_json {
-        writeln!(stdout(), "{}", json!({ "keys": keys, "bytes": bytes }))
-    } else {
-        writeln!(stdout(), "{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes))
-    }
+fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) -> anyhow::Result<Outcome> {
+    answer(as_json.then(|| json!({ "keys": keys, "bytes": bytes }).to_string()), |mut out| {
+        writeln!(out, "{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes))
+    })?;
+    Ok(Outcome::Done)
 }
 
 /// New storage folder under a temporary name beside its final path.

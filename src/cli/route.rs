@@ -8,9 +8,9 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::context::runtime;
+use super::rows::answer;
 use super::settings::Settings;
 use super::{Outcome, service_manager, start};
-use crate::admin::printable::{json_text, stdout};
 use crate::admin::telemetry::Console;
 use crate::admin::{
     AdminServer, CheckError, Checked, Limits, RouteStatus, Sampled, Statuses, View,
@@ -95,10 +95,15 @@ pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
     }
     let console = Console::new();
     console.log(config.log.level, config.log.format);
-    let status = runtime()?.block_on(work(args, &config))?;
-    if let Some(status) = status {
-        summarize(&status, args.json)?;
-    }
+    let Some(status) = runtime()?.block_on(work(args, &config))? else { return Ok(Outcome::Done) };
+    let json = args.json.then(|| {
+        let pushed: Vec<u64> = status.partitions.iter().map(|it| it.pushed).collect();
+        json!({ "routed": status.routed, "pushed": pushed }).to_string()
+    });
+    answer(json, |mut out| {
+        let items = if status.routed == 1 { "item" } else { "items" };
+        writeln!(out, "{} {items} moved to the partitions", status.routed)
+    })?;
     Ok(Outcome::Done)
 }
 
@@ -130,16 +135,4 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
     }
     let status = live.borrow().clone();
     Ok(Some(status))
-}
-
-fn summarize(status: &RouteStatus, json: bool) -> anyhow::Result<()> {
-    if json {
-        let partitions: Vec<u64> = status.partitions.iter().map(|it| it.pushed).collect();
-        let summary = json!({ "routed": status.routed, "pushed": partitions });
-        writeln!(stdout(), "{}", json_text(&summary.to_string()))?;
-    } else {
-        let items = if status.routed == 1 { "item" } else { "items" };
-        writeln!(stdout(), "{} {items} moved to the partitions", status.routed)?;
-    }
-    Ok(())
 }

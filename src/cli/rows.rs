@@ -1,12 +1,12 @@
 //! Tables with a name and a text in each row, for people.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
 
 use indicatif::HumanCount;
 
 use crate::admin::RuleCount;
-use crate::admin::printable::printable;
+use crate::admin::printable::{Plain, json_text, printable, stdout};
 
 /// Widths of a name and of a number in the tables of a crawl, in columns.
 pub(super) const CRAWL: [usize; 2] = [12, 15];
@@ -62,14 +62,10 @@ impl<W: Write> Rows<W> {
         texts.into_iter().zip(names).try_for_each(|(text, name)| self.row(name, text))
     }
 
-    /// Prints a row for each rule. `shown` formats its number of items.
-    pub(super) fn by_rule(
-        &mut self,
-        counts: &[RuleCount],
-        shown: impl Fn(u64) -> String,
-    ) -> io::Result<()> {
+    /// Prints a row for each rule, with its number of items.
+    pub(super) fn by_rule(&mut self, counts: &[RuleCount]) -> io::Result<()> {
         counts.iter().try_for_each(|RuleCount { rule, items }| {
-            self.number("", shown(*items), format_args!("of these by the rule {rule:?}"))
+            self.number("", HumanCount(*items), format_args!("of these by the rule {rule:?}"))
         })
     }
 
@@ -77,6 +73,22 @@ impl<W: Write> Rows<W> {
     pub(super) fn gap(&mut self) -> io::Result<()> {
         writeln!(self.out)
     }
+}
+
+/// Prints the answer of a command: the JSON, or if there is none, the text for people that `print`
+/// writes.
+pub(super) fn answer<E>(
+    json: Option<String>,
+    print: impl FnOnce(Plain<StdoutLock<'static>>) -> Result<(), E>,
+) -> anyhow::Result<()>
+where
+    anyhow::Error: From<E>,
+{
+    match json {
+        Some(json) => writeln!(stdout(), "{}", json_text(&json))?,
+        None => print(stdout())?,
+    }
+    Ok(())
 }
 
 /// Describes the fill of a filter in a summary.

@@ -2,7 +2,6 @@
 //! [sd_notify(3)](https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html).
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram as StdUnixDatagram};
@@ -40,7 +39,7 @@ pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
     loop {
         let is_stopping = *stop.borrow();
         let news = messages.next(&view.status(), is_stopping, Instant::now());
-        if news != News::default()
+        if !news.is_empty()
             && let Err(error) = send(socket.as_bytes(), &news).await
             && !std::mem::replace(&mut is_lost, true)
         {
@@ -54,7 +53,7 @@ pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
 }
 
 /// Sends news to a socket: a path, or an abstract name after `@`. Waits while the socket is full.
-async fn send(socket: &[u8], news: &News) -> io::Result<()> {
+async fn send(socket: &[u8], news: &str) -> io::Result<()> {
     let address = match socket.strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(OsStr::from_bytes(socket))?,
@@ -62,11 +61,7 @@ async fn send(socket: &[u8], news: &News) -> io::Result<()> {
     let connected = StdUnixDatagram::unbound()?;
     connected.connect_addr(&address)?;
     connected.set_nonblocking(true)?;
-    let message = news.as_states().iter().fold(String::new(), |mut message, state| {
-        writeln!(message, "{state}").expect("a string takes all text");
-        message
-    });
-    UnixDatagram::from_std(connected)?.send(message.as_bytes()).await.map(drop)
+    UnixDatagram::from_std(connected)?.send(news.as_bytes()).await.map(drop)
 }
 
 /// Messages of a daemon in their order. Each is sent only if it is news.
@@ -81,51 +76,36 @@ struct Messages {
     alive: Option<Instant>,
 }
 
-/// Messages to send at one time.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct News {
-    ready: bool,
-    stopping: bool,
-    alive: bool,
-    text: Option<String>,
-}
-
-impl News {
-    fn as_states(&self) -> Vec<NotifyState<'_>> {
-        let states = [
-            self.ready.then_some(NotifyState::Ready),
-            self.stopping.then_some(NotifyState::Stopping),
-            self.alive.then_some(NotifyState::Watchdog),
-            self.text.as_deref().map(NotifyState::Status),
-        ];
-        states.into_iter().flatten().collect()
-    }
-}
-
 impl Messages {
     fn new(period: Option<Duration>) -> Self {
         Self { period, is_ready: false, is_stopping: false, text: String::new(), alive: None }
     }
 
-    /// Returns the news of a daemon with these phases.
-    fn next(&mut self, statuses: &Statuses, is_stopping: bool, now: Instant) -> News {
-        let is_ready = self.is_ready
-            || statuses.first_bad(|it| *it != Phase::Starting && it.is_alive()).is_none();
-        let ready = is_ready && !std::mem::replace(&mut self.is_ready, is_ready);
-        let stopping = is_stopping && !std::mem::replace(&mut self.is_stopping, is_stopping);
+    /// Returns the news of a daemon with these phases, each with a line feed.
+    fn next(&mut self, statuses: &Statuses, is_stopping: bool, now: Instant) -> String {
+        let mut news = String::new();
+        let mut tell = |state: NotifyState<'_>| news.extend([state.to_string(), "\n".to_owned()]);
+        let has_begun = |it: &Phase| *it != Phase::Starting && it.is_alive();
+        if !self.is_ready && statuses.first_bad(has_begun).is_none() {
+            self.is_ready = true;
+            tell(NotifyState::Ready);
+        }
+        if is_stopping && !std::mem::replace(&mut self.is_stopping, true) {
+            tell(NotifyState::Stopping);
+        }
         let is_due = self.period.is_some_and(|period| {
             self.alive.is_none_or(|before| now.duration_since(before) >= period)
         });
-        let alive = is_due && statuses.first_bad(Phase::is_alive).is_none();
-        if alive {
+        if is_due && statuses.first_bad(Phase::is_alive).is_none() {
             self.alive = Some(now);
+            tell(NotifyState::Watchdog);
         }
         let text = text(statuses);
-        let text = (text != self.text).then(|| {
-            self.text.clone_from(&text);
-            text
-        });
-        News { ready, stopping, alive, text }
+        if text != self.text {
+            tell(NotifyState::Status(&text));
+            self.text = text;
+        }
+        news
     }
 }
 
@@ -151,6 +131,8 @@ mod tests {
         Statuses::Partitions { partitions: partitions.collect() }
     }
 
+    const ALIVE: &str = "WATCHDOG=1\n";
+
     fn away() -> Phase {
         Phase::RedisAway { trouble: "a\nb".to_owned() }
     }
@@ -158,8 +140,9 @@ mod tests {
     #[test]
     fn the_daemon_is_ready_once_no_partition_is_starting() {
         let mut messages = Messages::new(None);
-        let mut is_ready =
-            |phases: &[Phase]| messages.next(&statuses(phases), false, Instant::now()).ready;
+        let mut is_ready = |phases: &[Phase]| {
+            messages.next(&statuses(phases), false, Instant::now()).contains("READY=1\n")
+        };
         let failed = Phase::Failed { reason: String::new() };
         assert!(!is_ready(&[Phase::Starting, Phase::Working]));
         assert!(!is_ready(&[failed, Phase::Working]));
@@ -174,7 +157,7 @@ mod tests {
         let (mut messages, start) = (Messages::new(Some(period)), Instant::now());
         let mut is_alive = |phase: &Phase, seconds| {
             let now = start + Duration::from_secs(seconds);
-            messages.next(&statuses(&[Phase::Working, phase.clone()]), false, now).alive
+            messages.next(&statuses(&[Phase::Working, phase.clone()]), false, now).contains(ALIVE)
         };
         assert!(is_alive(&Phase::Starting, 0));
         assert!(!is_alive(&away(), 9));
@@ -182,25 +165,25 @@ mod tests {
         assert!(!is_alive(&Phase::Failed { reason: String::new() }, 30));
         assert!(is_alive(&Phase::Working, 31));
         let mut silent = Messages::new(None);
-        assert!(!silent.next(&statuses(&[Phase::Working]), false, start).alive);
+        assert!(!silent.next(&statuses(&[Phase::Working]), false, start).contains(ALIVE));
     }
 
     #[test]
     fn the_status_is_one_line_and_sent_only_if_it_changes() {
         let mut messages = Messages::new(None);
-        let mut text =
-            |phases: &[Phase]| messages.next(&statuses(phases), false, Instant::now()).text;
-        let first = text(&[Phase::Working, away()]);
-        assert_eq!(first.as_deref(), Some("partition 1: waiting for Redis: a\\nb"));
-        assert_eq!(text(&[Phase::Working, away()]), None);
-        assert_eq!(text(&[Phase::Working, Phase::Working]).as_deref(), Some("working"));
+        let mut news = |phases: &[Phase]| messages.next(&statuses(phases), false, Instant::now());
+        let first = news(&[Phase::Working, away()]);
+        assert_eq!(first, "READY=1\nSTATUS=partition 1: waiting for Redis: a\\nb\n");
+        assert_eq!(news(&[Phase::Working, away()]), "");
+        assert_eq!(news(&[Phase::Working, Phase::Working]), "STATUS=working\n");
     }
 
     #[test]
     fn a_stop_is_told_once() {
         let mut messages = Messages::new(None);
         let working = statuses(&[Phase::Working]);
-        let mut stops = |stop| messages.next(&working, stop, Instant::now()).stopping;
+        let mut stops =
+            |stop| messages.next(&working, stop, Instant::now()).contains("STOPPING=1\n");
         assert_eq!([stops(false), stops(true), stops(true)], [false, true, false]);
     }
 }

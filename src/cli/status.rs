@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use crate::admin::printable::{json_text, say, stdout};
+use crate::admin::printable::say;
 use crate::admin::{
     AdminClient, Archive, Asked, ByRule, ClientError, ClientsStatus, Counts, FilterStatus,
     GenerationsStatus, GroupCount, HeldStatus, Lists, Status, Storage,
@@ -17,7 +17,7 @@ use urlseen_engine::config::Config;
 use super::Outcome;
 use super::context::runtime;
 use super::overview::Speed;
-use super::rows::{CRAWL, Rows};
+use super::rows::{CRAWL, Rows, answer};
 use super::settings::{Folder, folder_of};
 use super::{overview, start, storage, watch};
 
@@ -74,13 +74,10 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         }
         other => other?,
     };
-    let mut out = stdout();
-    if args.json {
-        writeln!(out, "{}", json_text(&format!("{status:#}")))?;
-    } else {
+    answer(args.json.then(|| format!("{status:#}")), |out| {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
-        print(&status, None, SystemTime::now(), out)?;
-    }
+        anyhow::Ok(print(&status, None, SystemTime::now(), out)?)
+    })?;
     Ok(Outcome::Done)
 }
 
@@ -115,8 +112,13 @@ pub(super) fn print(
     if let Some(filter) = &status.filter {
         self::filter(&mut rows, filter)?;
     }
-    counts(&mut rows, &status.counts, &status.rules)?;
-    asked(&mut rows, &status.asked, status.clients.as_ref())?;
+    let since = "committed since the start";
+    items(&mut rows, &status.counts, &status.rules, format!("{since}; of these"))?;
+    rows.number("batches", HumanCount(status.counts.batches), since)?;
+    if status.asked != Asked::default() {
+        asked(&mut rows, &status.asked, "since the start; of these")?;
+    }
+    status.clients.as_ref().map_or(Ok(()), |clients| self::clients(&mut rows, clients))?;
     process(&mut rows, status, now)?;
     status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage, now))
 }
@@ -176,46 +178,56 @@ fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
 /// Maximum number of groups over a limit that the table shows. The JSON has up to 100.
 const GROUPS: usize = 10;
 
-fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::Result<()> {
+/// Prints the numbers of items by verdict, and unhealthy events. `what` says when the items were
+/// committed.
+pub(super) fn items(
+    rows: &mut Rows<impl Write>,
+    counts: &Counts,
+    rules: &ByRule,
+    what: impl Display,
+) -> io::Result<()> {
     let ByRule { passed, dropped, over_limit, over_limit_by_group } = rules;
-    rows.number("items", HumanCount(counts.items()), "committed since the start; of these")?;
+    rows.number("items", HumanCount(counts.items()), what)?;
     rows.number("  unseen", HumanCount(counts.unseen), "pushed to the sink")?;
     rows.number("  seen", HumanCount(counts.seen), "not pushed")?;
     let words = "pushed to the sink unchecked (dont_filter)";
     rows.number("  unfiltered", HumanCount(counts.unfiltered), words)?;
-    rows.by_rule(passed, |items| HumanCount(items).to_string())?;
+    rows.by_rule(passed)?;
     if !dropped.is_empty() {
         rows.number("  dropped", HumanCount(counts.dropped), "by rules")?;
     }
-    rows.by_rule(dropped, |items| HumanCount(items).to_string())?;
+    rows.by_rule(dropped)?;
     if !over_limit.is_empty() {
         rows.number("  over limit", HumanCount(counts.over_limit), "unseen, dropped by limits")?;
     }
-    rows.by_rule(over_limit, |items| HumanCount(items).to_string())?;
+    rows.by_rule(over_limit)?;
     for GroupCount { rule, group, items } in over_limit_by_group.iter().take(GROUPS) {
         let words = format!("of these of the group {group:?} of the rule {rule:?}");
         rows.number("", HumanCount(*items), words)?;
     }
-    rows.number("  rejected", HumanCount(counts.rejected), "unreadable")?;
+    rows.number("  rejected", HumanCount(counts.rejected), "unreadable, on the rejects list")?;
     let own = "have a fingerprint of their own, which stays as it is";
     rows.some("", counts.own_fingerprints, own)?;
-    rows.number("batches", HumanCount(counts.batches), "committed since the start")?;
     counts.events().try_for_each(|(count, event)| rows.number("", HumanCount(count), event))
 }
 
-/// Prints the numbers of answered questions, if there are any, and of clients.
-fn asked(
+/// Prints the numbers of answered questions. `what` says when they were answered.
+pub(super) fn asked(
     rows: &mut Rows<impl Write>,
     asked: &Asked,
-    clients: Option<&ClientsStatus>,
+    what: impl Display,
 ) -> io::Result<()> {
     let Asked { seen, unseen, full, forgotten } = *asked;
-    rows.some("asked", asked.all(), "since the start; of these")?;
-    rows.some("  seen", seen, "answered as seen")?;
-    rows.some("  unseen", unseen, "answered as unseen, and added if the client asked for that")?;
+    rows.number("asked", HumanCount(asked.all()), what)?;
+    rows.number("  seen", HumanCount(seen), "answered as seen")?;
+    let words = "answered as unseen, and added if the client asked for that";
+    rows.number("  unseen", HumanCount(unseen), words)?;
     rows.some("  full", full, "refused: no room")?;
-    rows.some("  forgotten", forgotten, "forgotten: they pass again")?;
-    let Some(ClientsStatus { open, accepted, refused }) = clients else { return Ok(()) };
+    rows.some("  forgotten", forgotten, "forgotten: they pass again")
+}
+
+fn clients(rows: &mut Rows<impl Write>, clients: &ClientsStatus) -> io::Result<()> {
+    let ClientsStatus { open, accepted, refused } = clients;
     let (accepted, refused) = (HumanCount(*accepted), HumanCount(*refused));
     let words = format!("are connected; since the start: accepted {accepted}, refused {refused}");
     rows.number("clients", HumanCount(*open), words)

@@ -14,11 +14,11 @@ use urlseen_core::storage::{self, Header};
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
-use super::rows::{COMPARED, Rows};
+use super::rows::{COMPARED, Rows, answer};
 use super::settings::{Folder, folder_of};
 use super::{Outcome, start};
 use crate::admin::ItemText;
-use crate::admin::printable::{json_text, printable, stdout};
+use crate::admin::printable::printable;
 
 /// Explain the fingerprint of an item and the verdict of the filter.
 ///
@@ -100,12 +100,8 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
         [one, other] => Some(pair(&one.explained, &other.explained, subject.options)),
         _ => None,
     };
-    let mut out = stdout();
-    if args.json {
-        writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
-    } else {
-        print(&reports, between.as_ref(), &items, out)?;
-    }
+    let json = args.json.then(|| json(&reports, between.as_ref())).transpose()?;
+    answer(json, |out| print(&reports, between.as_ref(), &items, out))?;
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =
         |report: &ExplainReport| report.answer.as_ref().is_some_and(|answer| answer.has_failed);

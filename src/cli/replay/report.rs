@@ -11,8 +11,8 @@ use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::flow::reasons::Reason;
 use urlseen_engine::item::Brief;
 
-use super::super::rows::{CRAWL, Rows, paced};
-use crate::admin::printable::{json_text, printable, stdout};
+use super::super::rows::{CRAWL, Rows, answer, paced};
+use crate::admin::printable::printable;
 
 /// Maximum width of a rejected item in the report, in columns.
 const SHOWN: usize = 60;
@@ -38,14 +38,8 @@ fn memory(lane: &LaneReport, config: &Config) -> (u64, Option<[u64; 2]>) {
 
 /// Prints the report on standard output.
 pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::Result<()> {
-    let mut out = stdout();
-    if as_json {
-        let text = serde_json::to_string(&to_json(report, config)?)?;
-        writeln!(out, "{}", json_text(&text))?;
-    } else {
-        table(report, config, &mut out)?;
-    }
-    Ok(())
+    let json = as_json.then(|| to_json(report, config)).transpose()?;
+    answer(json.map(|json| json.to_string()), |mut out| table(report, config, &mut out))
 }
 
 fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
@@ -271,13 +265,8 @@ const EXAMPLES: usize = 3;
 
 /// Prints suggested rules on standard output.
 pub(super) fn print_suggestions(as_json: bool, found: &Suggestions) -> anyhow::Result<()> {
-    let mut out = stdout();
-    if as_json {
-        writeln!(out, "{}", json_text(&serde_json::to_string(found)?))?;
-    } else {
-        suggestions(found, &mut out)?;
-    }
-    Ok(())
+    let json = as_json.then(|| serde_json::to_string(found)).transpose()?;
+    answer(json, |out| suggestions(found, out))
 }
 
 fn suggestions(

@@ -1,15 +1,14 @@
 //! Report of a run: a line of progress during the run, and a summary at its end.
 
-use std::io::{self, Write};
-
 use crate::admin::ByRule;
-use crate::admin::printable::{json_text, stdout};
 use crate::pipeline::{Ending, FilterStatus, Report};
-use serde_json::{Value, json};
+use indicatif::HumanCount;
+use serde::Serialize;
 use urlseen_engine::config::SourceKind;
 use urlseen_engine::engine::query::Asked;
 
-use super::super::rows::{Rows, SUMMARY, filled, paced};
+use super::super::rows::{CRAWL, Rows, answer, filled, paced};
+use super::super::status;
 
 /// Returns the line of progress during a run. Its rates are for the time since the report `before`.
 pub(super) fn progress(source: SourceKind, report: &Report, before: Option<&Report>) -> String {
@@ -33,6 +32,17 @@ pub(super) fn progress(source: SourceKind, report: &Report, before: Option<&Repo
     parts.join(", ")
 }
 
+/// Summary of a run, as `--json` prints it.
+#[derive(Serialize)]
+struct RunShown<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    items: u64,
+    ending: Ending,
+    #[serde(flatten)]
+    rules: &'a ByRule,
+}
+
 /// Prints the summary at the end of a run.
 pub(super) fn summarize(
     source: SourceKind,
@@ -41,59 +51,17 @@ pub(super) fn summarize(
     ending: Ending,
     json: bool,
 ) -> anyhow::Result<()> {
-    if json {
-        let mut value = serde_json::to_value(report)?;
-        value["items"] = json!(report.counts.items());
-        value["ending"] = serde_json::to_value(ending)?;
-        if let (Some(value), Value::Object(rules)) =
-            (value.as_object_mut(), serde_json::to_value(rules)?)
-        {
-            value.extend(rules);
+    let shown = RunShown { report, items: report.counts.items(), ending, rules };
+    answer(json.then(|| serde_json::to_string(&shown)).transpose()?, |out| {
+        let mut rows = Rows::new(out, CRAWL);
+        let (counts, seconds) = (&report.counts, report.seconds);
+        if source != SourceKind::None {
+            status::items(&mut rows, counts, rules, paced(counts.items(), seconds))?;
         }
-        writeln!(stdout(), "{}", json_text(&value.to_string()))?;
-        return Ok(());
-    }
-    let mut rows = Rows::new(stdout(), SUMMARY);
-    if source != SourceKind::None {
-        items(&mut rows, report, rules)?;
-    }
-    let Asked { seen, unseen, full, forgotten } = report.asked;
-    if source == SourceKind::None || report.asked != Asked::default() {
-        rows.number("asked", report.asked.all(), format_args!("in {:.2} s", report.seconds))?;
-        rows.number("", unseen, "answered as unseen")?;
-        rows.number("", seen, "answered as seen")?;
-        for (number, what) in
-            [(full, "refused: no room"), (forgotten, "forgotten: they pass again")]
-        {
-            if number > 0 {
-                rows.number("", number, what)?;
-            }
+        if source == SourceKind::None || report.asked != Asked::default() {
+            status::asked(&mut rows, &report.asked, format_args!("in {seconds:.2} s"))?;
         }
-    }
-    let FilterStatus { keys, fill, error_rate, .. } = report.filter;
-    Ok(rows.number("filter", keys, filled(fill, error_rate))?)
-}
-
-/// Prints the numbers of items, by verdict.
-fn items(rows: &mut Rows<impl Write>, report: &Report, rules: &ByRule) -> io::Result<()> {
-    let (counts, ByRule { passed, dropped, over_limit, .. }) = (&report.counts, rules);
-    rows.number("items", counts.items(), paced(counts.items(), report.seconds))?;
-    rows.number("unseen", counts.unseen, "pushed to the sink")?;
-    rows.number("seen", counts.seen, "not pushed")?;
-    let why = if passed.is_empty() { "(dont_filter)" } else { "(dont_filter, rules)" };
-    if counts.unfiltered > 0 || !passed.is_empty() {
-        let words = format!("pushed to the sink unchecked {why}");
-        rows.number("unfiltered", counts.unfiltered, words)?;
-    }
-    rows.by_rule(passed, |items| items.to_string())?;
-    if !dropped.is_empty() {
-        rows.number("dropped", counts.dropped, "by rules")?;
-    }
-    rows.by_rule(dropped, |items| items.to_string())?;
-    if !over_limit.is_empty() {
-        rows.number("over limit", counts.over_limit, "unseen, dropped by limits")?;
-    }
-    rows.by_rule(over_limit, |items| items.to_string())?;
-    rows.number("rejected", counts.rejected, "unreadable, on the rejects list")?;
-    counts.events().try_for_each(|(count, event)| rows.number("", count, event))
+        let FilterStatus { keys, fill, error_rate, .. } = report.filter;
+        rows.number("filter", HumanCount(keys), filled(fill, error_rate))
+    })
 }

@@ -18,7 +18,7 @@ use urlseen_core::storage::{
 use urlseen_engine::config::Config;
 
 use super::super::context::{find, runtime};
-use super::super::rows::{CRAWL, Rows};
+use super::super::rows::{CRAWL, Rows, answer};
 use super::super::status::{about_rate, lost};
 use super::super::{Outcome, settings};
 use crate::admin::printable::{json_text, stdout};
@@ -28,12 +28,8 @@ use crate::crawl::protocol::Protocol;
 pub(in crate::cli) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
     anyhow::ensure!(dir.is_dir(), "there is no storage folder {}", dir.display());
     let look = look(dir)?;
-    let mut out = stdout();
-    if as_json {
-        writeln!(out, "{}", json_text(&format!("{:#}", to_json(&look))))?;
-    } else {
-        print(&look, dir, out)?;
-    }
+    let json = as_json.then(|| format!("{:#}", to_json(&look)));
+    answer(json, |out| print(&look, dir, out))?;
     // While a daemon uses the folder, damage is not an error: the daemon may still be writing the
     // last record of the log.
     let is_whole = look.damages.is_empty() || look.is_held;

@@ -66,7 +66,7 @@ pub struct Place {
 }
 
 /// Malformed entry of an input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Bad {
     /// Name of the input, or a description of the entry's place.
     pub source: String,

@@ -95,12 +95,6 @@ impl Local {
         Ok(how)
     }
 
-    /// Replaces the contents of the folder with the filter in memory, whose head becomes `head`.
-    /// The call can be repeated after a failure.
-    pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
-        self.store.as_mut().map_or(Ok(()), |store| store.replace(head))
-    }
-
     /// Keeps the filter of the folder: see [`Store::adopt`].
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         self.engine.restoring();
