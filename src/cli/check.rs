@@ -51,20 +51,38 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
-    let mut filters = BTreeMap::new();
-    for config in args.folder.locate_all()? {
-        filters.insert(config.partition, FilterAccess::of(&config)?);
-    }
-    let mut desk = CheckRun {
-        filters,
-        items: args.folder.item_options()?,
-        output: BufWriter::new(io::stdout().lock()),
-        is_terminal: io::stdout().is_terminal(),
-        json: args.json,
-        outcome: Outcome::Done,
-    };
-    each_page(&args.items, |items| desk.check(&items))?;
-    Ok(desk.outcome)
+    let configs = args.folder.locate_all()?;
+    let options = Options { partition: Partition::default(), ..start::items(&configs[0]) };
+    let filters = configs.iter().map(|config| Ok((config.partition, FilterAccess::of(config)?)));
+    let mut filters = filters.collect::<anyhow::Result<BTreeMap<_, _>>>()?;
+    let is_terminal = io::stdout().is_terminal();
+    let (mut output, mut outcome) = (BufWriter::new(io::stdout().lock()), Outcome::Done);
+    each_page(&args.items, |items| {
+        let checked = match filters.len() {
+            1 => filters.values_mut().next().expect("one filter").check(&items)?,
+            count => {
+                let count = PartitionCount::new(count as u64).expect("all partitions");
+                view::by_partition(&items, options, count, |partition, items| {
+                    filters.get_mut(&partition).expect("all partitions").check(items)
+                })?
+            }
+        };
+        for (item, checked) in items.iter().zip(checked) {
+            if !matches!(checked, Checked::Seen { .. }) {
+                outcome = Outcome::BadInput;
+            }
+            if args.json {
+                let row = CheckRow { item: ItemText::of(item), checked };
+                write!(output, "{}", json_line(&row)?)?;
+            } else {
+                print(&mut output, item, &checked, is_terminal)?;
+            }
+            writeln!(output)?;
+        }
+        // A user at a terminal, or a program at a pipe, waits for this answer.
+        Ok(output.flush()?)
+    })?;
+    Ok(outcome)
 }
 
 /// Passes the items of arguments to `take`. `-` stands for the pages of standard input.
@@ -82,19 +100,6 @@ pub(super) fn each_page(
         }
     }
     Ok(())
-}
-
-/// State of a run of the command.
-struct CheckRun<W> {
-    /// Filters of the partitions.
-    filters: BTreeMap<Partition, FilterAccess>,
-    /// Options for reading items of all partitions.
-    items: Options,
-    output: W,
-    /// True if the output is a terminal.
-    is_terminal: bool,
-    json: bool,
-    outcome: Outcome,
 }
 
 /// Way to ask the filter: through a daemon, in a folder or in Redis.
@@ -161,52 +166,23 @@ struct CheckRow {
     checked: Checked,
 }
 
-impl<W: Write> CheckRun<W> {
-    fn check(&mut self, items: &[Vec<u8>]) -> anyhow::Result<()> {
-        let filters = &mut self.filters;
-        let checked = match filters.len() {
-            1 => filters.values_mut().next().expect("one filter").check(items)?,
-            count => {
-                let count = PartitionCount::new(count as u64).expect("all partitions");
-                view::by_partition(items, self.items, count, |partition, items| {
-                    filters.get_mut(&partition).expect("all partitions").check(items)
-                })?
-            }
-        };
-        for (item, checked) in items.iter().zip(checked) {
-            if !matches!(checked, Checked::Seen { .. }) {
-                self.outcome = Outcome::BadInput;
-            }
-            if self.json {
-                let row = CheckRow { item: ItemText::of(item), checked };
-                self.output.write_all(json_line(&row)?.as_bytes())?;
-            } else {
-                self.print(item, &checked)?;
-            }
-            writeln!(self.output)?;
+fn print(
+    output: &mut impl Write,
+    item: &[u8],
+    checked: &Checked,
+    is_terminal: bool,
+) -> io::Result<()> {
+    let (verdict, fingerprint) = match checked {
+        Checked::Seen { fingerprint } => ("seen", fingerprint.as_str()),
+        Checked::Unseen { fingerprint } => ("unseen", fingerprint.as_str()),
+        Checked::Unfiltered => ("unfiltered", "-"),
+        Checked::Dropped { .. } => ("dropped", "-"),
+        Checked::Unreadable { reason } => {
+            say(format_args!("urlseen: {}: {reason}", printable(item, None)));
+            ("unreadable", "-")
         }
-        // A user at a terminal, or a program at a pipe, waits for this answer.
-        self.output.flush()?;
-        Ok(())
-    }
-
-    fn print(&mut self, item: &[u8], checked: &Checked) -> io::Result<()> {
-        let (verdict, fingerprint) = match checked {
-            Checked::Seen { fingerprint } => ("seen", fingerprint.as_str()),
-            Checked::Unseen { fingerprint } => ("unseen", fingerprint.as_str()),
-            Checked::Unfiltered => ("unfiltered", "-"),
-            Checked::Dropped { .. } => ("dropped", "-"),
-            Checked::Unreadable { reason } => {
-                say(format_args!("urlseen: {}: {reason}", printable(item, None)));
-                ("unreadable", "-")
-            }
-        };
-        let fingerprint = printable(fingerprint.as_bytes(), None);
-        write!(self.output, "{verdict}\t{fingerprint}\t")?;
-        if self.is_terminal {
-            write!(self.output, "{}", printable(item, None))
-        } else {
-            self.output.write_all(item)
-        }
-    }
+    };
+    let fingerprint = printable(fingerprint.as_bytes(), None);
+    write!(output, "{verdict}\t{fingerprint}\t")?;
+    if is_terminal { write!(output, "{}", printable(item, None)) } else { output.write_all(item) }
 }

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
-use urlseen_core::fingerprint::Partition;
 use urlseen_core::redis::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
@@ -54,19 +53,16 @@ pub(super) fn each_partition(
         if partition.has_others() {
             say(format_args!("partition {partition}:"));
         }
-        let outcome = work(config).or_else(|error| failed(partition, error))?;
+        let outcome = match work(config) {
+            Err(error) if partition.has_others() && !super::is_broken_pipe(&error) => {
+                say(format_args!("urlseen: partition {partition}: {error:#}"));
+                Outcome::of(&error)
+            }
+            outcome => outcome?,
+        };
         gravest = gravest.max(outcome);
     }
     Ok(gravest)
-}
-
-/// Prints the failure of the work for a partition, if the crawl has others.
-fn failed(partition: Partition, error: anyhow::Error) -> anyhow::Result<Outcome> {
-    if !partition.has_others() || super::is_broken_pipe(&error) {
-        return Err(error);
-    }
-    say(format_args!("urlseen: partition {partition}: {error:#}"));
-    Ok(Outcome::of(&error))
 }
 
 /// Asks the question at the terminal, and returns true if the answer is yes. If `yes` is set

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use indicatif::{BinaryBytes, HumanCount};
+use redis::cmd;
 use serde_json::json;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::fingerprint::Fingerprint;
@@ -20,7 +21,7 @@ use super::settings::{Folder, folder_of};
 use super::start::{self, usage};
 use super::{Outcome, moving};
 use crate::admin::printable::{say, stdout};
-use crate::cli::migrate::{self, Filling, SetForm, Written, write_fingerprint};
+use crate::cli::migrate::{self, COUNT, SetForm, Written, write_fingerprint};
 use crate::crawl::protocol::Protocol;
 
 /// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
@@ -299,14 +300,22 @@ fn print(archive: Archive<'_>, form: SetForm) -> anyhow::Result<ArchiveCount> {
 
 fn add(archive: Archive<'_>, server: &RedisAddress, key: &str) -> anyhow::Result<ArchiveCount> {
     let runtime = runtime()?;
-    let mut set = runtime.block_on(Filling::begin(server, key))?;
-    let again = || format!("{key} has only some of the fingerprints: repeat the command");
-    let count = each(archive, |fingerprint| {
-        if set.push(fingerprint) {
-            runtime.block_on(set.flush()).with_context(again)?;
+    let mut link = runtime.block_on(migrate::open_set(server, key))?;
+    let (mut page, mut new) = (Vec::new(), 0);
+    let mut flush = |page: &mut Vec<String>| {
+        if !page.is_empty() {
+            let added = runtime.block_on(link.query::<u64>(cmd("SADD").arg(key).arg(&*page)));
+            new += added.with_context(|| {
+                format!("{key} has only some of the fingerprints: repeat the command")
+            })?;
+            page.clear();
         }
-        Ok(())
+        anyhow::Ok(())
+    };
+    let count = each(archive, |fingerprint| {
+        page.push(fingerprint.to_string());
+        if page.len() as u64 == COUNT { flush(&mut page) } else { Ok(()) }
     })?;
-    let new = runtime.block_on(set.flush()).with_context(again)?;
+    flush(&mut page)?;
     Ok(ArchiveCount { new: Some(new), ..count })
 }

@@ -186,15 +186,12 @@ impl<W: Write> Effect for Printed<W> {
 fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
     let spec = args.shape.spec(folder.as_ref().and_then(Folder::header))?;
-    let FilterSpec { parameters, fingerprint } = spec.filter.clone();
+    let FilterSpec { mut parameters, fingerprint } = spec.filter.clone();
     let items = Options::new(args.item.into(), fingerprint);
     let threads = Threads::start(args.threads.map_or(0, usize::from))?;
     let Some(folder) = folder else {
-        let seed = parameters.seed().map_or_else(|| start::seed(None), Ok)?;
-        return Ok((
-            Local::volatile(start::engine(&parameters, seed, items, threads)?),
-            parameters,
-        ));
+        let engine = start::engine(&mut parameters, items, threads)?;
+        return Ok((Local::volatile(engine), parameters));
     };
     let mut store = start::kept(folder, settings::keeping(spec), items, threads)?;
     let how = store.recover()?;

@@ -51,27 +51,23 @@ pub(super) struct FingerprintArgs {
 }
 
 pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
-    let mut rows = FingerprintRows {
-        fingerprinter: Fingerprinter::new(FingerprintSpec {
-            algorithm: args.algorithm,
-            keep_fragments: args.keep_fragments,
-            drop_tracking: args.drop_tracking,
-            same: args.rules.unwrap_or_default(),
-        }),
-        canonical: args.canonical,
-        row: String::new(),
-    };
+    let mut fingerprinter = Fingerprinter::new(FingerprintSpec {
+        algorithm: args.algorithm,
+        keep_fragments: args.keep_fragments,
+        drop_tracking: args.drop_tracking,
+        same: args.rules.unwrap_or_default(),
+    });
     let mut output = BufWriter::with_capacity(1 << 16, printable::rows());
     let mut outcome = Outcome::Done;
     for page in input::lines(args.files.clone()).pages {
         let page = page?;
         for (index, line) in page.items.iter().enumerate() {
-            let row = rows.make(line).unwrap_or_else(|reason| {
+            let row = row(&mut fingerprinter, line, args.canonical).unwrap_or_else(|reason| {
                 say(format_args!("urlseen: {}: {reason}", page.place(index)));
                 outcome = Outcome::BadInput;
-                if args.canonical { "-\t-\n" } else { "-\n" }
+                (if args.canonical { "-\t-" } else { "-" }).to_owned()
             });
-            output.write_all(row.as_bytes())?;
+            writeln!(output, "{row}")?;
         }
         // A user at a terminal, or a program at a pipe, waits for this answer.
         output.flush()?;
@@ -79,50 +75,32 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Formats the rows of the output, one at a time.
-struct FingerprintRows {
-    fingerprinter: Fingerprinter,
-    canonical: bool,
-    row: String,
+/// Returns the row for a line.
+fn row(fingerprinter: &mut Fingerprinter, line: &[u8], canonical: bool) -> anyhow::Result<String> {
+    let item = if is_object(line) { Some(json::read(line)?) } else { None };
+    let request = match &item {
+        Some(item) => item.request(),
+        None => Some(Request::get(url::text(line)?)),
+    };
+    let fingerprint = match (item.as_ref().and_then(|it| it.fingerprint.clone()), &request) {
+        (Some(given), _) => given,
+        (None, Some(request)) => fingerprinter.fingerprint(request)?,
+        (None, None) => return Err(JsonError::NoIdentity.into()),
+    };
+    let mut row = in_line(fingerprint.to_string());
+    if canonical {
+        // If the line contains its fingerprint, the URL may be missing or invalid.
+        let url = request.and_then(|request| fingerprinter.canonical(&request).ok());
+        row = row + "\t" + &in_line(url.unwrap_or("-").to_owned());
+    }
+    Ok(row)
 }
 
-impl FingerprintRows {
-    /// Formats the row for a line, with a line feed at its end.
-    fn make(&mut self, line: &[u8]) -> anyhow::Result<&str> {
-        let item = if is_object(line) { Some(json::read(line)?) } else { None };
-        let request = match &item {
-            Some(item) => item.request(),
-            None => Some(Request::get(url::text(line)?)),
-        };
-        let fingerprint = match (item.as_ref().and_then(|it| it.fingerprint.clone()), &request) {
-            (Some(given), _) => given,
-            (None, Some(request)) => self.fingerprinter.fingerprint(request)?,
-            (None, None) => return Err(JsonError::NoIdentity.into()),
-        };
-        self.row.clear();
-        push_in_line(&fingerprint.to_string(), &mut self.row);
-        if self.canonical {
-            // If the line contains its fingerprint, the URL may be missing or invalid.
-            let url = request.and_then(|request| self.fingerprinter.canonical(&request).ok());
-            self.row.push('\t');
-            push_in_line(url.unwrap_or("-"), &mut self.row);
-        }
-        self.row.push('\n');
-        Ok(&self.row)
+/// Replaces tabs and line ends by JSON's escapes, such as `\t`. These characters can occur in a URL
+/// that has `meta.verbatim_url`, and in a fingerprint that a line contains.
+fn in_line(text: String) -> String {
+    if !text.contains(['\t', '\n', '\r']) {
+        return text;
     }
-}
-
-/// Appends text. Tabs and line ends in it become JSON's escapes, such as `\t`. These characters can
-/// occur in a URL that has `meta.verbatim_url`, and in a fingerprint that a line contains.
-fn push_in_line(text: &str, row: &mut String) {
-    for part in text.split_inclusive(['\t', '\n', '\r']) {
-        let plain = part.trim_end_matches(['\t', '\n', '\r']);
-        row.push_str(plain);
-        row.push_str(match &part[plain.len()..] {
-            "\t" => "\\t",
-            "\n" => "\\n",
-            "\r" => "\\r",
-            _ => "",
-        });
-    }
+    text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
 }

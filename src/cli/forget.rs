@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use crate::admin::printable::{printable, say, stdout};
-use anyhow::{Context as _, anyhow};
-use redis::{Cmd, cmd};
+use anyhow::Context as _;
+use redis::cmd;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::item::{Identity, Reader};
 
@@ -94,17 +94,9 @@ fn owner_of(identity: &Identity, crawl: &Config, parts: &[Config]) -> Option<usi
 /// number of items that the server accepted.
 async fn hand_in(config: &Config, items: &[Vec<u8>]) -> anyhow::Result<usize> {
     if config.source.kind != SourceKind::None {
-        let mut link = connect(config).await?;
-        let mut push = cmd("RPUSH");
-        push.arg(&config.forget.key).arg(items);
-        link.call(&push).await?;
+        connect(config).await?.call(cmd("RPUSH").arg(&config.forget.key).arg(items)).await?;
         return Ok(items.len());
     }
-    ask(config, cmd("SREM").arg(&config.serve.keys[0]).arg(items)).await
-}
-
-/// Sends a command to the daemon at `serve.listen`.
-async fn ask(config: &Config, command: &Cmd) -> anyhow::Result<usize> {
     let address = config.serve.listen.as_ref().expect("without a source the daemon serves clients");
     let asked = async {
         let client = redis::Client::open(format!("redis://{address}"))?;
@@ -112,10 +104,11 @@ async fn ask(config: &Config, command: &Cmd) -> anyhow::Result<usize> {
         if let Some(password) = &config.serve_password {
             let _: () = cmd("AUTH").arg(password.reveal()).query_async(&mut connection).await?;
         }
-        command.query_async(&mut connection).await
+        let mut forget = cmd("SREM");
+        forget.arg(&config.serve.keys[0]).arg(items).query_async(&mut connection).await
     };
     let answer: redis::RedisResult<usize> = asked.await;
-    answer.map_err(|error| anyhow!(error)).with_context(|| {
+    answer.with_context(|| {
         format!("cannot ask the daemon at serve.listen = \"{address}\": check that it runs")
     })
 }

@@ -79,7 +79,7 @@ pub(super) fn write(path: &Path, filter: &Filter, bar: &Bar) -> anyhow::Result<(
 
 /// Number of members that one command reads or adds. During the command, Redis serves no other
 /// client.
-const COUNT: u64 = 10_000;
+pub(super) const COUNT: u64 = 10_000;
 
 /// Form of the fingerprints in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,50 +135,17 @@ pub(super) async fn members(
     }
 }
 
-/// Set to which a command adds fingerprints, one page at a time.
-pub(super) struct Filling {
-    link: Link,
-    key: String,
-    page: Vec<String>,
-    /// Number of fingerprints so far that were new to the set.
-    added: u64,
-}
-
-impl Filling {
-    /// Connects, and checks that the key is a set or does not exist.
-    ///
-    /// # Errors
-    /// Fails if Redis fails, or if the key has another type.
-    pub(super) async fn begin(address: &RedisAddress, key: &str) -> anyhow::Result<Self> {
-        let mut link = connect(&address.for_key(key)).await?;
-        let found = type_of(&mut link, key).await?;
-        if !["set", "none"].contains(&found.as_str()) {
-            bail!("the key {key} holds a {found}, and a set was expected: use another key");
-        }
-        Ok(Self { link, key: key.to_owned(), page: Vec::new(), added: 0 })
+/// Connects, and checks that the key is a set or does not exist.
+///
+/// # Errors
+/// Fails if Redis fails, or if the key has another type.
+pub(super) async fn open_set(address: &RedisAddress, key: &str) -> anyhow::Result<Link> {
+    let mut link = connect(&address.for_key(key)).await?;
+    let found = type_of(&mut link, key).await?;
+    if !["set", "none"].contains(&found.as_str()) {
+        bail!("the key {key} holds a {found}, and a set was expected: use another key");
     }
-
-    /// Adds a fingerprint to the page. Returns true if the page is full. Then the caller must call
-    /// [`Filling::flush`].
-    pub(super) fn push(&mut self, fingerprint: &Fingerprint) -> bool {
-        self.page.push(fingerprint.to_string());
-        self.page.len() as u64 == COUNT
-    }
-
-    /// Adds the page to the set. Returns the number of fingerprints so far that were new to the
-    /// set.
-    ///
-    /// # Errors
-    /// Redis fails. Earlier fingerprints stay in the set.
-    pub(super) async fn flush(&mut self) -> Result<u64, LinkError> {
-        if !self.page.is_empty() {
-            let mut add = cmd("SADD");
-            add.arg(&self.key).arg(&self.page);
-            self.added += add.query_async::<u64>(&mut self.link).await?;
-            self.page.clear();
-        }
-        Ok(self.added)
-    }
+    Ok(link)
 }
 
 /// Writes a fingerprint to `output` in the given form.

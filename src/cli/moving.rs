@@ -156,9 +156,7 @@ impl NewFolder {
     /// Creates an empty folder beside `place`. The folder's name is the name of `place`, followed
     /// by `ending`. Replaces a folder that a killed command has left there.
     pub(super) fn begin(place: &Path, ending: &str) -> anyhow::Result<(Self, Folder)> {
-        let mut aside = place.as_os_str().to_owned();
-        aside.push(ending);
-        let aside = PathBuf::from(aside);
+        let aside = beside(place, ending);
         // If another command still uses the folder, it holds the lock, and this line fails.
         drop(Folder::open(&aside)?);
         removed(fs::remove_dir_all(&aside))
@@ -171,14 +169,26 @@ impl NewFolder {
     /// path. The caller must have closed the folder.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { aside, place } = self;
-        let failed = || format!("{} cannot be renamed to {}", aside.display(), place.display());
         // A rename does not replace a file or a folder with files.
-        fs::rename(&aside, &place).with_context(failed)?;
+        renamed(&aside, &place)?;
         let above = place.parent().filter(|above| !above.as_os_str().is_empty());
         let above = above.unwrap_or(Path::new("."));
         let synced = File::open(above).and_then(|above| above.sync_all());
         synced.with_context(|| format!("{} cannot be synced", above.display()))
     }
+}
+
+/// Returns the path of a folder beside `dir`: the same name, followed by `ending`.
+pub(super) fn beside(dir: &Path, ending: &str) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Renames a folder. The error names both paths.
+pub(super) fn renamed(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let failed = || format!("{} cannot be renamed to {}", from.display(), to.display());
+    fs::rename(from, to).with_context(failed)
 }
 
 /// Turns the error of a removal into success if the file or folder did not exist.

@@ -10,10 +10,6 @@ use urlseen_core::filter::{Capacity, ErrorRate};
 use super::Outcome;
 use super::start::usage;
 
-/// Defaults of the options.
-const CAPACITY: u64 = 10_000_000;
-const ERROR_RATE: f64 = 1e-6;
-
 /// Show the memory and error rate of each kind of filter, before a crawl.
 ///
 /// For each kind, the command prints the bits, the hashes, the memory, the error rate beyond the
@@ -27,13 +23,12 @@ Examples:
   urlseen plan --capacity 1e8 --error-rate 1e-8  # memory for 100 million URLs
   urlseen plan --capacity 1e9 --lost 0.1         # the whole crawl loses at most 0.1 URLs")]
 pub(super) struct Plan {
-    /// Number of URLs of the crawl, such as 1e9, `100_000_000` or 10M. Default: 10M
-    #[arg(long, value_name = "N")]
-    capacity: Option<Capacity>,
-    /// Share of unseen URLs that a filter at its capacity may report as seen, from 1e-12 to 0.1.
-    /// Default: 1e-6
-    #[arg(long, value_name = "P")]
-    error_rate: Option<ErrorRate>,
+    /// Number of URLs of the crawl, such as 1e9, `100_000_000` or 10M
+    #[arg(long, value_name = "N", default_value = "10M")]
+    capacity: Capacity,
+    /// Share of unseen URLs that a filter at its capacity may report as seen, from 1e-12 to 0.1
+    #[arg(long, value_name = "P", default_value = "1e-6")]
+    error_rate: ErrorRate,
     /// Largest expected number of URLs that the whole crawl loses, such as 0.1. The command chooses
     /// the error rate of each kind
     #[arg(long, value_name = "URLS", conflicts_with = "error_rate")]
@@ -62,11 +57,11 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
 /// Prints the tables, or JSON.
 fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some((expire_after, unseen_per_day)) = plan.expire_after.zip(plan.unseen_per_day) {
-        let steady = Steady::of(expire_after, unseen_per_day, plan.error_rate())?;
+        let steady = Steady::of(expire_after, unseen_per_day, plan.error_rate)?;
         return if plan.json { json(&steady, out) } else { Ok(steady.print(out)?) };
     }
-    let capacity = plan.capacity();
-    let figures = Figures::of(capacity, plan.target()).map_err(|error| match error {
+    let target = plan.lost.map_or(Target::ErrorRate(plan.error_rate), Target::Lost);
+    let figures = Figures::of(plan.capacity, target).map_err(|error| match error {
         error @ PlanError::Lost { .. } => usage(format!(
             "--lost is too small for the kind native: {error}. Give a larger --lost, or set \
              filter.kind = \"exact\", which loses none"
@@ -77,7 +72,7 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
     if plan.json {
         return json(&figures, out);
     }
-    let keys = grouped(capacity.get());
+    let keys = grouped(plan.capacity.get());
     match plan.lost {
         None => writeln!(out, "{keys} keys at error rate {error_rate:e}\n")?,
         Some(most) => writeln!(
@@ -93,19 +88,4 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
 fn json(value: &impl Serialize, out: &mut impl Write) -> anyhow::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     Ok(writeln!(out)?)
-}
-
-impl Plan {
-    fn capacity(&self) -> Capacity {
-        let otherwise = || Capacity::new(CAPACITY).expect("a valid capacity");
-        self.capacity.unwrap_or_else(otherwise)
-    }
-
-    fn error_rate(&self) -> ErrorRate {
-        self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("a valid error rate"))
-    }
-
-    fn target(&self) -> Target {
-        self.lost.map_or(Target::ErrorRate(self.error_rate()), Target::Lost)
-    }
 }

@@ -13,9 +13,9 @@ use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Header, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, Filter, Problems, Sources, choose};
 use urlseen_engine::engine::store::Keeping;
-use urlseen_engine::item::Options;
 
 use super::start::{self, usage};
+use crate::admin::AdminClient;
 
 /// Returns a parser of the words of a choice that `is_allowed` permits. The help and the errors of
 /// clap list these words.
@@ -128,6 +128,18 @@ pub(super) fn folder_of(config: &Config) -> Option<&Path> {
     (config.filter.place == FilterPlace::Local).then_some(&*config.storage.dir)
 }
 
+/// Returns a client of the daemon of a partition. `what` needs the daemon's socket in the storage
+/// folder.
+pub(super) fn daemon_of(config: &Config, what: &str) -> anyhow::Result<AdminClient> {
+    let Some(folder) = folder_of(config) else {
+        return Err(usage(format!(
+            "the filter is in Redis, and its daemon has no socket to ask; {what} needs \
+             filter.place = \"local\""
+        )));
+    };
+    Ok(AdminClient::new(folder)?)
+}
+
 impl Folder {
     /// Returns the folder that the user named in place of a configuration.
     pub(super) fn named(&self) -> Option<&Path> {
@@ -141,15 +153,6 @@ impl Folder {
         let mut config = Config::default();
         config.storage.dir.clone_from(folder);
         Ok(config)
-    }
-
-    /// Returns the options for reading items of all partitions.
-    pub(super) fn item_options(&self) -> anyhow::Result<Options> {
-        Ok(start::items(&if self.named().is_some() {
-            Config::default()
-        } else {
-            self.settings.load_crawl()?
-        }))
     }
 
     /// Returns the configuration of each partition, or of the only one that the user named.

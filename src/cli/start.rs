@@ -12,7 +12,7 @@ use crate::crawl::upkeep::Upkeep;
 use crate::pipeline::RunError;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
 use urlseen_core::filter::id::RandomId;
@@ -52,16 +52,16 @@ pub(super) fn listen(
     Ok(())
 }
 
-/// Starts an engine with an empty filter, if the machine has the memory for it.
+/// Starts an engine with an empty filter, if the machine has the memory for it. Draws a seed if the
+/// parameters have none.
 pub(super) fn engine(
-    parameters: &Parameters,
-    seed: Seed,
+    parameters: &mut Parameters,
     items: Options,
     threads: Threads,
 ) -> anyhow::Result<Engine> {
-    let parameters = parameters.reseeded(seed);
+    *parameters = parameters.seeded(Seed::random);
     parameters.check_memory()?;
-    Ok(Engine::start(&Parts::local(parameters, items, threads))?)
+    Ok(Engine::start(&Parts::local(parameters.clone(), items, threads))?)
 }
 
 /// Attempts a step of the start until it succeeds. Retries while Redis is unavailable, and passes
@@ -124,12 +124,6 @@ pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyho
     Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }
 
-/// Returns the configured seed, or a random seed.
-pub(super) fn seed(configured: Option<u32>) -> anyhow::Result<Seed> {
-    let seed = configured.map_or_else(getrandom::u32, Ok);
-    Ok(Seed::new(seed.context("cannot get random numbers from the system")?))
-}
-
 /// Opens the filter in `folder` with the given settings. Fails if the spec of the folder differs
 /// from the spec in `keeping`.
 pub(super) fn kept(
@@ -142,10 +136,7 @@ pub(super) fn kept(
         return Err(mismatch(folder.dir(), &differences));
     }
     continuing(&mut keeping, folder.header());
-    let parameters = &mut keeping.spec.filter.parameters;
-    let drawn = parameters.seed().map_or_else(|| seed(None), Ok)?;
-    *parameters = parameters.reseeded(drawn);
-    let engine = engine(parameters, drawn, items, threads)?;
+    let engine = engine(&mut keeping.spec.filter.parameters, items, threads)?;
     Ok(Local::kept(engine, folder, keeping))
 }
 

@@ -13,7 +13,7 @@ use urlseen_engine::config::Config;
 use super::context::runtime;
 use super::overview::Speeds;
 use super::rows::{CRAWL, Rows};
-use super::settings::{Folder, folder_of};
+use super::settings::{Folder, daemon_of};
 use super::{Outcome, overview, start, status};
 use crate::admin::printable::{json_line, printable, stdout};
 use crate::admin::{AdminClient, ClientError, Counts, FATES, Sample, Status};
@@ -21,24 +21,12 @@ use crate::admin::{AdminClient, ClientError, Counts, FATES, Sample, Status};
 /// Time between two drawings.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Daemon of a partition.
-struct Daemon {
-    partition: u16,
-    client: AdminClient,
-}
-
 /// Draws the state of the daemons of these partitions. Ends at SIGINT (Ctrl-C) or SIGTERM.
 pub(super) fn watch(partitions: Vec<Config>) -> anyhow::Result<Outcome> {
-    let daemons = partitions.into_iter().map(|config| {
-        let Some(folder) = folder_of(&config) else {
-            let reason = "the filter is in Redis, and its daemon has no socket to ask; --watch \
-                          needs filter.place = \"local\"";
-            return Err(start::usage(reason));
-        };
-        let client = AdminClient::new(folder)?;
-        Ok(Daemon { partition: config.partition.number(), client })
-    });
-    let daemons = daemons.collect::<Result<Vec<_>, _>>()?;
+    let daemons = partitions
+        .into_iter()
+        .map(|config| Ok((config.partition.number(), daemon_of(&config, "--watch")?)));
+    let daemons = daemons.collect::<anyhow::Result<Vec<_>>>()?;
     runtime()?.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
@@ -56,12 +44,12 @@ pub(super) fn watch(partitions: Vec<Config>) -> anyhow::Result<Outcome> {
 }
 
 /// Draws until the terminal fails, or until a daemon gives an answer that cannot be used.
-async fn draw(mut screen: Screen, daemons: &[Daemon]) -> anyhow::Result<Infallible> {
+async fn draw(mut screen: Screen, daemons: &[(u16, AdminClient)]) -> anyhow::Result<Infallible> {
     let mut speeds = Speeds::default();
     loop {
         let mut text = Vec::new();
         let (mut found, mut newest) = (Vec::new(), Vec::new());
-        for Daemon { partition, client } in daemons {
+        for (partition, client) in daemons {
             let asked = async { Ok((client.status::<Status>().await?, client.samples(0).await?)) };
             match asked.await {
                 Ok((status, samples)) => {
@@ -236,12 +224,7 @@ pub(super) struct TapArgs {
 pub(super) fn tap(args: &TapArgs) -> anyhow::Result<Outcome> {
     let mut daemons = Vec::new();
     for config in args.folder.locate_all()? {
-        let Some(folder) = folder_of(&config) else {
-            let reason = "the filter is in Redis, and its daemon has no socket to ask; urlseen tap \
-                          needs filter.place = \"local\"";
-            return Err(start::usage(reason));
-        };
-        daemons.push((AdminClient::new(folder)?, 0));
+        daemons.push((daemon_of(&config, "urlseen tap")?, 0));
     }
     let (mut out, mut left) = (stdout(), args.count.unwrap_or(u64::MAX));
     loop {

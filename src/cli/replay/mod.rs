@@ -10,7 +10,7 @@ use crate::admin::printable::say;
 use crate::pipeline::shutdown;
 use anyhow::{Context, bail};
 use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay, suggest};
-use urlseen_core::filter::Capacity;
+use urlseen_core::filter::{Capacity, Seed};
 use urlseen_engine::config::{Config, ItemForm, Kind, choose};
 use urlseen_engine::flow::driver::Progress;
 
@@ -94,7 +94,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     }
     let setup = Setup {
         items: start::items(&config),
-        seed: start::seed(config.filter.seed)?,
+        seed: config.filter.seed.map_or_else(Seed::random, Seed::new),
         specs: specs(args, &config)?,
         threads: config.filter.threads,
         seen: args.seen.iter().map(seen).collect(),

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{Instrument, error, info, info_span};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
@@ -41,8 +40,6 @@ struct Process<'a> {
     progress: RefCell<Progress<'a>>,
     /// Threads that judge the items.
     threads: Threads,
-    /// Set once the admin endpoint has ended by itself.
-    broken: watch::Sender<bool>,
 }
 
 /// Runs partitions of the crawl, until all of them have ended. If a partition fails, the others go
@@ -74,16 +71,7 @@ pub(super) async fn run(
     let interval = if console.is_terminal() { Some(REDRAW) } else { crawl.log.progress };
     let progress = RefCell::new(Progress::new(console, crawl.source.kind, partitions.len()));
     let threads = Threads::start(crawl.filter.threads)?;
-    let process = Process {
-        args,
-        stop,
-        admin,
-        view,
-        interval,
-        progress,
-        threads,
-        broken: watch::Sender::new(false),
-    };
+    let process = Process { args, stop, admin, view, interval, progress, threads };
     let run = |(index, config)| {
         let partition = process.partition(index, config);
         let span = config
@@ -94,17 +82,8 @@ pub(super) async fn run(
     };
     // Each partition is woken alone.
     let all: FuturesUnordered<_> = partitions.iter().enumerate().map(run).collect();
-    let watch_admin = async {
-        process.admin.ended().await;
-        process.broken.send_replace(true);
-        std::future::pending().await
-    };
-    let results = tokio::select! {
-        results = all.collect::<Vec<_>>() => results,
-        never = watch_admin => never,
-    };
     let mut ended: Option<Ended> = None;
-    for result in results {
+    for result in all.collect::<Vec<_>>().await {
         let Some(one) = result? else { continue };
         ended = Some(match ended {
             Some(all) => all.and(one),
@@ -258,7 +237,6 @@ impl Process<'_> {
         work: &mut Work,
         clients: &mut JoinSet<()>,
     ) -> Result<Ending, RunError> {
-        let mut broken = self.broken.subscribe();
         let (interval, mut show) = (self.interval, |report: &_| self.show(index, report));
         let run = async {
             match work {
@@ -269,7 +247,7 @@ impl Process<'_> {
         tokio::select! {
             ending = run => ending,
             Some(_) = clients.join_next() => Err(RunError::Ended("the server at serve.listen")),
-            Ok(_) = broken.wait_for(|it| *it) => Err(RunError::Ended("the admin endpoint")),
+            () = self.admin.ended() => Err(RunError::Ended("the admin endpoint")),
         }
     }
 }

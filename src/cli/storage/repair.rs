@@ -1,11 +1,9 @@
 //! Commands that change a crawl's filter and its state in Redis while the crawl does not run. They
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context;
 use indicatif::HumanCount;
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::id::RandomId;
@@ -21,7 +19,7 @@ use urlseen_engine::engine::{EngineError, Threads};
 use super::super::Outcome;
 use super::super::bar::Bar;
 use super::super::context::{confirmed, runtime};
-use super::super::moving::NewFolder;
+use super::super::moving::{NewFolder, beside, renamed};
 use super::super::settings::folder_of;
 use super::super::start::{self, usage};
 use crate::admin::printable::{stderr, stdout};
@@ -325,15 +323,4 @@ fn open(config: &Config) -> anyhow::Result<(Folder, FilterSpec)> {
     let folder = Folder::open(dir)?;
     let filter = start::spec_of(folder.header(), dir)?.filter.clone();
     Ok((folder, filter))
-}
-
-fn beside(dir: &Path, ending: &str) -> PathBuf {
-    let mut name = dir.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-fn renamed(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let failed = || format!("{} cannot be renamed to {}", from.display(), to.display());
-    fs::rename(from, to).with_context(failed)
 }

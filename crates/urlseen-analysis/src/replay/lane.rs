@@ -58,17 +58,12 @@ pub(super) struct Judgable {
 pub(super) struct Lane {
     parameters: Parameters,
     filter: Filter,
-    counts: Counts,
-    /// Number of new fingerprints for which the kind has bit positions.
-    new: u64,
-    /// Number of fingerprints that were seen before.
-    again: u64,
-    /// Number of new fingerprints that the filter reported as seen.
-    wrong: u64,
+    /// Report with the counts so far.
+    report: LaneReport,
+    /// Next point of the curve, without its rates. Its new fingerprints are those for which the
+    /// kind has bit positions.
+    now: Point,
     curve: Curve,
-    stopped: Option<String>,
-    full_after: Option<u64>,
-    items: u64,
     /// Number of different fingerprints that the filter was given, except those for which the kind
     /// has no bit positions. New fingerprints that the filter wrongly reported as seen are
     /// included, because all of their bits are set.
@@ -109,20 +104,10 @@ impl Lane {
             Some(scripted) => Filter::Scripted(scripted),
             None => Filter::Exact,
         };
-        Ok(Self {
-            parameters,
-            filter,
-            counts: Counts::default(),
-            new: 0,
-            again: 0,
-            wrong: 0,
-            curve: Curve::new(),
-            stopped: None,
-            full_after: None,
-            items: 0,
-            members: 0,
-            added: 0,
-        })
+        let kind = parameters.kind();
+        let report = LaneReport { name: kind.name(), kind, ..LaneReport::default() };
+        let (now, curve) = (Point::default(), Curve::new());
+        Ok(Self { parameters, filter, report, now, curve, members: 0, added: 0 })
     }
 
     /// Returns the kind of the filter.
@@ -138,13 +123,13 @@ impl Lane {
 
     /// Judges a batch, and adds its unseen fingerprints to the filter.
     pub(super) fn judge(&mut self, batch: &Judgable) {
-        if self.stopped.is_some() {
+        if self.report.stopped.is_some() {
             return;
         }
         let new = match self.filter.judge_new(&batch.new) {
             Ok(new) => new,
             Err(why) => {
-                self.stopped = Some(why.to_string());
+                self.report.stopped = Some(why.to_string());
                 return;
             }
         };
@@ -153,18 +138,18 @@ impl Lane {
         if batch.is_given {
             return;
         }
-        self.new += new.unseen + new.seen;
-        self.wrong += new.seen;
-        self.again += batch.again;
+        self.now.new += new.unseen + new.seen;
+        self.now.wrong += new.seen;
+        self.now.again += batch.again;
+        self.now.items = batch.items;
         for Counts { unseen, seen, no_place } in [new, self.filter.judge_again(batch)] {
-            self.counts.unseen += unseen;
-            self.counts.seen += seen;
-            self.counts.no_place += no_place;
+            self.report.unseen += unseen;
+            self.report.seen += seen;
+            self.report.no_place += no_place;
         }
-        self.items = batch.items;
         let is_full = self.parameters.capacity().is_some_and(|most| self.keys() >= most);
-        if self.full_after.is_none() && is_full && !self.parameters.grows() {
-            self.full_after = Some(self.items);
+        if is_full && !self.parameters.grows() {
+            self.report.full_after.get_or_insert(batch.items);
         }
         if self.curve.wants(batch.items) {
             self.mark();
@@ -177,23 +162,16 @@ impl Lane {
         let error_rate_now = self.error_rate();
         // The rate grows between the two points, so the mean of both rates is used.
         let rate = f64::midpoint(before.error_rate_now, error_rate_now);
-        self.curve.push(Point {
-            items: self.items,
-            new: self.new,
-            again: self.again,
-            wrong: self.wrong,
-            expected: before.expected + rate * (self.new - before.new) as f64,
-            error_rate_now,
-        });
+        let expected = before.expected + rate * (self.now.new - before.new) as f64;
+        self.curve.push(Point { expected, error_rate_now, ..self.now });
     }
 
     /// Ends the lane, and returns its report.
     pub(super) fn end(mut self) -> LaneReport {
-        if self.items > self.curve.last().items {
+        if self.now.items > self.curve.last().items {
             self.mark();
         }
-        let (kind, keys) = (self.kind(), self.keys());
-        let Counts { unseen, seen, no_place } = self.counts;
+        let keys = self.keys();
         let capacity = match &self.filter {
             Filter::Local(filter, _) if !self.parameters.is_exact() => {
                 Some(filter.gauge().fill().capacity)
@@ -202,22 +180,16 @@ impl Lane {
         };
         let outlook = |keys| self.parameters.outlook(keys).ok();
         LaneReport {
-            name: kind.name(),
-            kind,
-            items: self.items,
-            unseen,
-            seen,
-            wrong: self.wrong,
-            no_place,
+            items: self.now.items,
+            wrong: self.now.wrong,
             wrong_computed: self.curve.last().expected,
             error_rate_now: self.error_rate(),
             keys,
             capacity,
-            full_after: self.full_after,
             bytes: outlook(keys).map_or([0; 2], |outlook| outlook.bytes),
             warning: capacity.and_then(outlook).and_then(|outlook| outlook.warning),
-            stopped: self.stopped,
             curve: self.curve.into_points(),
+            ..self.report
         }
     }
 

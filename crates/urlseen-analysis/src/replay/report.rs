@@ -132,7 +132,7 @@ pub struct KeyRead {
 }
 
 /// Results of one kind of filter.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize)]
 pub struct LaneReport {
     /// Name of the kind in the configuration.
     #[serde(rename = "kind")]

@@ -91,6 +91,12 @@ kinds! {
 #[derive(Clone, Copy)]
 pub struct Kind(&'static Registered);
 
+impl Default for Kind {
+    fn default() -> Self {
+        Self::TWO_CHOICE
+    }
+}
+
 /// Entry of the registry.
 struct Registered {
     /// The word of `filter.kind`.
