@@ -87,10 +87,11 @@ def build_revision(revision):
     """Builds urlseen of a revision, if it was not built before. Returns its path."""
     commit = output(["git", "rev-parse", "--verify", f"{revision}^{{commit}}"]).strip()
     folder = CACHE / f"urlseen-{commit[:12]}"
-    if not folder.exists():
+    program = folder / "bin/urlseen"
+    if not program.exists():
         source = ["--git", ROOT.as_uri(), "--rev", commit, "urlseen-cli"]
         output(["cargo", "install", "--locked", "--quiet", "--root", folder, *source])
-    return folder / "bin/urlseen"
+    return program
 
 
 @cache
