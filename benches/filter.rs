@@ -16,8 +16,8 @@ use std::time::Instant;
 use fastbloom::BloomFilter;
 use memmap2::{Advice, MmapMut};
 use serde_json::{Value, json};
-use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{FilterKind, KeyHasher, Kind, Verdict};
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::{FilterKind, KeyHash, KeyHasher, Kind, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
 const ERROR_RATE: f64 = 1e-8;
@@ -221,7 +221,7 @@ impl Set for Urlseen {
         let unseen: Vec<KeyHash> = judged
             .filter_map(|(hash, verdict)| (verdict == Verdict::Unseen).then_some(hash))
             .collect();
-        self.kind.insert(&unseen).expect("memory");
+        self.kind.insert(Generation::default(), &unseen).expect("memory");
         unseen.len()
     }
 

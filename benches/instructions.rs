@@ -9,8 +9,9 @@ use std::hint::black_box;
 use std::path::Path;
 
 use serde_json::json;
-use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::{FilterSpec, Kind, Parameters, Seed, Shards, Sizing};
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{FilterSpec, KeyHash, Kind, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
@@ -120,7 +121,7 @@ fn two_choice() {
     };
     let key_hashes: Vec<KeyHash> = (0..KEYS).map(key_hash).collect();
     count_once("two-choice, insert while it grows", "key", key_hashes.len(), || {
-        filter.insert(black_box(&key_hashes)).expect("memory");
+        filter.insert(Generation::default(), black_box(&key_hashes)).expect("memory");
     });
     count_once("two-choice, test of a seen key", "key", key_hashes.len(), || {
         let mut verdicts = Vec::new();

@@ -135,7 +135,7 @@ fn unite(
             (Part::Keys(a), Part::Keys(b), _) => {
                 let count = |filter: &dyn FilterKind| filter.gauge().fill().keys;
                 let [in_a, in_b] = [count(&**a), count(&**b)];
-                a.unite(&**b).map_err(|error| usage(error.to_string()))?;
+                a.unite(shard(number), &**b).map_err(|error| usage(error.to_string()))?;
                 totals.add([in_a, in_b, count(&**a)]);
             }
             (Part::Bits(a), Part::Bits(b), Some(strings)) => totals.unite(&**strings, number, a, b),

@@ -2,13 +2,13 @@
 //! file or on a server with the module RedisBloom. Its transfer needs memory for the filter and one
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
-use std::any::Any;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use redis::{Value, cmd};
+use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use urlseen_core::filter::redisbloom::{Chunk, Filter, Loader};
 use urlseen_core::filter::{RedisBloomFilter, ShardId};
@@ -17,7 +17,7 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
-use urlseen_core::storage::ShardReader;
+use urlseen_core::storage::{RecoveryError, ShardReader};
 
 use super::bar::Bar;
 
@@ -42,11 +42,14 @@ async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> an
 
 /// Reads the filter of RedisBloom in a storage folder.
 pub(super) fn of_folder(reader: &mut ShardReader) -> anyhow::Result<Filter> {
-    let filter: Box<dyn Any> = reader.read(ShardId::WHOLE)?;
-    let filter = filter.downcast::<RedisBloomFilter>().map_err(|_| {
-        let kind = reader.header().spec().filter.kind().name();
-        anyhow::anyhow!("the filter has the kind {kind}, not redisbloom")
-    })?;
+    let parameters = &reader.header().spec().filter.parameters;
+    let kind = parameters.kind();
+    if kind != REDISBLOOM {
+        bail!("the filter has the kind {kind}, not redisbloom");
+    }
+    let filter = RedisBloomFilter::build(parameters.reservation());
+    let mut filter = filter.map_err(|error| RecoveryError::Io(io::Error::other(error)))?;
+    reader.read_into(ShardId::WHOLE, &mut filter)?;
     Ok(filter.into_filter()?)
 }
 

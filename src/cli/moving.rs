@@ -126,7 +126,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
 pub(super) fn saved(bytes: Vec<u8>, native: Option<Native>) -> Saved {
     let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
     let keys = native.map_or(0, |native| native.geometry.keys_from_ones(ones));
-    Saved { keys, bytes }
+    Saved::bits(keys, bytes)
 }
 
 fn begin(config: &Config) -> anyhow::Result<Wanted> {

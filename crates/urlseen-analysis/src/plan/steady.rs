@@ -135,8 +135,8 @@ mod tests {
                     hasher.key_hash(&Fingerprint::Raw20(raw))
                 })
                 .collect();
-            filter.make_room_for(&keys).unwrap();
-            filter.insert_in(generation, &keys).unwrap();
+            filter.reserve_for(&keys).unwrap();
+            filter.insert(generation, &keys).unwrap();
         }
     }
 

@@ -1,6 +1,7 @@
 //! Lane of a replay: a filter of one kind, compared with the exact filter.
 
 use urlseen_core::filter::choice::FilterPlace;
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{
     FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, ScriptFilter, Seed, SpecError,
     Verdict,
@@ -226,8 +227,8 @@ impl Filter {
                 let unseen = key_hashes.into_iter().zip(verdicts);
                 let unseen = unseen.filter(|&(_, verdict)| verdict == Verdict::Unseen);
                 let unseen: Vec<_> = unseen.map(|(key_hash, _)| key_hash).collect();
-                filter.make_room_for(&unseen)?;
-                filter.insert(&unseen)?;
+                filter.reserve_for(&unseen)?;
+                filter.insert(Generation::default(), &unseen)?;
                 let unseen = unseen.len() as u64;
                 Counts { unseen, seen: all - unseen, no_place: 0 }
             }

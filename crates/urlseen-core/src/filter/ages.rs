@@ -52,7 +52,7 @@ impl Stamp {
 
 /// Generations of the keys of a shard.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ages {
+pub(super) struct ShardAges {
     pub(super) now: Generation,
     /// Number of keys with each stamp.
     counts: [u64; Stamp::COUNT],
@@ -62,7 +62,7 @@ pub(super) struct Ages {
     pub(super) next: u64,
 }
 
-impl Ages {
+impl ShardAges {
     /// Begins with an empty shard, long before any key is inserted.
     pub(super) fn new() -> Self {
         Self { now: Generation::default(), counts: [0; Stamp::COUNT], swept: 0, next: 0 }

@@ -24,6 +24,7 @@ mod geometry;
 pub mod hash;
 pub mod id;
 pub mod item_form;
+mod key_hash;
 pub mod kinds;
 pub mod layout;
 pub mod lifetime;
@@ -52,11 +53,12 @@ pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::{BLOCK_BITS, BLOCK_BYTES, Blocks, Geometry};
+pub use key_hash::{KeyHash, KeyHasher};
 pub use kinds::{Kind, KindParameters, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
-    Blob, BuildError, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, KeyHasher,
-    OverFrozen, Recent, RedisBloomFilter, Removal, Saved, UniteError,
+    Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, OverFrozen,
+    Recent, RedisBloomFilter, Removal, Saved,
 };
 pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};

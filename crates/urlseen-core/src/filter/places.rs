@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use super::ShardId;
 use super::block::Block;
-use super::layout::native::{KeyHash, Native};
+use super::layout::native::Native;
 use super::prefetch::prefetch;
+use super::{KeyHash, ShardId};
 
 /// Number of keys whose blocks are fetched ahead of the visited key. In measurements, half or twice
 /// this number was about as fast.

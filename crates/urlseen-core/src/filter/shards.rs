@@ -6,10 +6,10 @@
 use std::io::{self, Read};
 
 use super::block::{self, Kernel, Kernels, Work};
-use super::layout::native::{KeyHash, Native};
+use super::layout::native::Native;
 use super::places::Places;
 use super::region::{AllocationError, Region};
-use super::{SHARDS, ShardId, Verdict};
+use super::{KeyHash, SHARDS, ShardId, Verdict};
 
 /// All shards of a filter, in one contiguous region of memory. Each shard is contiguous, too.
 ///

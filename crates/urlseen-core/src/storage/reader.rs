@@ -14,8 +14,7 @@ use super::recovery::Target;
 use super::shards::ShardReader;
 use super::{segment, snapshot};
 use crate::filter::generation::Generation;
-use crate::filter::native::KeyHash;
-use crate::filter::{ShardId, Verdict};
+use crate::filter::{KeyHash, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
 /// Storage folder that no process writes to. No process can open the folder to write while this
@@ -166,7 +165,7 @@ impl AtRest {
         let key_hash = hasher.key_hash(fingerprint);
         let shard = key_hash.shard();
         let mut reader = ShardReader::open(self, Target::Last, |other| other == shard)?;
-        Ok(reader.read(shard)?.generation(key_hash))
+        Ok(reader.read(shard)?.ages().and_then(|ages| ages.generation(key_hash)))
     }
 }
 

@@ -13,8 +13,7 @@ use super::recovery::{self, Target, Way};
 use super::restore::Section;
 use super::snapshot::Snapshot;
 use crate::filter::generation::Generation;
-use crate::filter::native::KeyHash;
-use crate::filter::{BuildError, FilterKind, KeyHasher, Removal, SHARDS, ShardId};
+use crate::filter::{BuildError, FilterKind, KeyHash, KeyHasher, Removal, SHARDS, ShardId};
 
 /// Maximum number of fingerprints of the log that are in memory at once. A longer log is read
 /// several times.
@@ -122,6 +121,20 @@ impl ShardReader {
         let failed = |error: BuildError| RecoveryError::Io(io::Error::other(error));
         let parameters = &self.begun.header.spec().filter.parameters;
         let mut filter = parameters.build().map_err(failed)?;
+        self.read_into(shard, &mut *filter)?;
+        Ok(filter)
+    }
+
+    /// Reads this shard into an empty filter with the parameters of the folder. The caller must
+    /// request the shards in order.
+    ///
+    /// # Errors
+    /// The same errors as [`ShardReader::read`].
+    pub fn read_into(
+        &mut self,
+        shard: ShardId,
+        filter: &mut dyn FilterKind,
+    ) -> Result<(), RecoveryError> {
         let section = &self.snapshot.shards()[shard.index()];
         let Section { keys, len, .. } = *section;
         self.snapshot.read(section, |body| filter.load(shard, keys, len, body))?;
@@ -140,12 +153,12 @@ impl ShardReader {
                 }
                 (Change::Add, generation) => {
                     let full = |full| RecoveryError::Io(io::Error::other(full));
-                    filter.insert_in(generation, &key_hashes).map_err(full)?;
+                    filter.insert(generation, &key_hashes).map_err(full)?;
                 }
             }
         }
         filter.begin_generation(log.generation);
-        Ok(filter)
+        Ok(())
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::judge::Judge;
 use super::queue::{Done, SHORT};
 use super::{Engine, GROUPS_MAX, Handle};
+use urlseen_core::filter::KeyHash;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::native::KeyHash;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
@@ -92,7 +92,7 @@ impl Engine {
         let asked: Asked = asked.collect();
         let shards: Vec<_> = asked.iter().map(|(key_hash, _)| key_hash.shard()).collect();
         let is_short =
-            |judge: &Judge| shards.len() <= SHORT && judge.has_room_for(shards.iter().copied());
+            |judge: &mut Judge| shards.len() <= SHORT && judge.has_room_for(shards.iter().copied());
         let teller = Arc::clone(queue);
         queue.add_or_do(is_short, move |judge| {
             teller.tell(Done::Answered(Answers { group, answers: judge.answer(&asked) }));

@@ -84,7 +84,7 @@ impl Engine {
     /// Begins a generation. The log already has its begin.
     pub fn begin_generation(&mut self, generation: Generation) {
         self.generation = generation;
-        self.handle.queue.add(move |judge| judge.filter.begin_generation(generation));
+        self.handle.queue.add(move |judge| judge.filter.kind().begin_generation(generation));
     }
 
     /// Makes the judge free some slots of expired keys, unless it still has to do so.
@@ -92,7 +92,9 @@ impl Engine {
         if Arc::strong_count(&self.sweeping) == 1 {
             let token = Arc::clone(&self.sweeping);
             self.handle.queue.add(move |judge| {
-                judge.filter.sweep();
+                if let Some(ages) = judge.filter.kind().ages() {
+                    ages.sweep();
+                }
                 drop(token);
             });
         }

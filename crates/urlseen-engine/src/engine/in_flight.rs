@@ -3,8 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use urlseen_core::filter::lifetime::Lifetime;
-use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{Hashed, SHARDS, ShardId};
+use urlseen_core::filter::{Hashed, KeyHash, SHARDS, ShardId};
 use urlseen_core::limit::Counted;
 
 /// Set of keys. A key is the 128-bit hash of a fingerprint. The filter uses nothing else of a

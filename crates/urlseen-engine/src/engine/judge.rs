@@ -11,8 +11,9 @@ use crate::item::Findings;
 use crate::item::batch::Batch;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::lifetime::Lifetime;
-use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{ForgettingFilter, Full, Hashed, KeyHasher, ShardId, Verdict};
+use urlseen_core::filter::{
+    Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, ShardId, Verdict,
+};
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, Counts, Logged, Position};
 
@@ -22,6 +23,8 @@ use urlseen_core::storage::{Copied, Counts, Logged, Position};
 pub(super) struct Judge {
     pub(super) filter: ForgettingFilter,
     hasher: KeyHasher,
+    /// True if an addition is inserted when it is answered.
+    inserts_at_once: bool,
     in_flight: InFlight,
     /// Limits on unseen items, if there are any.
     pub(super) limiter: Option<Limiter>,
@@ -38,11 +41,13 @@ impl Judge {
     pub(super) fn new(
         filter: ForgettingFilter,
         hasher: KeyHasher,
+        inserts_at_once: bool,
         limiter: Option<Limiter>,
     ) -> Self {
         Self {
             filter,
             hasher,
+            inserts_at_once,
             in_flight: InFlight::default(),
             limiter,
             counts: Counts::default(),
@@ -73,7 +78,7 @@ impl Judge {
         // Room is reserved before a batch is passed on, because the keys of a committed batch must
         // fit into the filter.
         for (shard, keys) in self.in_flight.by_shard() {
-            if let Err(full) = self.filter.make_room(shard, keys) {
+            if let Err(full) = self.filter.kind().reserve(shard, keys, Effort::Any) {
                 return Err(self.full.insert(full).clone());
             }
         }
@@ -127,26 +132,20 @@ impl Judge {
     }
 
     /// Returns true if a few keys in each of these shards need no long work.
-    pub(super) fn has_room_for(&self, mut shards: impl Iterator<Item = ShardId>) -> bool {
-        let keys = |shard| self.in_flight.in_shard(shard) + SHORT as u64;
-        shards.all(|shard| self.filter.kind().has_room(shard, keys(shard)))
+    pub(super) fn has_room_for(&mut self, shards: impl Iterator<Item = ShardId>) -> bool {
+        has_room_for(&mut self.filter, &self.in_flight, shards)
     }
 
     /// Returns true if the next commit is a short step.
-    pub(super) fn is_commit_short(&self) -> bool {
-        self.is_short(self.in_flight.batches.front().map(|batch| &batch.keys))
+    pub(super) fn is_commit_short(&mut self) -> bool {
+        let Self { filter, in_flight, .. } = self;
+        is_short(filter, in_flight, in_flight.batches.front().map(|batch| &batch.keys))
     }
 
     /// Returns true if it is a short step to set the keys of the oldest answered group.
-    pub(super) fn is_memory_short(&self) -> bool {
-        self.is_short(self.in_flight.groups.front())
-    }
-
-    fn is_short(&self, keys: Option<&ByLifetime>) -> bool {
-        keys.is_some_and(|keys| {
-            let shards = keys.iter().flat_map(|(_, key_hashes)| key_hashes).map(KeyHash::shard);
-            shards.clone().count() <= SHORT && self.has_room_for(shards)
-        })
+    pub(super) fn is_memory_short(&mut self) -> bool {
+        let Self { filter, in_flight, .. } = self;
+        is_short(filter, in_flight, in_flight.groups.front())
     }
 
     /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
@@ -179,7 +178,7 @@ impl Judge {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();
         self.filter.test(&key_hashes, &mut verdicts);
-        let at_once = self.filter.kind().inserts_at_once();
+        let at_once = self.inserts_at_once;
         let mut forgotten = HashSet::<u128, Hashed>::default();
         self.in_flight.groups.push_back(ByLifetime::default());
         let answers = asked.iter().zip(verdicts).map(|(&(key_hash, wanted), verdict)| {
@@ -207,7 +206,7 @@ impl Judge {
     fn add(&mut self, key_hash: KeyHash, at_once: bool) -> Answer {
         self.in_flight.insert(key_hash);
         let keys = self.in_flight.in_shard(key_hash.shard());
-        let room = self.filter.make_room(key_hash.shard(), keys);
+        let room = self.filter.kind().reserve(key_hash.shard(), keys, Effort::Any);
         if room.is_err() || at_once {
             self.in_flight.remove(key_hash);
         }
@@ -215,7 +214,7 @@ impl Judge {
             return Answer::Full;
         }
         if at_once {
-            self.filter.insert(&[key_hash]).expect("there is room");
+            self.filter.insert(Generation::FOREVER, &[key_hash]).expect("there is room");
         } else {
             let group = self.in_flight.groups.back_mut().expect("a group");
             group.push(Lifetime::WHOLE, key_hash);
@@ -237,14 +236,14 @@ impl Judge {
             for &key_hash in key_hashes {
                 self.in_flight.remove(key_hash);
             }
-            let set = self.filter.insert_in(lifetime.stored_in(generation), key_hashes);
+            let set = self.filter.insert(lifetime.stored_in(generation), key_hashes);
             set.expect("room was reserved before the batch was passed on");
         }
     }
 
     /// Sets keys of a recovery.
     pub(super) fn set(&mut self, key_hashes: &[KeyHash], generation: Generation) {
-        if let Err(full) = self.filter.insert_in(generation, key_hashes) {
+        if let Err(full) = self.filter.insert(generation, key_hashes) {
             self.full.get_or_insert(full);
         }
     }
@@ -279,4 +278,27 @@ impl Judge {
         self.filter.clear();
         (self.counts, self.at, self.full) = (Counts::default(), Position::START, None);
     }
+}
+
+fn has_room_for(
+    filter: &mut ForgettingFilter,
+    in_flight: &InFlight,
+    mut shards: impl Iterator<Item = ShardId>,
+) -> bool {
+    shards.all(|shard| {
+        let keys = in_flight.in_shard(shard) + SHORT as u64;
+        filter.kind().reserve(shard, keys, Effort::Short) == Ok(true)
+    })
+}
+
+/// Returns true if it is a short step to set these keys, which are in flight.
+fn is_short(
+    filter: &mut ForgettingFilter,
+    in_flight: &InFlight,
+    keys: Option<&ByLifetime>,
+) -> bool {
+    keys.is_some_and(|keys| {
+        let shards = keys.iter().flat_map(|(_, key_hashes)| key_hashes).map(KeyHash::shard);
+        shards.clone().count() <= SHORT && has_room_for(filter, in_flight, shards)
+    })
 }

@@ -115,11 +115,11 @@ impl Engine {
     /// # Errors
     /// The filter cannot be built.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
-        let Parts { hasher, build, expire_after, shared, items, threads } = parts;
-        let filter = ForgettingFilter::new(build()?);
+        let Parts { hasher, build, inserts_at_once, expire_after, shared, items, threads } = parts;
+        let mut filter = ForgettingFilter::new(build()?);
         let gauges = Arc::new(Gauges::new(filter.kind().gauge(), filter.count()));
         let (tell, done) = mpsc::unbounded_channel();
-        let judge = Judge::new(filter, *hasher, Limiter::new(*items));
+        let judge = Judge::new(filter, *hasher, *inserts_at_once, Limiter::new(*items));
         let queue = Arc::new(Queue::new(judge, threads.line.clone(), threads.count, tell));
         let readers = Readers::new(*items, *hasher, *expire_after, shared.clone());
         Ok(Self {

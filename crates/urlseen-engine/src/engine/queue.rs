@@ -13,8 +13,7 @@ use super::judge::Judge;
 use super::reading::Reading;
 use crate::item::Findings;
 use crate::item::batch::Batch;
-use urlseen_core::filter::Full;
-use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{Full, KeyHash};
 
 /// Number of items or keys after which a thread turns to another filter.
 const TURN: usize = 8192;
@@ -146,11 +145,11 @@ impl Queue {
     /// Does a step at once if the judge is free and the step is short. Otherwise adds it.
     pub(super) fn add_or_do(
         self: &Arc<Self>,
-        is_short: impl FnOnce(&Judge) -> bool,
+        is_short: impl FnOnce(&mut Judge) -> bool,
         step: impl FnOnce(&mut Judge) + Send + 'static,
     ) {
         if let Some(mut free) = self.free()
-            && free.step(|judge| is_short(judge)) == Some(true)
+            && free.step(is_short) == Some(true)
         {
             free.step(step);
         } else {

@@ -8,8 +8,7 @@ use crate::item::batch::{Batch, Claimed};
 use crate::item::{Identity, Options, Reader, Unreadable};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::lifetime::Lifetime;
-use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{KeyHasher, RedisFilterKeys};
+use urlseen_core::filter::{KeyHash, KeyHasher, RedisFilterKeys};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// Number of items that justify one more part of a batch.

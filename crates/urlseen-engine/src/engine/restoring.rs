@@ -6,9 +6,8 @@ use tokio::sync::oneshot;
 
 use super::judge::Judge;
 use super::{Engine, EngineError, Handle};
-use urlseen_core::filter::ShardId;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{KeyHash, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
@@ -68,7 +67,7 @@ impl Restore for Handle {
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
         let Section { shard, keys, len, .. } = section;
         // If the judge has ended, `Engine::restored` reports that.
-        let loaded = self.queue.with(|judge| judge.filter.load(shard, keys, len, body));
+        let loaded = self.queue.with(|judge| judge.filter.kind().load(shard, keys, len, body));
         loaded.unwrap_or(Ok(()))
     }
 
@@ -91,7 +90,7 @@ impl Restore for Handle {
     }
 
     fn begin_generation(&mut self, generation: Generation) {
-        self.queue.add_later(move |judge| judge.filter.begin_generation(generation));
+        self.queue.add_later(move |judge| judge.filter.kind().begin_generation(generation));
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {

@@ -10,7 +10,6 @@ use std::iter::FusedIterator;
 use std::vec;
 
 use shared::{Chosen, SharedFilter};
-use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Seed, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -210,10 +209,10 @@ impl LocalFilter {
     /// [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) the specs must also have the same error rate
     /// and the same [`FilterSpec::grow_to`].
     ///
-    /// The iterator copies the hashes of one of 256 parts of the filter at a time, 24 bytes for
-    /// each key of the part. Between two parts, other calls may change the filter. The iterator
-    /// returns a key once if the key is in the filter all the time. If the key is added or
-    /// forgotten meanwhile, the iterator returns it at most once.
+    /// The iterator copies the hashes of one of 256 parts of the filter at a time, which takes up
+    /// to 64 bytes for each key of the part. Between two parts, other calls may change the filter.
+    /// The iterator returns a key once if the key is in the filter all the time. If the key is
+    /// added or forgotten meanwhile, the iterator returns it at most once.
     ///
     /// ```
     /// use std::collections::HashSet;
@@ -340,7 +339,7 @@ mod tests;
 pub struct KeyHashes<'a> {
     filter: &'a SharedFilter,
     /// Remaining key hashes of the current shard.
-    current: vec::IntoIter<KeyHash>,
+    current: vec::IntoIter<u128>,
     /// Shards after the current one.
     later: vec::IntoIter<ShardId>,
 }
@@ -349,7 +348,7 @@ impl<'a> KeyHashes<'a> {
     /// Returns `None` if the kind of the filter does not store keys.
     fn new(filter: &'a SharedFilter) -> Option<Self> {
         let mut later = ShardId::all().collect::<Vec<_>>().into_iter();
-        let current = filter.shard_key_hashes(later.next()?)?.into_iter();
+        let current = filter.shard_ids(later.next()?)?.into_iter();
         Some(Self { filter, current, later })
     }
 }
@@ -360,9 +359,9 @@ impl Iterator for KeyHashes<'_> {
     fn next(&mut self) -> Option<u128> {
         loop {
             if let Some(key_hash) = self.current.next() {
-                return Some(key_hash.id());
+                return Some(key_hash);
             }
-            self.current = self.filter.shard_key_hashes(self.later.next()?)?.into_iter();
+            self.current = self.filter.shard_ids(self.later.next()?)?.into_iter();
         }
     }
 

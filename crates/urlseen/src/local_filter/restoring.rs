@@ -3,9 +3,8 @@
 use std::io::{self, Read};
 
 use super::shared::SharedFilter;
-use urlseen_core::filter::ShardId;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{KeyHash, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
@@ -19,7 +18,7 @@ impl Restore for SharedFilter {
 
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
         let Section { shard, keys, len, .. } = section;
-        self.lock().filter.load(shard, keys, len, body)
+        self.lock().filter.kind().load(shard, keys, len, body)
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
@@ -29,7 +28,7 @@ impl Restore for SharedFilter {
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
         let key_hashes = self.key_hashes(&fingerprints);
         let mut state = self.lock();
-        let full = state.filter.insert_in(generation, &key_hashes).err();
+        let full = state.filter.insert(generation, &key_hashes).err();
         state.full = state.full.take().or(full);
     }
 
@@ -42,7 +41,7 @@ impl Restore for SharedFilter {
     }
 
     fn begin_generation(&mut self, generation: Generation) {
-        self.lock().filter.begin_generation(generation);
+        self.lock().filter.kind().begin_generation(generation);
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{
-    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, ShardId, Verdict,
+    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHash, KeyHasher, Parameters, ShardId,
+    Verdict,
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
@@ -77,12 +78,13 @@ impl SharedFilter {
     /// Returns the number of bits of the filter at its current fill, and the number of bits that a
     /// key sets.
     pub(super) fn shape(&self) -> (u64, u32) {
-        let state = self.lock();
-        if let Ok(outlook) = self.parameters.outlook(state.filter.kind().gauge().fill().keys) {
-            return (outlook.bits, outlook.hashes);
+        let fill = self.gauge().fill();
+        match self.parameters.outlook(fill.keys) {
+            Ok(outlook) => (outlook.bits, outlook.hashes),
+            // The parameters of an imported filter do not determine its layers.
+            Err(_) if fill.hashes > 0 => (8 * fill.bytes, fill.hashes),
+            Err(_) => (0, 0),
         }
-        // The parameters of an imported filter do not determine its layers.
-        state.filter.kind().shape()
     }
 
     pub(super) fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
@@ -94,9 +96,10 @@ impl SharedFilter {
         self.hasher.key_hash(key)
     }
 
-    /// Copies the key hashes of a shard, if the kind stores keys.
-    pub(super) fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
-        self.lock().filter.kind().shard_key_hashes(shard)
+    /// Copies the ids of the keys of a shard, if the kind stores keys.
+    pub(super) fn shard_ids(&self, shard: ShardId) -> Option<Vec<u128>> {
+        let saved = self.lock().filter.kind().save(shard, Vec::new());
+        Some(saved.key_hashes(shard)?.into_iter().map(|(key_hash, _)| key_hash.id()).collect())
     }
 
     /// Tests keys. Returns true for each seen key.
@@ -111,7 +114,7 @@ impl State {
     /// Chooses the new keys, and reserves memory for them. Does not insert them.
     pub(super) fn choose_new(&mut self, key_hashes: &[KeyHash]) -> Result<Chosen, Error> {
         let chosen = self.choose(Verdict::Unseen, key_hashes);
-        self.filter.make_room_for(&chosen.key_hashes).map_err(no_room)?;
+        self.filter.kind().reserve_for(&chosen.key_hashes).map_err(no_room)?;
         Ok(chosen)
     }
 
@@ -135,7 +138,7 @@ impl State {
     }
 
     pub(super) fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Error> {
-        self.filter.insert(key_hashes).map_err(no_room)
+        self.filter.insert(Generation::FOREVER, key_hashes).map_err(no_room)
     }
 
     pub(super) fn forget(&mut self, key_hashes: &[KeyHash]) {

@@ -51,7 +51,7 @@ fn an_imported_filter_has_the_bits_of_its_layers() {
         kept: None,
     };
     let (keys, len) = (imported.size(), dump.len() as u64);
-    filter.filter.lock().filter.load(ShardId::WHOLE, keys, len, &mut &dump[..]).unwrap();
+    filter.filter.lock().filter.kind().load(ShardId::WHOLE, keys, len, &mut &dump[..]).unwrap();
     assert_eq!(filter.bits(), first.bits() + last.bits());
     assert_eq!(filter.hashes(), last.hashes());
 }

@@ -111,6 +111,9 @@ struct Registered {
     places: &'static [FilterPlace],
     /// True if a full filter takes more memory and keeps its error rate.
     grows: bool,
+    /// True if a client's addition is to be inserted when it is answered, before the log has it.
+    /// The answer for a key then follows from the bits of all earlier additions.
+    inserts_at_once: bool,
     /// True if a filter never reports an unseen fingerprint as seen.
     is_exact: bool,
     /// Names of two rules: the rule from keys to bit positions, and the rule from keys to shards. A
@@ -131,6 +134,7 @@ const IN_REDIS: Registered = Registered {
     usual: &[],
     places: &[FilterPlace::Redis],
     grows: false,
+    inserts_at_once: false,
     is_exact: false,
     rules: ["", ""],
     shards: SHARDS,

@@ -23,6 +23,12 @@ impl Parameters {
         self.kind().0.grows
     }
 
+    /// Returns true if a client's addition is to be inserted when it is answered, before the log
+    /// has it.
+    pub fn inserts_at_once(&self) -> bool {
+        self.kind().0.inserts_at_once
+    }
+
     /// Returns true if the filter never reports an unseen fingerprint as seen.
     pub fn is_exact(&self) -> bool {
         self.kind().0.is_exact

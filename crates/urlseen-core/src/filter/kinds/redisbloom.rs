@@ -7,9 +7,7 @@ use super::{
 use crate::filter::choice::FilterPlace;
 use crate::filter::redisbloom::{POSITION_RULE, ReserveError, forecast};
 use crate::filter::spec::SpecError;
-use crate::filter::{
-    BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, memory,
-};
+use crate::filter::{BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation};
 
 /// Entry of RedisBloom's kind.
 pub const REDISBLOOM: Kind = Kind(&Registered {
@@ -17,6 +15,8 @@ pub const REDISBLOOM: Kind = Kind(&Registered {
     keys: &[CAPACITY, ERROR_RATE, EXPANSION],
     places: &[FilterPlace::Local],
     grows: true,
+    // RedisBloom answers that an item is new exactly if it counts the item.
+    inserts_at_once: true,
     // All keys are in the only shard, so no rule chooses a shard for a key.
     rules: [POSITION_RULE, ""],
     shards: 1,
@@ -52,6 +52,13 @@ impl Parameters {
     /// Makes parameters of an imported filter of RedisBloom.
     pub fn imported() -> Self {
         Self::new(RedisBloomParameters(None))
+    }
+
+    /// Returns the reservation of a filter of RedisBloom. `None` for an imported filter, and for
+    /// all other kinds.
+    pub fn reservation(&self) -> Option<Reservation> {
+        let (capacity, error_rate) = (self.field(CAPACITY)?, self.field(ERROR_RATE)?);
+        Some(Reservation { capacity, error_rate, expansion: self.field(EXPANSION)? })
     }
 }
 
@@ -104,12 +111,6 @@ impl KindParameters for RedisBloomParameters {
     }
 
     fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
-        // For an imported filter, reserves the smallest possible filter, which the loaded data
-        // replace.
-        let reservation = self.0.unwrap_or_else(Reservation::least);
-        let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-        // The filter may take only half of the memory. A copy of the newest layer takes memory,
-        // too, while a snapshot is taken.
-        Ok(Box::new(RedisBloomFilter::reserve(reservation, limit / 2)?))
+        Ok(Box::new(RedisBloomFilter::build(self.0)?))
     }
 }

@@ -29,12 +29,8 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-use std::hash::{Hash, Hasher};
-use std::num::NonZeroU8;
-
 use super::super::geometry::BLOCK_BITS;
-use super::super::{Geometry, Seed, ShardId};
-use crate::filter::hash::murmur3_x64_128;
+use super::super::{Geometry, KeyHash, Seed};
 use crate::fingerprint::Fingerprint;
 
 /// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
@@ -65,7 +61,7 @@ impl Native {
     /// Computes the key hash of a fingerprint. All other methods take this key hash.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
-        key_hash(self.seed, fingerprint)
+        KeyHash::of(self.seed, fingerprint)
     }
 
     /// Iterates over the bit positions of a key in its shard, in the order in which they are drawn.
@@ -85,7 +81,7 @@ impl Native {
     #[inline(always)]
     pub(in crate::filter) fn block(&self, key_hash: KeyHash, part: usize) -> usize {
         let in_part = self.geometry.blocks_per_part() as usize;
-        let word = key_hash.words(part).next();
+        let word = Words::from(key_hash, part).next();
         let block = (u128::from(word) * in_part as u128) >> u64::BITS;
         // The number is below `in_part`.
         #[allow(clippy::cast_possible_truncation)]
@@ -100,85 +96,7 @@ impl Native {
         let (full, rest) = (bits / POSITIONS_PER_WORD, bits % POSITIONS_PER_WORD);
         let first = self.geometry.blocks().get() as usize
             + part * usize::from(bits.div_ceil(POSITIONS_PER_WORD));
-        Draw { words: key_hash.words(first), full, rest }
-    }
-}
-
-/// Computes the key hash of a fingerprint under a seed.
-#[inline]
-pub(in crate::filter) fn key_hash(seed: Seed, fingerprint: &Fingerprint) -> KeyHash {
-    let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
-    KeyHash { h1, h2, shard: ShardId::of(h1), kept: None }
-}
-
-/// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash
-/// depends only on the fingerprint and the seed, so it stays valid for another geometry.
-///
-/// Key hashes with the same shard and the same id are equal.
-#[derive(Debug, Clone, Copy)]
-pub struct KeyHash {
-    pub(in crate::filter) h1: u64,
-    pub(in crate::filter) h2: u64,
-    pub(in crate::filter) shard: ShardId,
-    /// Number of the highest bits of `h2` by which the filter tells keys apart; `None` if it uses
-    /// both words.
-    pub(in crate::filter) kept: Option<NonZeroU8>,
-}
-
-impl KeyHash {
-    /// Returns the key hash with this shard and this id. The id is a result of [`KeyHash::id`].
-    pub fn named(shard: ShardId, id: u128) -> Self {
-        // The upper half, and the lower.
-        #[allow(clippy::cast_possible_truncation)]
-        let (h1, h2) = ((id >> u64::BITS) as u64, id as u64);
-        Self { h1, h2, shard, kept: None }
-    }
-
-    /// Returns the shard of the key.
-    pub fn shard(&self) -> ShardId {
-        self.shard
-    }
-
-    /// Returns the id of the key in exact sets: both words as one number. Among 1e12 keys, two
-    /// have the same id with a chance of 1.5e-15. If the filter keeps only some bits of a key, all
-    /// keys with these bits have the same id.
-    pub fn id(&self) -> u128 {
-        let Self { h1, h2, shard, kept } = *self;
-        let (h1, h2) = kept.map_or((h1, h2), |bits| (shard.number().into(), repeated(h2, bits)));
-        u128::from(h1) << u64::BITS | u128::from(h2)
-    }
-
-    /// Returns the generator of the hash, ready to produce its n-th word.
-    #[inline(always)]
-    fn words(self, n: usize) -> Words {
-        let step = self.h2 | 1;
-        Words { state: self.h1.wrapping_add(step.wrapping_mul(n as u64)), step }
-    }
-}
-
-/// Returns a word that has the highest bits of `word` again and again. Sets of ids use the lowest
-/// bits, too.
-fn repeated(word: u64, bits: NonZeroU8) -> u64 {
-    let mut bits = u32::from(bits.get());
-    let mut repeated = word & !u64::MAX.checked_shr(bits).unwrap_or(0);
-    while bits < u64::BITS {
-        repeated |= repeated >> bits;
-        bits *= 2;
-    }
-    repeated
-}
-
-impl PartialEq for KeyHash {
-    fn eq(&self, other: &Self) -> bool {
-        (self.shard, self.id()) == (other.shard, other.id())
-    }
-}
-
-impl Eq for KeyHash {}
-
-impl Hash for KeyHash {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.shard, self.id()).hash(state);
+        Draw { words: Words::from(key_hash, first), full, rest }
     }
 }
 
@@ -190,6 +108,13 @@ struct Words {
 }
 
 impl Words {
+    /// Returns the generator of a key, ready to produce its n-th word.
+    #[inline(always)]
+    fn from(key_hash: KeyHash, n: usize) -> Self {
+        let step = key_hash.h2 | 1;
+        Self { state: key_hash.h1.wrapping_add(step.wrapping_mul(n as u64)), step }
+    }
+
     #[inline(always)]
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(self.step);

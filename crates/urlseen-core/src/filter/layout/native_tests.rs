@@ -3,13 +3,14 @@
 //! The rates are measured in batches as in a crawl, with 30 million tests in all. More tests would
 //! take much time and show little.
 
-use crate::filter::native::KeyHash;
 use std::collections::HashSet;
 
 use proptest::prelude::*;
 
 use crate::filter::native::Native;
-use crate::filter::{Blocks, Capacity, ErrorRate, Geometry, SHARDS, Seed, Shards, Sizing, Verdict};
+use crate::filter::{
+    Blocks, Capacity, ErrorRate, Geometry, KeyHash, SHARDS, Seed, Shards, Sizing, Verdict,
+};
 use crate::fingerprint::Fingerprint;
 
 /// Returns the `number`-th fingerprint: 20 pseudorandom bytes (SplitMix64), no two alike.

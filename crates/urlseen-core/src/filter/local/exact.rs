@@ -6,16 +6,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
 
-use super::{Blob, Fill, FilterKind, Full, Gauge, Removal, Saved, out_of_memory};
-use crate::filter::layout::native::KeyHash;
+use super::{Blob, Effort, Fill, FilterKind, Full, Gauge, Removal, Saved, out_of_memory};
+use crate::filter::generation::Generation;
 use crate::filter::memory::{self, Available, SPARE};
-use crate::filter::{SHARDS, ShardId, Verdict};
+use crate::filter::saved_keys::{SavedForm, SavedKeys};
+use crate::filter::{KeyHash, SHARDS, ShardId, Verdict};
 
 /// Number of bytes of a saved key.
 const SAVED: usize = size_of::<u128>();
 
-/// Largest number of saved keys that are read together.
-const PAGE: u64 = 8192;
+/// Form in which the keys of a shard are saved: their ids, the lowest byte first.
+const FORM: SavedForm = SavedForm { key_bytes: SAVED, expires: false };
 
 /// Number of bytes up to which a table counts as small. Small tables of all shards together take at
 /// most a quarter of [`SPARE`].
@@ -94,18 +95,12 @@ impl ExactShards {
         keys: u64,
         from: &mut dyn Read,
     ) -> io::Result<HashTable<u128>> {
-        self.make_room(shard, keys).map_err(out_of_memory)?;
-        let place = shard.index();
-        let mut table = std::mem::take(&mut self.shards[place]);
-        let (mut left, mut page) = (keys, Vec::new());
-        while left > 0 {
-            let count = left.min(PAGE);
-            left -= count;
-            // At most a page.
-            #[allow(clippy::cast_possible_truncation)]
-            page.resize(count as usize * SAVED, 0);
-            from.read_exact(&mut page)?;
-            for key in page.as_chunks::<SAVED>().0.iter().copied().map(u128::from_le_bytes) {
+        self.reserve(shard, keys, Effort::Any).map_err(out_of_memory)?;
+        let mut table = std::mem::take(&mut self.shards[shard.index()]);
+        let mut saved = SavedKeys::begin(FORM, keys, from)?;
+        while let Some(page) = saved.next_page()? {
+            for (bytes, _) in page {
+                let key = u128::from_le_bytes(bytes.try_into().expect("the bytes of a key"));
                 if table.find(hash(&key), |&it| it == key).is_some() {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
@@ -141,17 +136,13 @@ impl FilterKind for ExactShards {
         }));
     }
 
-    fn has_room(&self, shard: ShardId, keys: u64) -> bool {
-        let table = &self.shards[shard.index()];
-        (table.capacity() - table.len()) as u64 >= keys
-    }
-
-    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
-        if self.has_room(shard, keys) {
-            return Ok(());
-        }
+    fn reserve(&mut self, shard: ShardId, keys: u64, effort: Effort) -> Result<bool, Full> {
         let place = shard.index();
         let table = &self.shards[place];
+        let has_room = (table.capacity() - table.len()) as u64 >= keys;
+        if has_room || effort == Effort::Short {
+            return Ok(has_room);
+        }
         let keys = usize::try_from(keys).map_err(full)?;
         let bytes = table_bytes(table.len().saturating_add(keys) as u64);
         // Reading the available memory takes longer than the growth of a small table.
@@ -159,12 +150,13 @@ impl FilterKind for ExactShards {
             self.check_available(bytes)?;
         }
         let grown = self.shards[place].try_reserve(keys, hash);
-        grown.map_err(|_| full(format!("the system refused {bytes} bytes")))
+        grown.map_err(|_| full(format!("the system refused {bytes} bytes")))?;
+        Ok(true)
     }
 
-    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
         for key_hash in key_hashes {
-            self.make_room(key_hash.shard(), 1)?;
+            self.reserve(key_hash.shard(), 1, Effort::Any)?;
             let (place, key) = (key_hash.shard().index(), key_hash.id());
             self.shards[place].entry(hash(&key), |&it| it == key, hash).or_insert(key);
         }
@@ -190,13 +182,13 @@ impl FilterKind for ExactShards {
         bytes.clear();
         bytes.reserve_exact(table.len() * SAVED);
         bytes.extend(table.iter().flat_map(|key| key.to_le_bytes()));
-        Box::new(Saved { keys: table.len() as u64, bytes })
+        Box::new(Saved { keys: table.len() as u64, bytes, has_ids: true })
     }
 
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
         let place = shard.index();
         self.shards[place] = HashTable::new();
-        let loaded = if keys.checked_mul(SAVED as u64) == Some(len) {
+        let loaded = if FORM.len(keys) == Some(len) {
             self.read(shard, keys, from)
         } else {
             Err(io::ErrorKind::InvalidData.into())
@@ -204,15 +196,6 @@ impl FilterKind for ExactShards {
         let loaded = loaded.map(|table| self.shards[place] = table);
         self.show();
         loaded
-    }
-
-    fn key_hashes(&self) -> Option<Vec<KeyHash>> {
-        Some(ShardId::all().filter_map(|shard| self.shard_key_hashes(shard)).flatten().collect())
-    }
-
-    fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
-        let keys = self.shards[shard.index()].iter();
-        Some(keys.map(|&key| KeyHash::named(shard, key)).collect())
     }
 
     fn clear(&mut self) {
@@ -283,7 +266,7 @@ mod tests {
         let shard = ShardId::all().next().unwrap();
         let key_hashes: Vec<_> = (0..20_000).map(|it| KeyHash::named(shard, it)).collect();
         filter.available = || Some(Available { bytes: SPARE + 500_000, limit: Limit::Machine });
-        let Full(why) = filter.insert(&key_hashes).unwrap_err();
+        let Full(why) = filter.insert(Generation::FOREVER, &key_hashes).unwrap_err();
         assert!(why.contains("67665920 bytes are needed") && why.ends_with("more memory"), "{why}");
         assert_eq!(filter.shards[0].len(), 7168 * 2);
     }

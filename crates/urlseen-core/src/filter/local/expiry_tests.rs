@@ -55,8 +55,8 @@ impl Filter {
     fn insert_in(&mut self, generation: Generation, numbers: impl Iterator<Item = u64>) {
         for number in numbers {
             let key_hash = key_hash(self, number);
-            self.kind.make_room(key_hash.shard(), 1).unwrap();
-            self.kind.insert_in(generation, &[key_hash]).unwrap();
+            self.kind.reserve(key_hash.shard(), 1, Effort::Any).unwrap();
+            self.kind.insert(generation, &[key_hash]).unwrap();
         }
     }
 
@@ -66,7 +66,7 @@ impl Filter {
 
     fn generation(&mut self, number: u64) -> Option<Generation> {
         let key_hash = key_hash(self, number);
-        self.kind.generation(key_hash)
+        self.kind.ages().unwrap().generation(key_hash)
     }
 
     fn generations(&self) -> Generations {
@@ -122,7 +122,7 @@ impl Pair {
                 self.filter.begin(self.now);
             }
             Step::Sweep(times) => {
-                (0..times).for_each(|_| _ = self.filter.kind.sweep());
+                (0..times).for_each(|_| _ = self.filter.kind.ages().unwrap().sweep());
             }
             Step::Reload(later) => {
                 self.begin(later);
@@ -133,7 +133,9 @@ impl Pair {
                 let (mut other, generation) = (Filter::new(self.case, 7), self.ago(age));
                 other.begin(self.now);
                 other.insert_in(generation, from..from + count);
-                self.filter.kind.unite(&*other.kind).unwrap();
+                for shard in ShardId::all() {
+                    self.filter.kind.unite(shard, &*other.kind).unwrap();
+                }
                 for number in from..from + count {
                     let known = self.model.entry(number).or_insert(generation);
                     *known = generation.max(*known);
@@ -146,8 +148,8 @@ impl Pair {
     /// Checks that the filter has exactly the keys of the map.
     fn check(&mut self, all: u64) {
         let Self { case, filter, model, now } = self;
-        let stored = filter.kind.key_hashes().unwrap();
-        let mut stored: Vec<_> = stored.iter().map(|it| (it.shard(), it.id())).collect();
+        let stored = ShardId::all().flat_map(|shard| filter.stored(shard).unwrap());
+        let mut stored: Vec<_> = stored.map(|it| (it.shard(), it.id())).collect();
         let key_hashes = model.keys().map(|&number| key_hash(filter, number));
         let mut expected: Vec<_> = key_hashes.map(|it| (it.shard(), it.id())).collect();
         stored.sort_unstable();
@@ -240,12 +242,12 @@ fn a_sweep_of_a_large_shard_has_many_steps() {
         let in_shard = |number| KeyHash { shard, ..key_hash(&pair.filter, number) };
         let key_hashes: Vec<_> = numbers.map(in_shard).collect();
         let part = &mut pair.filter.kind;
-        part.insert_in(Generation::new(100), &key_hashes).unwrap();
+        part.insert(Generation::new(100), &key_hashes).unwrap();
         part.begin_generation(Generation::new(106));
         let expired = |part: &dyn FilterKind| part.gauge().generations().unwrap().expired;
         let (mut steps, mut before) = (0, expired(&**part));
         assert_eq!(before, 100_000, "{case}");
-        while part.sweep() {
+        while part.ages().unwrap().sweep() {
             let after = expired(&**part);
             assert!(before - after <= 60_000, "{case}: {before} and {after}");
             (steps, before) = (steps + 1, after);

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Blob, FilterKind, Full, Removal};
 use crate::filter::generation::Generation;
-use crate::filter::layout::native::KeyHash;
-use crate::filter::{ShardId, Verdict};
+use crate::filter::{KeyHash, ShardId, Verdict};
 
 /// Filter in memory, with its tombstones. A tombstone is a forgotten key of a filter whose kind
 /// cannot remove keys. A key with a tombstone is unseen until it is inserted again.
@@ -34,8 +32,8 @@ impl ForgettingFilter {
     }
 
     /// Returns the filter without the tombstones.
-    pub fn kind(&self) -> &dyn FilterKind {
-        &*self.filter
+    pub fn kind(&mut self) -> &mut dyn FilterKind {
+        &mut *self.filter
     }
 
     /// Appends a verdict on each key, in the order of the keys.
@@ -51,56 +49,18 @@ impl ForgettingFilter {
         }
     }
 
-    /// Makes room for further keys in a shard: see [`FilterKind::make_room`].
-    ///
-    /// # Errors
-    /// The filter is full and cannot grow.
-    pub fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
-        self.filter.make_room(shard, keys)
-    }
-
-    /// Makes room for these keys: see [`FilterKind::make_room_for`].
-    ///
-    /// # Errors
-    /// The filter is full and cannot grow.
-    pub fn make_room_for(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.filter.make_room_for(key_hashes)
-    }
-
-    /// Inserts keys and removes their tombstones. From now on, the keys are seen.
-    ///
-    /// # Errors
-    /// The filter is full and cannot grow.
-    pub fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.insert_in(Generation::FOREVER, key_hashes)
-    }
-
     /// Inserts keys that were let through in a generation, and removes their tombstones: see
-    /// [`FilterKind::insert_in`].
+    /// [`FilterKind::insert`].
     ///
     /// # Errors
     /// The filter is full and cannot grow.
-    pub fn insert_in(
-        &mut self,
-        generation: Generation,
-        key_hashes: &[KeyHash],
-    ) -> Result<(), Full> {
-        self.filter.insert_in(generation, key_hashes)?;
+    pub fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.filter.insert(generation, key_hashes)?;
         if !self.tombstones.is_empty() {
             let removed = key_hashes.iter().filter_map(|it| self.tombstones.remove(&it.id()));
             self.count.fetch_sub(removed.count(), Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    /// Begins a generation: see [`FilterKind::begin_generation`].
-    pub fn begin_generation(&mut self, generation: Generation) {
-        self.filter.begin_generation(generation);
-    }
-
-    /// Frees slots of expired keys: see [`FilterKind::sweep`].
-    pub fn sweep(&mut self) -> bool {
-        self.filter.sweep()
     }
 
     /// Forgets a key. The key is unseen until it is inserted again.
@@ -116,20 +76,6 @@ impl ForgettingFilter {
     pub fn save(&self, shard: ShardId, buffer: Vec<u8>) -> (Box<dyn Blob>, Vec<u128>) {
         let tombstones = self.tombstones.iter().filter(|(_, of)| **of == shard);
         (self.filter.save(shard, buffer), tombstones.map(|(&id, _)| id).collect())
-    }
-
-    /// Loads a shard: see [`FilterKind::load`]. All tombstones stay.
-    ///
-    /// # Errors
-    /// The same errors as [`FilterKind::load`].
-    pub fn load(
-        &mut self,
-        shard: ShardId,
-        keys: u64,
-        len: u64,
-        from: &mut dyn Read,
-    ) -> io::Result<()> {
-        self.filter.load(shard, keys, len, from)
     }
 
     /// Removes all keys from the shards, and all tombstones.

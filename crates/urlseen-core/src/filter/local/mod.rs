@@ -7,7 +7,6 @@ mod exact;
 #[cfg(test)]
 mod expiry_tests;
 mod forgetting;
-mod hasher;
 #[cfg(test)]
 mod kit_tests;
 mod native;
@@ -16,22 +15,18 @@ mod recent;
 mod redisbloom;
 mod two_choice;
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
 use std::iter::Sum;
 use std::sync::Arc;
 
 use super::generation::{Generation, Generations};
-use super::layout::native::KeyHash;
 use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
-use super::{AllocationError, Kind, SHARDS, ShardId, Verdict};
+use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId, Verdict};
 
 pub use exact::ExactShards;
-pub use forgetting::ForgettingFilter;
-pub use forgetting::Hashed;
-pub use hasher::KeyHasher;
+pub use forgetting::{ForgettingFilter, Hashed};
 pub use native::NativeFilter;
 pub use over_frozen::OverFrozen;
 pub use recent::Recent;
@@ -39,80 +34,29 @@ pub use redisbloom::RedisBloomFilter;
 pub(super) use two_choice::TwoChoiceFilter;
 
 /// Filter in memory of any kind, with all its shards.
-pub trait FilterKind: Any + Debug + Send {
+pub trait FilterKind: Debug + Send {
     /// Appends a verdict on each key, in the order of the keys.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
 
-    /// Returns true if this number of further keys can be inserted in a shard without long work,
-    /// such as growth.
-    fn has_room(&self, _shard: ShardId, _keys: u64) -> bool {
-        true
-    }
-
-    /// Makes room for this number of further keys in a shard.
+    /// Makes room for this number of further keys in a shard. Returns false if there is none, and
+    /// more than [`Effort::Short`] is needed to make it.
     ///
     /// # Errors
     /// The filter is full and cannot grow.
-    fn make_room(&mut self, _shard: ShardId, _keys: u64) -> Result<(), Full> {
-        Ok(())
+    fn reserve(&mut self, _shard: ShardId, _keys: u64, _effort: Effort) -> Result<bool, Full> {
+        Ok(true)
     }
 
-    /// Makes room for these keys, as if all of them were new.
+    /// Inserts keys that were let through in a generation. From now on, they are seen.
+    ///
+    /// If a key is in the filter, its generation is replaced. If the generation has expired, the
+    /// keys are removed. A later generation than the present one begins. Kinds whose keys do not
+    /// expire ignore generations.
     ///
     /// # Errors
-    /// The filter is full and cannot grow.
-    fn make_room_for(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        let mut keys = [0; SHARDS];
-        for key_hash in key_hashes {
-            keys[key_hash.shard().index()] += 1;
-        }
-        for shard in key_hashes.iter().map(KeyHash::shard) {
-            // The first key of a shard makes room for the others.
-            let keys = std::mem::take(&mut keys[shard.index()]);
-            if keys > 0 {
-                self.make_room(shard, keys)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Inserts keys. From now on, they are seen.
-    ///
-    /// # Errors
-    /// The filter is full and cannot grow. Keys for which [`FilterKind::make_room`] made room never
+    /// The filter is full and cannot grow. Keys for which [`FilterKind::reserve`] made room never
     /// cause this error.
-    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
-
-    /// Returns true if a client's addition is to be inserted when it is answered, before the log
-    /// has it: the answer for a key then follows from the bits of all earlier additions.
-    fn inserts_at_once(&self) -> bool {
-        false
-    }
-
-    /// Inserts keys that were let through in a generation. If a key is in the filter, its
-    /// generation is replaced. If the generation has expired, the keys are removed. A later
-    /// generation than the present one begins. Kinds whose keys do not expire ignore generations.
-    ///
-    /// # Errors
-    /// As [`FilterKind::insert`].
-    fn insert_in(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.insert(key_hashes)
-    }
-
-    /// Begins a generation, unless it or a later one has begun. Keys that are too old are unseen
-    /// from then on. If expired keys still take slots, their slots are freed before.
-    fn begin_generation(&mut self, _generation: Generation) {}
-
-    /// Frees slots of expired keys, for about a tenth of a millisecond. Returns true if there are
-    /// further ones.
-    fn sweep(&mut self) -> bool {
-        false
-    }
-
-    /// Returns the generation of a key, if the filter has the key and knows its generation.
-    fn generation(&self, _key_hash: KeyHash) -> Option<Generation> {
-        None
-    }
+    fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
     /// Removes a key, if the kind supports removals.
     fn remove(&mut self, _key_hash: KeyHash) -> Removal {
@@ -137,30 +81,79 @@ pub trait FilterKind: Any + Debug + Send {
     /// Removes all keys. The filter keeps its parameters.
     fn clear(&mut self);
 
-    /// Returns all keys, if the kind stores keys.
-    fn key_hashes(&self) -> Option<Vec<KeyHash>> {
+    /// Returns the generations of the keys, if the keys expire.
+    fn ages(&mut self) -> Option<&mut dyn Ages> {
         None
     }
+}
 
-    /// Returns the keys of a shard, if the kind stores keys.
-    fn shard_key_hashes(&self, _shard: ShardId) -> Option<Vec<KeyHash>> {
-        None
-    }
+/// Work that [`FilterKind::reserve`] may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Nothing that takes long, such as growth.
+    Short,
+    /// Anything that makes the room.
+    Any,
+}
 
-    /// Returns the number of bits, and the number of bits that the next key sets. Only the content
-    /// of an imported filter determines them. Returns 0 for other filters.
-    fn shape(&self) -> (u64, u32) {
-        (0, 0)
-    }
+/// Generations of the keys of a filter.
+pub trait Ages {
+    /// Begins a generation, unless it or a later one has begun. Keys that are too old are unseen
+    /// from then on. If expired keys still take slots, their slots are freed before.
+    fn begin(&mut self, generation: Generation);
 
-    /// Adds all keys of another filter with the same parameters.
+    /// Frees slots of expired keys, for about a tenth of a millisecond. Returns true if there are
+    /// further ones.
+    fn sweep(&mut self) -> bool;
+
+    /// Returns the generation of a key, if the filter has the key.
+    fn generation(&self, key_hash: KeyHash) -> Option<Generation>;
+}
+
+impl dyn FilterKind + '_ {
+    /// Makes room for these keys, as if all of them were new.
     ///
     /// # Errors
-    /// The kind does not store keys, or this filter has too little room for the keys.
-    fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
-        let key_hashes = other.key_hashes().ok_or(UniteError::Unsupported)?;
-        self.make_room_for(&key_hashes)?;
-        Ok(self.insert(&key_hashes)?)
+    /// The filter is full and cannot grow.
+    pub fn reserve_for(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        let mut keys = [0; SHARDS];
+        for key_hash in key_hashes {
+            keys[key_hash.shard().index()] += 1;
+        }
+        for shard in key_hashes.iter().map(KeyHash::shard) {
+            // The first key of a shard makes room for the others.
+            let keys = std::mem::take(&mut keys[shard.index()]);
+            if keys > 0 {
+                self.reserve(shard, keys, Effort::Any)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a generation, if the keys expire: see [`Ages::begin`].
+    pub fn begin_generation(&mut self, generation: Generation) {
+        if let Some(ages) = self.ages() {
+            ages.begin(generation);
+        }
+    }
+
+    /// Adds the keys of a shard of another filter with the same parameters. If both filters have a
+    /// key, its later generation counts.
+    ///
+    /// # Errors
+    /// This filter has too little room for the keys.
+    ///
+    /// # Panics
+    /// If the kind does not store keys.
+    pub fn unite(&mut self, shard: ShardId, other: &dyn FilterKind) -> Result<(), Full> {
+        let mut keys = other.save(shard, Vec::new()).key_hashes(shard).expect("stored keys");
+        if let (Some(ages), Some(others)) = (self.ages(), other.gauge().generations()) {
+            ages.begin(others.now);
+            keys.retain(|&(key_hash, generation)| ages.generation(key_hash) < Some(generation));
+        }
+        let key_hashes: Vec<_> = keys.iter().map(|&(key_hash, _)| key_hash).collect();
+        self.reserve_for(&key_hashes)?;
+        insert_dated(self, keys)
     }
 }
 
@@ -183,6 +176,12 @@ pub trait Blob: Debug + Send {
     /// The writer fails.
     fn write(&self, to: &mut dyn Write) -> io::Result<()>;
 
+    /// Returns the keys of the shard and their generations, if the kind stores keys. `shard` is the
+    /// saved shard.
+    fn key_hashes(&self, _shard: ShardId) -> Option<Vec<(KeyHash, Generation)>> {
+        None
+    }
+
     /// Returns the memory of this state, to be reused for the next shard.
     fn into_buffer(self: Box<Self>) -> Vec<u8> {
         Vec::new()
@@ -196,6 +195,15 @@ pub struct Saved {
     pub keys: u64,
     /// Bytes of the shard in the form in which they are written.
     pub bytes: Vec<u8>,
+    /// True if the bytes are the ids of the keys, and nothing else.
+    pub(crate) has_ids: bool,
+}
+
+impl Saved {
+    /// Makes the saved state of a shard of bits.
+    pub fn bits(keys: u64, bytes: Vec<u8>) -> Self {
+        Self { keys, bytes, has_ids: false }
+    }
 }
 
 impl Blob for Saved {
@@ -209,6 +217,12 @@ impl Blob for Saved {
 
     fn write(&self, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(&self.bytes)
+    }
+
+    fn key_hashes(&self, shard: ShardId) -> Option<Vec<(KeyHash, Generation)>> {
+        let key = |id: &[u8; 16]| KeyHash::named(shard, u128::from_le_bytes(*id));
+        let keys = self.bytes.as_chunks().0.iter().map(|id| (key(id), Generation::FOREVER));
+        self.has_ids.then(|| keys.collect())
     }
 
     fn into_buffer(self: Box<Self>) -> Vec<u8> {
@@ -259,6 +273,8 @@ pub struct Fill {
     pub layers: usize,
     /// Factor of the capacity from one layer to the next; 0 if the filter does not grow by layers.
     pub expansion: u32,
+    /// Number of bits that the next key sets, if the filter has layers; 0 if it is empty.
+    pub hashes: u32,
 }
 
 impl Fill {
@@ -285,19 +301,9 @@ impl Sum for Fill {
             bytes: all.bytes + part.bytes,
             layers: all.layers + part.layers,
             expansion: all.expansion.max(part.expansion),
+            hashes: all.hashes.max(part.hashes),
         })
     }
-}
-
-/// Reason why two filters cannot be merged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UniteError {
-    /// The kind does not support unions.
-    #[error("filters of this kind cannot be united")]
-    Unsupported,
-    /// The filter has too little room for the keys.
-    #[error(transparent)]
-    Full(#[from] Full),
 }
 
 /// Result of removing a key.
@@ -340,26 +346,15 @@ pub struct Full(pub(crate) String);
 
 /// Inserts keys that were let through in these generations.
 fn insert_dated(
-    filter: &mut impl FilterKind,
+    filter: &mut dyn FilterKind,
     mut keys: Vec<(KeyHash, Generation)>,
 ) -> Result<(), Full> {
     keys.sort_by_key(|&(_, generation)| generation);
     for run in keys.chunk_by(|(_, one), (_, next)| one == next) {
         let key_hashes: Vec<_> = run.iter().map(|&(key_hash, _)| key_hash).collect();
-        filter.insert_in(run[0].1, &key_hashes)?;
+        filter.insert(run[0].1, &key_hashes)?;
     }
     Ok(())
-}
-
-/// Adds keys of another filter. If both filters have a key, its later generation counts.
-fn unite_dated(
-    filter: &mut impl FilterKind,
-    mut keys: Vec<(KeyHash, Generation)>,
-) -> Result<(), UniteError> {
-    keys.retain(|&(key_hash, generation)| filter.generation(key_hash) < Some(generation));
-    let key_hashes: Vec<_> = keys.iter().map(|&(key_hash, _)| key_hash).collect();
-    filter.make_room_for(&key_hashes)?;
-    Ok(insert_dated(filter, keys)?)
 }
 
 /// Returns the error of a saved shard that does not fit into memory.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
-use crate::filter::layout::native::{KeyHash, Native};
+use crate::filter::generation::Generation;
+use crate::filter::layout::native::Native;
 use crate::filter::region::AllocationError;
-use crate::filter::{Count, SHARDS, ShardId, Shards, Sizing, Verdict};
+use crate::filter::{Count, KeyHash, SHARDS, ShardId, Shards, Sizing, Verdict};
 
 /// Shards of a native filter.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl FilterKind for NativeFilter {
         self.shards.test_all(key_hashes, verdicts);
     }
 
-    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
         self.shards.set_all(key_hashes);
         self.show_shards_of(key_hashes);
         Ok(())
@@ -68,7 +69,7 @@ impl FilterKind for NativeFilter {
         if count.ones > 0 {
             bytes.extend_from_slice(self.shards.bytes(shard));
         }
-        Box::new(Saved { keys: count.keys, bytes })
+        Box::new(Saved::bits(count.keys, bytes))
     }
 
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {

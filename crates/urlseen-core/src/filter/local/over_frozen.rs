@@ -7,10 +7,9 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use super::{Blob, Fill, FilterKind, Full, Gauge, Removal, Saved};
+use super::{Blob, Effort, Fill, FilterKind, Full, Gauge, Removal, Saved};
 use crate::filter::generation::Generation;
-use crate::filter::layout::native::KeyHash;
-use crate::filter::{ShardId, Verdict};
+use crate::filter::{KeyHash, ShardId, Verdict};
 
 /// Number of bytes before the saved frozen shard: the number of its keys, and its length.
 const HEAD: u64 = 16;
@@ -60,20 +59,12 @@ impl FilterKind for OverFrozen {
         open.into_iter().zip(answers).for_each(|(verdict, answer)| *verdict = answer);
     }
 
-    fn has_room(&self, shard: ShardId, keys: u64) -> bool {
-        self.upper.has_room(shard, keys)
+    fn reserve(&mut self, shard: ShardId, keys: u64, effort: Effort) -> Result<bool, Full> {
+        self.upper.reserve(shard, keys, effort)
     }
 
-    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
-        self.upper.make_room(shard, keys)
-    }
-
-    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.upper.insert(key_hashes)
-    }
-
-    fn insert_in(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.upper.insert_in(generation, key_hashes)
+    fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.upper.insert(generation, key_hashes)
     }
 
     /// The key may be in the frozen filter. A log or a snapshot names a forgotten key by its id,
@@ -211,8 +202,8 @@ mod tests {
 
     fn insert(filter: &mut dyn FilterKind, keys: std::ops::Range<u64>) {
         let key_hashes = key_hashes(keys);
-        filter.make_room_for(&key_hashes).unwrap();
-        filter.insert(&key_hashes).unwrap();
+        filter.reserve_for(&key_hashes).unwrap();
+        filter.insert(Generation::FOREVER, &key_hashes).unwrap();
     }
 
     fn seen(filter: &dyn FilterKind, keys: std::ops::Range<u64>) -> u64 {
@@ -311,7 +302,7 @@ mod tests {
             filter.forget(KeyHash::named(old.shard(), old.id()));
             assert_eq!(ask(&mut filter, old), Verdict::Unseen);
             assert_eq!(ask(&mut filter, other), Verdict::Seen);
-            filter.insert(&[old]).unwrap();
+            filter.insert(Generation::FOREVER, &[old]).unwrap();
         }
     }
 }

@@ -9,11 +9,11 @@
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
-use crate::filter::layout::native::KeyHash;
+use super::{Blob, BuildError, Effort, Fill, FilterKind, Full, Gauge, Saved};
+use crate::filter::generation::Generation;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, ReserveError};
-use crate::filter::{Reservation, ShardId, Verdict};
+use crate::filter::{KeyHash, Reservation, ShardId, Verdict, memory};
 
 /// A RedisBloom filter in memory.
 #[derive(Debug)]
@@ -27,6 +27,17 @@ pub struct RedisBloomFilter {
 }
 
 impl RedisBloomFilter {
+    /// Builds an empty filter, which may take half of the available memory. For an imported filter
+    /// without a reservation, it is the smallest possible one, which the loaded data replace.
+    ///
+    /// # Errors
+    /// The first layer does not fit.
+    pub fn build(reservation: Option<Reservation>) -> Result<Self, BuildError> {
+        let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+        // A copy of the newest layer takes memory, too, while a snapshot is taken.
+        Ok(Self::reserve(reservation.unwrap_or_else(Reservation::least), limit / 2)?)
+    }
+
     /// Creates an empty filter and allocates its first layer. All layers together never take more
     /// than `limit` bytes.
     ///
@@ -34,7 +45,7 @@ impl RedisBloomFilter {
     /// The first layer does not fit, or no filter can have this reservation.
     pub fn reserve(reservation: Reservation, limit: u64) -> Result<Self, ReserveError> {
         let filter = reservation.reserve(limit)?;
-        let empty = fill(&filter);
+        let empty = Fill { hashes: 0, ..fill(&filter) };
         Ok(Self::new(reservation, limit, filter, empty))
     }
 
@@ -85,6 +96,7 @@ fn fill(filter: &Filter) -> Fill {
         bytes: filter.bytes(),
         layers: filter.layers().len(),
         expansion: filter.expansion(),
+        hashes: filter.layers().last().map_or(0, |layer| layer.hashes()),
     }
 }
 
@@ -94,16 +106,15 @@ impl FilterKind for RedisBloomFilter {
         verdicts.extend(key_hashes.iter().map(|key_hash| Verdict::of(has(key_hash))));
     }
 
-    /// An insertion copies the newest layer if a snapshot shares it.
-    fn has_room(&self, _: ShardId, _: u64) -> bool {
-        false
+    /// An insertion copies the newest layer if a snapshot shares it, which takes long.
+    fn reserve(&mut self, _: ShardId, keys: u64, effort: Effort) -> Result<bool, Full> {
+        if effort == Effort::Any {
+            self.filter()?.make_room(keys)?;
+        }
+        Ok(effort == Effort::Any)
     }
 
-    fn make_room(&mut self, _: ShardId, keys: u64) -> Result<(), Full> {
-        self.filter()?.make_room(keys)
-    }
-
-    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
         if key_hashes.is_empty() {
             return Ok(());
         }
@@ -111,11 +122,6 @@ impl FilterKind for RedisBloomFilter {
         let put = key_hashes.iter().try_for_each(|&it| filter.put(it).map(drop));
         self.show();
         put
-    }
-
-    /// RedisBloom answers that an item is new exactly if it counts the item.
-    fn inserts_at_once(&self) -> bool {
-        true
     }
 
     fn gauge(&self) -> Arc<dyn Gauge> {
@@ -160,11 +166,6 @@ impl FilterKind for RedisBloomFilter {
     fn clear(&mut self) {
         self.filter = None;
         self.show();
-    }
-
-    fn shape(&self) -> (u64, u32) {
-        let layers = self.filter.iter().flat_map(Filter::layers);
-        layers.fold((0, 0), |(bits, _), layer| (bits + layer.bits(), layer.hashes()))
     }
 }
 

@@ -11,8 +11,7 @@ use super::header::{Options, Shape};
 use super::layer::{Layer, key_hash};
 use super::loader::FIRST;
 use super::rate::Rate;
-use crate::filter::Full;
-use crate::filter::layout::native::KeyHash;
+use crate::filter::{Full, KeyHash};
 
 /// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;

@@ -4,9 +4,8 @@ use super::TIGHTENING;
 use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
-use crate::filter::ShardId;
 use crate::filter::hash::murmur64a;
-use crate::filter::layout::native::KeyHash;
+use crate::filter::{KeyHash, ShardId};
 
 /// Layer of a filter, with its bits.
 #[derive(Debug, Clone, PartialEq)]

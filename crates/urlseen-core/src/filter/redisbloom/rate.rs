@@ -153,8 +153,7 @@ fn totient(number: u32) -> f64 {
 mod tests {
     use super::super::{DEFAULT_EXPANSION, Filter, Layer};
     use super::*;
-    use crate::filter::ShardId;
-    use crate::filter::layout::native::KeyHash;
+    use crate::filter::{KeyHash, ShardId};
 
     /// Fills layers with random items, and tests other items. Returns the number of other items
     /// that are reported as seen, and the computed mean rate.

@@ -5,10 +5,12 @@
 
 use std::io::{self, Write};
 
-use super::super::ages::{Ages, Stamp};
+use super::super::ages::{ShardAges, Stamp};
 use super::super::block::Block;
+use super::super::generation::Generation;
 use super::super::local::Blob;
 use super::super::saved_keys::SavedForm;
+use super::super::{KeyHash, ShardId};
 use super::layout::{Key, KeyBits, Word};
 use super::layouts::Layouts;
 use super::shard::words;
@@ -26,12 +28,12 @@ pub(in crate::filter) struct Contents {
     /// The live blocks, in order.
     pub(super) bytes: Vec<u8>,
     pub(super) homeless: Vec<(Key, Stamp)>,
-    pub(super) ages: Option<Ages>,
+    pub(super) ages: Option<ShardAges>,
 }
 
 impl Contents {
     /// Iterates over all keys that have not expired.
-    pub(in crate::filter) fn iter(&self) -> impl Iterator<Item = (Key, Stamp)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, Stamp)> {
         let blocks = self.bytes.chunks_exact(size_of::<Block>());
         let keys = self.layouts.live().zip(blocks).flat_map(|((layout, block), bytes)| {
             let words = words(layout, self.bits, block, bytemuck::pod_read_unaligned(bytes));
@@ -70,6 +72,13 @@ impl Blob for Contents {
             }
         }
         to.write_all(&page)
+    }
+
+    fn key_hashes(&self, shard: ShardId) -> Option<Vec<(KeyHash, Generation)>> {
+        let now = self.ages.map(|ages| ages.now).unwrap_or_default();
+        let dated =
+            |(key, stamp): (Key, Stamp)| (self.bits.key_hash(shard, key), stamp.generation(now));
+        Some(self.iter().map(dated).collect())
     }
 
     fn into_buffer(self: Box<Self>) -> Vec<u8> {

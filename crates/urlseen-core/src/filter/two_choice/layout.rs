@@ -3,8 +3,7 @@
 use std::num::NonZeroU8;
 use std::str::FromStr;
 
-use super::super::ShardId;
-use super::super::layout::native::KeyHash;
+use super::super::{KeyHash, ShardId};
 use super::format::Format;
 
 /// Odd number c. Its multiples spread evenly, because it is close to 2^64 divided by the golden

@@ -3,7 +3,7 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-use super::super::ages::{Ages, Stamp};
+use super::super::ages::{ShardAges, Stamp};
 use super::super::block::Block;
 use super::super::local::Full;
 use super::super::prefetch::prefetch;
@@ -30,7 +30,7 @@ pub(in crate::filter) struct Shard {
     /// Number of keys, with those that have expired and still take a slot.
     pub(super) keys: u64,
     /// Generations of the keys, if the keys expire.
-    pub(super) ages: Option<Ages>,
+    pub(super) ages: Option<ShardAges>,
 }
 
 /// Places of both words of a key.
@@ -103,7 +103,7 @@ impl Shard {
             chunks: Box::default(),
             homeless: Vec::new(),
             keys: 0,
-            ages: expires.then(Ages::new),
+            ages: expires.then(ShardAges::new),
         };
         shard.lengthen(layout.blocks, arena);
         let backed = shard.take(0..shard.chunks.len(), arena);
@@ -231,19 +231,6 @@ impl Shard {
     /// Returns the smallest number of blocks with at least this number of slots.
     pub(in crate::filter) fn blocks_for(slots: u64, bits: KeyBits, expires: bool) -> u64 {
         Layout::with_slots(slots, bits, expires).blocks
-    }
-
-    /// Iterates over all keys that have not expired.
-    pub(in crate::filter) fn iter<'a>(
-        &'a self,
-        arena: &'a Arena,
-    ) -> impl Iterator<Item = (Key, Stamp)> {
-        let keys = self.layouts.live().flat_map(move |(layout, block)| {
-            let content = arena.blocks()[self.index(block, arena)];
-            words(layout, self.bits, block, content).map(|(word, stamp)| (word.key(), stamp))
-        });
-        let dead = self.dead();
-        keys.chain(self.homeless.iter().copied()).filter(move |&(_, stamp)| Some(stamp) != dead)
     }
 
     /// Copies the contents, with the memory of `buffer`.

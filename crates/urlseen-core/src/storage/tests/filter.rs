@@ -157,7 +157,7 @@ pub(super) fn shard_of(keys: &BTreeSet<Key>, shard: ShardId) -> Saved {
     if count == 0 {
         bytes.clear();
     }
-    Saved { keys: keys_of(count), bytes }
+    Saved::bits(keys_of(count), bytes)
 }
 
 /// Writes all shards with `keys`, at the position `at`.

@@ -9,8 +9,8 @@ use super::basic::{DIR, append, begun, keep_all, started};
 use super::filter::{Key, batch, fingerprint, fingerprints, spec};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
-use crate::filter::native::KeyHash;
-use crate::filter::{FilterKind, ShardId, Verdict};
+use crate::filter::generation::Generation;
+use crate::filter::{FilterKind, KeyHash, ShardId, Verdict};
 use crate::storage::head::{Head, Position};
 
 fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {
@@ -41,7 +41,7 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
 /// Returns the folder's filter with these keys.
 fn filter_of(folder: &Folder, keys: &[Key]) -> Box<dyn FilterKind> {
     let mut filter = folder.header().unwrap().spec().filter.parameters.build().unwrap();
-    filter.insert(&key_hashes(folder, keys)).unwrap();
+    filter.insert(Generation::default(), &key_hashes(folder, keys)).unwrap();
     filter
 }
 

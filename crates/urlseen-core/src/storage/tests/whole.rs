@@ -1,6 +1,5 @@
 //! Tests of a folder with a filter of RedisBloom, which is one shard.
 
-use std::any::Any;
 use std::io::{self, Read};
 
 use super::super::restore::{Restore, Section};
@@ -35,21 +34,21 @@ fn spec(parameters: Parameters) -> StorageSpec {
 
 /// A filter after a recovery.
 struct Brought {
-    filter: Box<dyn FilterKind>,
+    filter: RedisBloomFilter,
     hasher: KeyHasher,
 }
 
 impl Default for Brought {
     fn default() -> Self {
         let parameters = Parameters::reserved(reservation());
-        Self { filter: parameters.build().unwrap(), hasher: parameters.hasher() }
+        let filter = RedisBloomFilter::build(Some(reservation())).unwrap();
+        Self { filter, hasher: parameters.hasher() }
     }
 }
 
 impl Brought {
     fn filter(self) -> Filter {
-        let filter: Box<dyn Any> = self.filter;
-        filter.downcast::<RedisBloomFilter>().unwrap().into_filter().unwrap()
+        self.filter.into_filter().unwrap()
     }
 }
 
@@ -83,7 +82,7 @@ impl Restore for Brought {
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Generation, at: Position) {
         assert!(at.number > 0);
         let key_hashes = fingerprints.iter().map(|it| self.hasher.key_hash(it));
-        self.filter.insert(&key_hashes.collect::<Vec<_>>()).unwrap();
+        self.filter.insert(Generation::default(), &key_hashes.collect::<Vec<_>>()).unwrap();
     }
 }
 
@@ -105,8 +104,9 @@ fn at_rest(disk: &SimDisk) -> AtRest {
 
 /// Returns the filter of a folder at rest.
 fn rest_of(folder: &AtRest) -> Filter {
-    let filter: Box<dyn Any> = folder.reader().unwrap().read(ShardId::WHOLE).unwrap();
-    filter.downcast::<RedisBloomFilter>().unwrap().into_filter().unwrap()
+    let mut filter = RedisBloomFilter::build(None).unwrap();
+    folder.reader().unwrap().read_into(ShardId::WHOLE, &mut filter).unwrap();
+    filter.into_filter().unwrap()
 }
 
 fn keys(batch: u8) -> Vec<Key> {

@@ -5,7 +5,6 @@
 
 mod shown;
 
-use std::any::Any;
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -13,15 +12,13 @@ use shown::Shown;
 
 use super::super::saved_keys::SavedKeys;
 use super::{
-    Blob, BuildError, FilterKind, Full, Gauge, Removal, UniteError, insert_dated, out_of_memory,
-    unite_dated,
+    Ages, Blob, BuildError, Effort, FilterKind, Full, Gauge, Removal, insert_dated, out_of_memory,
 };
 use crate::filter::ages::Stamp;
 use crate::filter::block::Block;
 use crate::filter::generation::Generation;
-use crate::filter::layout::native::KeyHash;
 use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
-use crate::filter::{ShardId, Verdict};
+use crate::filter::{KeyHash, ShardId, Verdict};
 
 /// Number of keys that are looked up one after the other, so that the processor waits for the
 /// places of several keys at the same time.
@@ -92,14 +89,6 @@ impl TwoChoiceFilter {
         Ok(())
     }
 
-    /// Iterates over the keys of a shard, with their generations.
-    fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = (KeyHash, Generation)> {
-        let keys = self.shards[shard.index()].iter(&self.arena);
-        keys.map(move |(key, stamp)| {
-            (self.size.bits.key_hash(shard, key), stamp.generation(self.now))
-        })
-    }
-
     fn show(&self) {
         self.gauge.show(&self.shards);
     }
@@ -121,24 +110,20 @@ impl FilterKind for TwoChoiceFilter {
         self.kernel.run(TestAll { filter: self, key_hashes, verdicts });
     }
 
-    fn has_room(&self, shard: ShardId, keys: u64) -> bool {
-        self.shards[shard.index()].has_room(keys)
-    }
-
-    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
-        let place = shard.index();
+    fn reserve(&mut self, shard: ShardId, keys: u64, effort: Effort) -> Result<bool, Full> {
         let Self { arena, shards, kernel, .. } = self;
-        kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
+        let shard = &mut shards[shard.index()];
+        if effort == Effort::Short {
+            return Ok(shard.has_room(keys));
+        }
+        kernel.run(MakeRoom { shard, arena, keys })?;
+        Ok(true)
     }
 
-    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.insert_in(self.now, key_hashes)
-    }
-
-    fn insert_in(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
         let mut stamp = Stamp::NONE;
         if self.size.expires && generation != Generation::FOREVER {
-            self.begin_generation(generation);
+            self.begin(generation);
             stamp = Stamp::of(generation);
             if generation.age_in(self.now).is_none() {
                 let _: Vec<Removal> = key_hashes.iter().map(|&it| self.remove(it)).collect();
@@ -149,39 +134,6 @@ impl FilterKind for TwoChoiceFilter {
         let inserted = kernel.run(InsertAll { filter: self, key_hashes, stamp });
         self.show_shards_of(key_hashes);
         inserted
-    }
-
-    fn begin_generation(&mut self, generation: Generation) {
-        if self.size.expires && generation > self.now {
-            self.now = generation;
-            let Self { shards, arena, .. } = self;
-            for shard in shards {
-                shard.begin_generation(generation, arena);
-            }
-            self.has_expired = true;
-            self.show();
-        }
-    }
-
-    fn sweep(&mut self) -> bool {
-        let Self { shards, arena, .. } = self;
-        let shard = shards.iter_mut().find(|shard| shard.dead().is_some());
-        self.has_expired = shard.is_some();
-        if let Some(shard) = shard {
-            shard.sweep(SWEPT, arena);
-            self.show();
-        }
-        self.has_expired
-    }
-
-    fn generation(&self, key_hash: KeyHash) -> Option<Generation> {
-        if !self.size.expires {
-            return None;
-        }
-        let Look { place, probe } = self.look(key_hash, self.arena.blocks());
-        let stamp = self.shards[place].stamp(self.key(key_hash), &probe, self.arena.blocks())?;
-        let generation = stamp.generation(self.now);
-        generation.age_in(self.now).map(|_| generation)
     }
 
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
@@ -213,30 +165,47 @@ impl FilterKind for TwoChoiceFilter {
         loaded
     }
 
-    fn key_hashes(&self) -> Option<Vec<KeyHash>> {
-        let keys = ShardId::all().flat_map(|shard| self.keys_of(shard));
-        Some(keys.map(|(key_hash, _)| key_hash).collect())
-    }
-
-    fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
-        Some(self.keys_of(shard).map(|(key_hash, _)| key_hash).collect())
-    }
-
-    fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
-        let other: &dyn Any = other;
-        let other = other.downcast_ref::<Self>().ok_or(UniteError::Unsupported)?;
-        self.begin_generation(other.now);
-        for shard in ShardId::all() {
-            unite_dated(self, other.keys_of(shard).collect())?;
-        }
-        Ok(())
-    }
-
     fn clear(&mut self) {
         for shard in ShardId::all() {
             self.renew(shard, self.size.slots(shard, 0)).expect("the shard had more memory");
         }
         self.show();
+    }
+
+    fn ages(&mut self) -> Option<&mut dyn Ages> {
+        self.size.expires.then_some(self as &mut dyn Ages)
+    }
+}
+
+impl Ages for TwoChoiceFilter {
+    fn begin(&mut self, generation: Generation) {
+        if generation > self.now {
+            self.now = generation;
+            let Self { shards, arena, .. } = self;
+            for shard in shards {
+                shard.begin_generation(generation, arena);
+            }
+            self.has_expired = true;
+            self.show();
+        }
+    }
+
+    fn sweep(&mut self) -> bool {
+        let Self { shards, arena, .. } = self;
+        let shard = shards.iter_mut().find(|shard| shard.dead().is_some());
+        self.has_expired = shard.is_some();
+        if let Some(shard) = shard {
+            shard.sweep(SWEPT, arena);
+            self.show();
+        }
+        self.has_expired
+    }
+
+    fn generation(&self, key_hash: KeyHash) -> Option<Generation> {
+        let Look { place, probe } = self.look(key_hash, self.arena.blocks());
+        let stamp = self.shards[place].stamp(self.key(key_hash), &probe, self.arena.blocks())?;
+        let generation = stamp.generation(self.now);
+        generation.age_in(self.now).map(|_| generation)
     }
 }
 
@@ -285,7 +254,7 @@ impl Work for TestAll<'_> {
     }
 }
 
-/// Work of [`TwoChoiceFilter::insert_in`].
+/// Work of [`TwoChoiceFilter::insert`].
 struct InsertAll<'a> {
     filter: &'a mut TwoChoiceFilter,
     key_hashes: &'a [KeyHash],
@@ -317,7 +286,7 @@ impl Work for InsertAll<'_> {
     }
 }
 
-/// Work of [`TwoChoiceFilter::make_room`].
+/// Work of [`TwoChoiceFilter::reserve`].
 struct MakeRoom<'a> {
     shard: &'a mut Shard,
     arena: &'a mut Arena,
@@ -341,7 +310,7 @@ impl TwoChoiceFilter {
     fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
         self.renew(shard, self.size.slots(shard, keys)).map_err(out_of_memory)?;
         let mut saved = SavedKeys::begin(self.size.saved_form(), keys, from)?;
-        self.begin_generation(saved.saved_in);
+        self.begin(saved.saved_in);
         let mut expired = 0;
         while let Some(page) = saved.next_page()? {
             let bits = self.size.bits;
