@@ -274,7 +274,7 @@ impl Shape {
     /// folder records.
     fn parameters(&self, is: Option<&Parameters>) -> anyhow::Result<Parameters> {
         let mut default = Config::default();
-        let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(default.filter.kind);
+        let kind = self.kind.or(is.map(Parameters::kind)).unwrap_or(default.filter.kind);
         let is_given = self.capacity.is_some() || self.error_rate.is_some();
         self.check_options(kind, is.is_none())?;
         let is_same = is.is_some_and(|is| is.kind() == kind);

@@ -54,7 +54,7 @@ pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::{BLOCK_BITS, BLOCK_BYTES, Blocks, Geometry};
 pub use key_hash::{KeyHash, KeyHasher};
-pub use kinds::{Kind, KindParameters, Parameters};
+pub use kinds::{Kind, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
     Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, OverFrozen,

@@ -3,15 +3,13 @@
 //! A key hash has 128 bits. An unseen fingerprint counts as seen only if it has the same hash as a
 //! fingerprint in the filter. The chance is 2^-128 for each fingerprint in the filter.
 
-use super::{
-    IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values, partitions_field,
-    seed_field,
-};
+use std::sync::Arc;
+
+use super::{IN_REDIS, Kind, KindParameters, Registered, SEED};
 use crate::filter::choice::FilterPlace;
 use crate::filter::local::ExactShards;
 use crate::filter::spec::SpecError;
 use crate::filter::{BuildError, FilterKind, Outlook, SHARD_RULE, Seed};
-use crate::fingerprint::PartitionCount;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "exact",
@@ -20,52 +18,28 @@ pub(super) const KIND: Kind = Kind(&Registered {
     grows: true,
     is_exact: true,
     rules: ["murmur3-x64-128", SHARD_RULE],
-    read,
+    read: |_| Ok(Arc::new(ExactParameters)),
     ..IN_REDIS
 });
 
-#[derive(Debug, Clone, Copy)]
-struct ExactParameters {
-    /// Seed of the hash. `None` until a seed is chosen.
-    seed: Option<Seed>,
-    partitions: PartitionCount,
-}
-
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let (seed, partitions) = (values.seed()?, values.partitions()?);
-    Ok(Parameters::new(ExactParameters { seed, partitions }))
-}
+#[derive(Debug)]
+struct ExactParameters;
 
 impl KindParameters for ExactParameters {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
     fn fields(&self) -> Vec<(&'static str, String)> {
-        seed_field(self.seed).into_iter().chain(partitions_field(self.partitions)).collect()
-    }
-
-    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        Ok(Outlook::of_set([ExactShards::bytes_at(keys); 2]))
+        Vec::new()
     }
 
     fn shape(&self) -> String {
         "it grows by itself".to_owned()
     }
 
-    fn seed(&self) -> Option<Seed> {
-        self.seed
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        Ok(Outlook::of_set([ExactShards::bytes_at(keys); 2]))
     }
 
-    fn with_seed(&self, seed: Seed) -> Option<Parameters> {
-        Some(Parameters::new(Self { seed: Some(seed), ..*self }))
-    }
-
-    fn partitions(&self) -> PartitionCount {
-        self.partitions
-    }
-
-    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(ExactShards::new()?))
+    fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
+        let filter = ExactShards::new();
+        Some(filter.map(|filter| Box::new(filter) as _).map_err(BuildError::from))
     }
 }

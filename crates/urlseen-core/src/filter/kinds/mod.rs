@@ -7,7 +7,6 @@
 mod block_cluster;
 mod exact;
 mod imooc;
-mod in_redis;
 mod native;
 mod parameters;
 mod pyrebloom;
@@ -26,14 +25,13 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::SHARDS;
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
-use super::expire_after::ExpireAfter;
 use super::spec::SpecError;
-use super::{BuildError, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed, lost};
-use crate::fingerprint::PartitionCount;
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 pub use native::NATIVE;
+use parameters::KindParameters;
 pub use parameters::Parameters;
 pub use pyrebloom::PyreBloom;
 pub use redis_lua_scaling::Scaling;
@@ -121,8 +119,13 @@ struct Registered {
     rules: [&'static str; 2],
     /// Number of shards of a filter in memory.
     shards: usize,
+    /// Keys whose values in the configuration may differ from those of an existing filter.
+    free: &'static [&'static str],
+    /// Names under which a folder records the values of a frozen native filter below, with their
+    /// own names. Empty if the kind cannot be over such a filter.
+    frozen: &'static [(&'static str, &'static str)],
     /// Reads the values that are configured for a filter.
-    read: fn(&Values<'_>) -> Result<Parameters, SpecError>,
+    read: fn(&Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError>,
 }
 
 /// Default values for the entry of a kind that exists only in Redis. Its filters have a capacity
@@ -138,6 +141,8 @@ const IN_REDIS: Registered = Registered {
     is_exact: false,
     rules: ["", ""],
     shards: SHARDS,
+    free: &[],
+    frozen: &[],
     read: |values| Err(SpecError::NotInRedis(values.kind)),
 };
 
@@ -173,6 +178,11 @@ impl Kind {
         self.0.usual.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
 
+    /// Returns true if the hash of the kind has a seed.
+    fn has_seed(self) -> bool {
+        self.0.keys.contains(&SEED)
+    }
+
     /// Returns true if a filter of this kind can live in this place.
     pub fn is_in(self, place: FilterPlace) -> bool {
         self.0.places.contains(&place)
@@ -187,7 +197,7 @@ impl Kind {
         self,
         value: &dyn Fn(&'static str) -> Option<String>,
     ) -> Result<Parameters, SpecError> {
-        (self.0.read)(&Values { kind: self, value })
+        Parameters::read(self, value)
     }
 }
 
@@ -244,137 +254,4 @@ const PARTITIONS: &str = "partitions.count";
 
 fn size_fields(capacity: u64, error_rate: f64) -> [(&'static str, String); 2] {
     [(CAPACITY, capacity.to_string()), (ERROR_RATE, format!("{error_rate:e}"))]
-}
-
-fn seed_field(seed: Option<Seed>) -> Option<(&'static str, String)> {
-    seed.map(|seed| (SEED, seed.get().to_string()))
-}
-
-fn partitions_field(partitions: PartitionCount) -> Option<(&'static str, String)> {
-    (partitions != PartitionCount::ONE).then(|| (PARTITIONS, partitions.to_string()))
-}
-
-/// Parameters of a filter of one kind.
-pub trait KindParameters: fmt::Debug + Send + Sync {
-    /// Returns the kind of the filter.
-    fn kind(&self) -> Kind;
-
-    /// Returns the parameters under their names in the configuration, for [`Kind::read`]. A
-    /// parameter without a value yet is left out.
-    fn fields(&self) -> Vec<(&'static str, String)>;
-
-    /// Returns the parameters that a storage folder records: the fields, and numbers derived from
-    /// them. [`Kind::read`] can read these records, too.
-    fn record(&self) -> Vec<(&'static str, String)> {
-        self.fields()
-    }
-
-    /// Returns true if an existing filter must have the same value of this parameter as the
-    /// configuration.
-    fn is_compared(&self, _name: &str) -> bool {
-        true
-    }
-
-    /// Describes the shape of a filter in memory, for people.
-    fn shape(&self) -> String {
-        String::new()
-    }
-
-    /// Returns named numbers that describe the shape of a filter in memory.
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
-    }
-
-    /// Returns true for an imported filter. The parameters of such a filter come from its data.
-    fn is_imported(&self) -> bool {
-        false
-    }
-
-    /// Returns the parameters of the frozen filter below this one, if there is one.
-    fn frozen(&self) -> Option<&Parameters> {
-        None
-    }
-
-    /// Returns these parameters for a filter over a frozen one, whose seed it gets. `None` if a
-    /// filter of this kind cannot be over such a filter.
-    fn over(&self, _frozen: &Parameters) -> Option<Parameters> {
-        None
-    }
-
-    /// Returns the time after which a fingerprint passes again, if fingerprints expire.
-    fn expire_after(&self) -> Option<ExpireAfter> {
-        None
-    }
-
-    /// Returns the seed of the hash, if the kind has a seed and it is set.
-    fn seed(&self) -> Option<Seed> {
-        None
-    }
-
-    /// Returns these parameters with another seed; `None` if the kind has no seed.
-    fn with_seed(&self, _seed: Seed) -> Option<Parameters> {
-        None
-    }
-
-    /// Returns the number of partitions of the crawl. The shards of a filter with the keys of one
-    /// partition depend on it. A kind without shards returns [`PartitionCount::ONE`].
-    fn partitions(&self) -> PartitionCount {
-        PartitionCount::ONE
-    }
-
-    /// Describes the division of the bits into blocks, if the configuration alone does not
-    /// determine this division.
-    fn division(&self) -> Option<String> {
-        None
-    }
-
-    /// Computes memory and error rate of a filter with these parameters and this number of keys.
-    ///
-    /// # Errors
-    /// No filter can have these parameters.
-    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        Ok(self.in_redis()?.outlook(keys))
-    }
-
-    /// Computes the expected number of URLs that a crawl loses until its filter has these keys.
-    ///
-    /// # Errors
-    /// No filter can have these parameters, or the filter is imported.
-    fn lost_urls(&self, keys: u64) -> Result<f64, SpecError> {
-        lost::integral(keys, |keys| Ok(self.outlook(keys)?.error_rate))
-    }
-
-    /// Returns the name of the kind's variant. Each variant divides the bits into blocks in its own
-    /// way. `None` if the kind has only one variant.
-    fn variant(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns the parameters of all variants with the same capacity and error rate. Empty if the
-    /// kind has only one variant.
-    fn variants(&self) -> Vec<Parameters> {
-        Vec::new()
-    }
-
-    /// Returns the hasher that computes key hashes from fingerprints, for a filter in memory. A
-    /// seed that is not set yet counts as 0.
-    fn hasher(&self) -> KeyHasher {
-        KeyHasher::new(self.seed().unwrap_or(Seed::new(0)))
-    }
-
-    /// Builds an empty filter in memory. A seed that is not set yet counts as 0.
-    ///
-    /// # Errors
-    /// The process has too little memory, or the kind exists only in Redis.
-    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
-        Err(BuildError::InRedis(self.kind()))
-    }
-
-    /// Returns the filter in Redis. A seed that is not set yet counts as 0.
-    ///
-    /// # Errors
-    /// The kind does not exist in Redis, or no filter can have this size.
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        Err(SpecError::NotInRedis(self.kind()))
-    }
 }

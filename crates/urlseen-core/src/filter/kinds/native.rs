@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
-    partitions_field, seed_field, size_fields,
+    size_fields,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
@@ -17,7 +17,7 @@ use crate::filter::{
     BLOCK_BITS, BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook,
     RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Sizing,
 };
-use crate::fingerprint::{Fingerprint, PartitionCount};
+use crate::fingerprint::Fingerprint;
 
 /// Entry of the native kind.
 pub const NATIVE: Kind = Kind(&Registered {
@@ -32,28 +32,24 @@ pub const NATIVE: Kind = Kind(&Registered {
 /// Time that Redis takes to read and write one block of an unseen item, in nanoseconds.
 const BLOCK: usize = 12_000;
 
+/// Parameters of a native filter: its sizing.
 #[derive(Debug, Clone, Copy)]
-struct NativeParameters {
-    /// Seed of the hash. `None` until a seed is chosen.
-    seed: Option<Seed>,
-    sizing: Sizing,
-    partitions: PartitionCount,
-}
+struct NativeParameters(Sizing);
 
 /// Names of the fields that record the geometry in the header of a storage folder.
 const BLOCKS: &str = "filter.blocks";
 const BITS_PER_BLOCK: &str = "filter.bits_per_block";
 const BLOCKS_PER_PART: &str = "filter.blocks_per_part";
+/// Name of the recorded number of bits of a key.
+const K: &str = "filter.k";
 
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let seed = values.seed()?;
+fn read(values: &Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError> {
     let (capacity, error_rate) = values.size()?;
     let sizing = match geometry(values)? {
         Some(geometry) => Sizing { capacity, error_rate, geometry },
         None => Sizing::new(capacity, error_rate),
     };
-    let partitions = values.partitions()?;
-    Ok(Parameters::new(NativeParameters { seed, sizing, partitions }))
+    Ok(Arc::new(NativeParameters(sizing)))
 }
 
 /// Reads the geometry, if it is recorded.
@@ -69,92 +65,83 @@ fn geometry(values: &Values<'_>) -> Result<Option<Geometry>, SpecError> {
 impl Parameters {
     /// Makes the parameters of a native filter with this sizing, for a crawl with one partition.
     pub fn native(sizing: &Sizing, seed: Option<Seed>) -> Self {
-        let partitions = PartitionCount::ONE;
-        Self::new(NativeParameters { seed, sizing: *sizing, partitions })
+        Self::new(NATIVE, seed, NativeParameters(*sizing))
+    }
+
+    /// Returns named numbers that describe the shape of a filter in memory.
+    pub fn figures(&self) -> Vec<(&'static str, u64)> {
+        let figure = |(name, recorded)| Some((name, self.recorded(recorded)?));
+        [("k", K), ("blocks", BLOCKS)].into_iter().filter_map(figure).collect()
+    }
+
+    /// Describes the division of the bits into blocks, if the configuration alone does not
+    /// determine this division.
+    pub(in crate::filter) fn division(&self) -> Option<String> {
+        let part = |name| self.recorded::<u32>(name);
+        let (blocks, bits) = (part(BLOCKS)?, part(BITS_PER_BLOCK)?);
+        Some(format!("{blocks} blocks of {} with {bits} bits", part(BLOCKS_PER_PART)?))
+    }
+
+    /// Returns the name of the kind's variant. Each variant divides the bits into blocks in its own
+    /// way. `None` if the kind has only one variant.
+    pub fn variant(&self) -> Option<String> {
+        let blocks: u32 = self.recorded(BLOCKS)?;
+        Some(if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") })
+    }
+
+    /// Returns the parameters of all variants with the same capacity and error rate. Empty if the
+    /// kind has only one variant.
+    pub fn variants(&self) -> Vec<Self> {
+        let (Some(capacity), Some(error_rate)) = (self.field(CAPACITY), self.field(ERROR_RATE))
+        else {
+            return Vec::new();
+        };
+        let variant = |blocks| {
+            self.with_own(NativeParameters(Sizing::with_blocks(capacity, error_rate, blocks)))
+        };
+        if self.variant().is_some() { Blocks::ALL.map(variant).into() } else { Vec::new() }
     }
 }
 
 impl NativeParameters {
-    fn size_fields(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
-        let fields = size_fields(self.sizing.capacity.get(), self.sizing.error_rate.get());
-        fields.into_iter().chain(partitions_field(self.partitions))
-    }
-
-    fn layout(&self) -> Native {
-        Native { seed: self.seed.unwrap_or(Seed::new(0)), geometry: self.sizing.geometry }
+    fn layout(&self, seed: Seed) -> Native {
+        Native { seed, geometry: self.0.geometry }
     }
 }
 
 impl KindParameters for NativeParameters {
-    fn kind(&self) -> Kind {
-        NATIVE
-    }
-
     fn fields(&self) -> Vec<(&'static str, String)> {
-        seed_field(self.seed).into_iter().chain(self.size_fields()).collect()
+        size_fields(self.0.capacity.get(), self.0.error_rate.get()).into()
     }
 
-    fn record(&self) -> Vec<(&'static str, String)> {
-        let geometry = self.sizing.geometry;
+    fn derived(&self) -> Vec<(&'static str, String)> {
+        let geometry = self.0.geometry;
         let derived = [
             ("filter.bits", geometry.bits()),
-            ("filter.k", geometry.k().into()),
+            (K, geometry.k().into()),
             (BLOCKS, geometry.blocks().get().into()),
             (BITS_PER_BLOCK, geometry.bits_per_block().into()),
             (BLOCKS_PER_PART, geometry.blocks_per_part().into()),
         ];
-        let derived = derived.map(|(name, number)| (name, number.to_string()));
-        seed_field(self.seed).into_iter().chain(derived).chain(self.size_fields()).collect()
+        derived.map(|(name, number)| (name, number.to_string())).into()
     }
 
     fn shape(&self) -> String {
-        let geometry = self.sizing.geometry;
+        let geometry = self.0.geometry;
         format!("{} blocks of {} bits each", geometry.blocks().get(), geometry.bits_per_block())
     }
 
-    fn figures(&self) -> Vec<(&'static str, u64)> {
-        let geometry = self.sizing.geometry;
-        vec![("k", geometry.k().into()), ("blocks", geometry.blocks().get().into())]
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        Ok(self.layout(Seed::new(0)).outlook(keys))
     }
 
-    fn seed(&self) -> Option<Seed> {
-        self.seed
+    fn build(&self, seed: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
+        let filter = NativeFilter::allocate(&self.0, self.layout(seed));
+        Some(filter.map(|filter| Box::new(filter) as _).map_err(BuildError::from))
     }
 
-    fn with_seed(&self, seed: Seed) -> Option<Parameters> {
-        Some(Parameters::new(Self { seed: Some(seed), ..*self }))
-    }
-
-    fn partitions(&self) -> PartitionCount {
-        self.partitions
-    }
-
-    fn division(&self) -> Option<String> {
-        let geometry = self.sizing.geometry;
-        let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
-        Some(format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part()))
-    }
-
-    fn variant(&self) -> Option<String> {
-        let blocks = self.sizing.geometry.blocks().get();
-        Some(if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") })
-    }
-
-    fn variants(&self) -> Vec<Parameters> {
-        let (capacity, error_rate) = (self.sizing.capacity, self.sizing.error_rate);
-        let variant = |blocks| {
-            let sizing = Sizing::with_blocks(capacity, error_rate, blocks);
-            Parameters::new(Self { sizing, ..*self })
-        };
-        Blocks::ALL.map(variant).into()
-    }
-
-    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(NativeFilter::allocate(&self.sizing, self.layout())?))
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        Ok(Arc::new(self.layout()))
+    fn in_redis(&self, seed: Seed) -> Option<Result<Arc<dyn RedisKind>, SpecError>> {
+        Some(Ok(Arc::new(self.layout(seed))))
     }
 }
 

@@ -1,5 +1,7 @@
 //! RedisBloom's kind: a filter that grows by adding layers, in the memory of this process.
 
+use std::sync::Arc;
+
 use super::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, Values,
     size_fields,
@@ -7,7 +9,9 @@ use super::{
 use crate::filter::choice::FilterPlace;
 use crate::filter::redisbloom::{POSITION_RULE, ReserveError, forecast};
 use crate::filter::spec::SpecError;
-use crate::filter::{BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation};
+use crate::filter::{
+    BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, Seed,
+};
 
 /// Entry of RedisBloom's kind.
 pub const REDISBLOOM: Kind = Kind(&Registered {
@@ -27,31 +31,31 @@ pub const REDISBLOOM: Kind = Kind(&Registered {
 const EXPANSION: &str = "filter.expansion";
 
 /// Name of the field in a storage folder's header that marks the filter as imported.
-const IMPORTED: &str = "filter.imported";
+pub(super) const IMPORTED: &str = "filter.imported";
 
 /// Parameters of a filter that urlseen reserves. `None` for an imported filter, because its
 /// parameters come from its data.
 #[derive(Debug, Clone, Copy)]
 struct RedisBloomParameters(Option<Reservation>);
 
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+fn read(values: &Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError> {
     if values.open(IMPORTED)? == Some(true) {
-        return Ok(Parameters::imported());
+        return Ok(Arc::new(RedisBloomParameters(None)));
     }
     let (capacity, error_rate) = values.size()?;
     let expansion = values.part(EXPANSION)?;
-    Ok(Parameters::reserved(Reservation { capacity, error_rate, expansion }))
+    Ok(Arc::new(RedisBloomParameters(Some(Reservation { capacity, error_rate, expansion }))))
 }
 
 impl Parameters {
     /// Makes parameters of a filter of RedisBloom that urlseen reserves.
     pub fn reserved(reservation: Reservation) -> Self {
-        Self::new(RedisBloomParameters(Some(reservation)))
+        Self::new(REDISBLOOM, None, RedisBloomParameters(Some(reservation)))
     }
 
     /// Makes parameters of an imported filter of RedisBloom.
     pub fn imported() -> Self {
-        Self::new(RedisBloomParameters(None))
+        Self::new(REDISBLOOM, None, RedisBloomParameters(None))
     }
 
     /// Returns the reservation of a filter of RedisBloom. `None` for an imported filter, and for
@@ -63,10 +67,6 @@ impl Parameters {
 }
 
 impl KindParameters for RedisBloomParameters {
-    fn kind(&self) -> Kind {
-        REDISBLOOM
-    }
-
     fn fields(&self) -> Vec<(&'static str, String)> {
         let fields = |Reservation { capacity, error_rate, expansion }| {
             let size = size_fields(capacity.get(), error_rate.get());
@@ -75,12 +75,8 @@ impl KindParameters for RedisBloomParameters {
         self.0.into_iter().flat_map(fields).collect()
     }
 
-    fn record(&self) -> Vec<(&'static str, String)> {
-        if self.is_imported() { vec![(IMPORTED, true.to_string())] } else { self.fields() }
-    }
-
-    fn is_imported(&self) -> bool {
-        self.0.is_none()
+    fn derived(&self) -> Vec<(&'static str, String)> {
+        if self.0.is_none() { vec![(IMPORTED, true.to_string())] } else { Vec::new() }
     }
 
     fn shape(&self) -> String {
@@ -106,11 +102,11 @@ impl KindParameters for RedisBloomParameters {
         }
     }
 
-    fn hasher(&self) -> KeyHasher {
+    fn hasher(&self, _: Seed) -> KeyHasher {
         KeyHasher::of_redisbloom()
     }
 
-    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(RedisBloomFilter::build(self.0)?))
+    fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
+        Some(RedisBloomFilter::build(self.0).map(|filter| Box::new(filter) as _))
     }
 }

@@ -1,6 +1,6 @@
 //! Kind of scrapy-redis: a Redis set of fingerprints, which is exact.
 
-use super::{IN_REDIS, Kind, Registered};
+use super::{IN_REDIS, Kind, Registered, Values};
 use crate::filter::layout::{BitPosition, PlacementError};
 use crate::filter::redis_kind::{Command, Content, KeyLook, Question, text};
 use crate::filter::{Estimate, Outlook, RedisKind};
@@ -11,7 +11,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     keys: &[],
     grows: true,
     is_exact: true,
-    read: |values| Ok(values.in_redis(Vec::new(), Ok(Set))),
+    read: |_| Ok(Values::in_redis(Vec::new(), Ok(Set))),
     ..IN_REDIS
 });
 

@@ -1,20 +1,20 @@
 //! Kind `two-choice`: each key in one of two blocks, in the memory of this process. It grows, and
 //! forgets keys.
 
+use std::sync::Arc;
+
 use super::{
-    CAPACITY, ERROR_RATE, EXPIRE_AFTER, GROW_TO, IN_REDIS, Kind, KindParameters, NATIVE,
-    Parameters, Registered, SEED, Values, expire_after_field, partitions_field, seed_field,
-    size_fields,
+    CAPACITY, ERROR_RATE, EXPIRE_AFTER, GROW_TO, IN_REDIS, Kind, KindParameters, Registered, SEED,
+    Values, expire_after_field, size_fields,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::expire_after::ExpireAfter;
-use crate::filter::local::{OverFrozen, TwoChoiceFilter};
+use crate::filter::local::TwoChoiceFilter;
 use crate::filter::spec::SpecError;
 use crate::filter::two_choice::{KeyBits, TwoChoiceSize};
 use crate::filter::{
     BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, SHARD_RULE, SHARDS, Seed,
 };
-use crate::fingerprint::PartitionCount;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "two-choice",
@@ -22,6 +22,9 @@ pub(super) const KIND: Kind = Kind(&Registered {
     places: &[FilterPlace::Local],
     grows: true,
     rules: ["murmur3-x64-128/h2/two-choice", SHARD_RULE],
+    // A larger filter loads the keys of a smaller one.
+    free: &[CAPACITY],
+    frozen: &FROZEN,
     read,
     ..IN_REDIS
 });
@@ -41,19 +44,13 @@ const FROZEN: [(&str, &str); 5] = [
 
 #[derive(Debug, Clone)]
 struct TwoChoiceParameters {
-    /// Seed of the hash. `None` until a seed is chosen.
-    seed: Option<Seed>,
     error_rate: ErrorRate,
     size: TwoChoiceSize,
     /// Time after which a fingerprint passes again, if fingerprints expire.
     expire_after: Option<ExpireAfter>,
-    partitions: PartitionCount,
-    /// The native filter below this one.
-    frozen: Option<Parameters>,
 }
 
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let (seed, partitions) = (values.seed()?, values.partitions()?);
+fn read(values: &Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError> {
     let (capacity, error_rate) = values.size()?;
     let grow_to = Capacity::new(values.part(GROW_TO)?)?;
     let (capacity, grow_to) = (capacity.get(), grow_to.max(capacity).get());
@@ -63,17 +60,7 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
     };
     let expire_after = values.expire_after()?;
     let size = TwoChoiceSize { capacity, grow_to, bits, expires: expire_after.is_some() };
-    let frozen = frozen(values)?;
-    let parameters =
-        TwoChoiceParameters { seed, error_rate, size, expire_after, partitions, frozen };
-    Ok(Parameters::new(parameters))
-}
-
-/// Reads the parameters of the native filter below, if it is recorded.
-fn frozen(values: &Values<'_>) -> Result<Option<Parameters>, SpecError> {
-    let recorded = |name| FROZEN.iter().find(|(_, own)| *own == name).map_or(name, |(it, _)| *it);
-    let value = |name| (values.value)(recorded(name));
-    value(CAPACITY).map(|_| NATIVE.read(&value)).transpose()
+    Ok(Arc::new(TwoChoiceParameters { error_rate, size, expire_after }))
 }
 
 /// Returns the number of bits of a key in its shard. With `grow_to` keys in all shards, an unseen
@@ -87,115 +74,36 @@ fn key_bits(grow_to: u64, error_rate: ErrorRate) -> Result<KeyBits, SpecError> {
     KeyBits::new(bits).ok_or(SpecError::KeyBits { grow_to, error_rate: error_rate.get() })
 }
 
-impl TwoChoiceParameters {
-    /// Divides a number of keys into those of the frozen filter and the others.
-    fn split(&self, keys: u64) -> (u64, u64) {
-        let below = self.frozen.as_ref().and_then(Parameters::capacity).unwrap_or(0);
-        (keys.min(below), keys.saturating_sub(below))
-    }
-}
-
 impl KindParameters for TwoChoiceParameters {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
     fn fields(&self) -> Vec<(&'static str, String)> {
-        let size = size_fields(self.size.capacity, self.error_rate.get());
         let grow_to = (GROW_TO, self.size.grow_to.to_string());
         let own = [grow_to, expire_after_field(self.expire_after)];
-        let fields = seed_field(self.seed).into_iter().chain(size).chain(own);
-        fields.chain(partitions_field(self.partitions)).collect()
+        size_fields(self.size.capacity, self.error_rate.get()).into_iter().chain(own).collect()
     }
 
-    fn record(&self) -> Vec<(&'static str, String)> {
-        let bits = (KEY_BITS, self.size.bits.get().to_string());
-        let below = self.frozen.iter().flat_map(|frozen| frozen.record());
-        let below = below.filter_map(|(own, value)| {
-            FROZEN.iter().find(|(_, name)| *name == own).map(|&(name, _)| (name, value))
-        });
-        self.fields().into_iter().chain([bits]).chain(below).collect()
-    }
-
-    /// A larger filter loads the keys of a smaller one.
-    fn is_compared(&self, name: &str) -> bool {
-        name != CAPACITY
-    }
-
-    /// The frozen filter counts as full.
-    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        let (below, own) = self.split(keys);
-        let mut bytes = [self.size.bytes_at(own); 2];
-        let mut error_rate = self.size.error_rate_at(own);
-        if let Some(frozen) = &self.frozen {
-            let frozen = frozen.outlook(below)?;
-            bytes.iter_mut().zip(frozen.bytes).for_each(|(all, frozen)| *all += frozen);
-            error_rate += frozen.error_rate;
-        }
-        Ok(Outlook { strings: 0, bits: 0, hashes: 0, bytes, error_rate, warning: None })
-    }
-
-    /// The error rate is proportional to the number of keys. It begins at the rate of the frozen
-    /// filter.
-    fn lost_urls(&self, keys: u64) -> Result<f64, SpecError> {
-        let (below, own) = self.split(keys);
-        let before = self.frozen.as_ref().map_or(Ok(0.0), |frozen| frozen.lost_urls(below))?;
-        let (first, last) = (self.outlook(below)?.error_rate, self.outlook(keys)?.error_rate);
-        Ok(before + own as f64 * f64::midpoint(first, last))
+    fn derived(&self) -> Vec<(&'static str, String)> {
+        vec![(KEY_BITS, self.size.bits.get().to_string())]
     }
 
     fn shape(&self) -> String {
         let bits = self.size.bits.get() + 8;
-        let own = format!("it grows by itself, with {bits} bits of each key");
-        let own = match self.expire_after {
-            Some(expire_after) => format!("{own}; a URL passes again {}", expire_after.window()),
-            None => own,
-        };
-        match &self.frozen {
-            Some(_) => format!("{own}, over a frozen native filter"),
-            None => own,
+        let shape = format!("it grows by itself, with {bits} bits of each key");
+        match self.expire_after {
+            Some(expire_after) => format!("{shape}; a URL passes again {}", expire_after.window()),
+            None => shape,
         }
     }
 
-    fn frozen(&self) -> Option<&Parameters> {
-        self.frozen.as_ref()
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        let (bytes, error_rate) = ([self.size.bytes_at(keys); 2], self.size.error_rate_at(keys));
+        Ok(Outlook { strings: 0, bits: 0, hashes: 0, bytes, error_rate, warning: None })
     }
 
-    fn over(&self, frozen: &Parameters) -> Option<Parameters> {
-        let (seed, frozen) = (frozen.seed(), Some(frozen.clone()));
-        // The keys of a frozen filter have no generations.
-        let fits = frozen.as_ref().is_some_and(|frozen| frozen.kind() == NATIVE)
-            && self.expire_after.is_none();
-        fits.then(|| Parameters::new(Self { seed, frozen, ..self.clone() }))
-    }
-
-    fn expire_after(&self) -> Option<ExpireAfter> {
-        self.expire_after
-    }
-
-    fn seed(&self) -> Option<Seed> {
-        self.seed
-    }
-
-    fn with_seed(&self, seed: Seed) -> Option<Parameters> {
-        let frozen = self.frozen.as_ref().map(|frozen| frozen.reseeded(seed));
-        Some(Parameters::new(Self { seed: Some(seed), frozen, ..self.clone() }))
-    }
-
-    fn partitions(&self) -> PartitionCount {
-        self.partitions
-    }
-
-    fn hasher(&self) -> KeyHasher {
-        let seed = self.seed.unwrap_or(Seed::new(0));
+    fn hasher(&self, seed: Seed) -> KeyHasher {
         KeyHasher::new(seed).with_bits(self.size.bits)
     }
 
-    fn build(&self) -> Result<Box<dyn FilterKind>, BuildError> {
-        let own = Box::new(TwoChoiceFilter::new(self.size)?);
-        Ok(match &self.frozen {
-            Some(frozen) => Box::new(OverFrozen::new(own, frozen.build()?)),
-            None => own,
-        })
+    fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
+        Some(TwoChoiceFilter::new(self.size).map(|filter| Box::new(filter) as _))
     }
 }

@@ -1,12 +1,13 @@
-//! Values that the configuration, or a record, has for the parameters of a filter.
+//! Values that the configuration, or a record, has for the parameters of a filter, and the
+//! parameters of the kinds that exist only in Redis: the settings of their projects.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
-use super::{CAPACITY, ERROR_RATE, Kind, PARTITIONS, SEED};
+use super::{CAPACITY, ERROR_RATE, Kind, KindParameters, size_fields};
 use crate::filter::expire_after::ExpireAfter;
 use crate::filter::spec::{SpecError, part};
-use crate::filter::{Capacity, ErrorRate, Seed};
-use crate::fingerprint::PartitionCount;
+use crate::filter::{Capacity, ErrorRate, Outlook, RedisKind, Seed};
 
 /// Time after which a fingerprint passes again.
 pub(super) const EXPIRE_AFTER: &str = "filter.expire_after";
@@ -17,6 +18,30 @@ const NEVER: &str = "never";
 /// Returns the field with the time after which a fingerprint passes again.
 pub(super) fn expire_after_field(time: Option<ExpireAfter>) -> (&'static str, String) {
     (EXPIRE_AFTER, time.map_or(NEVER.to_owned(), |time| time.to_string()))
+}
+
+/// Filter in Redis, or the reason why no filter can have these settings.
+type Made = Result<Arc<dyn RedisKind>, SpecError>;
+
+/// Parameters of a filter of a kind that exists only in Redis.
+#[derive(Debug)]
+struct InRedis {
+    fields: Vec<(&'static str, String)>,
+    filter: Made,
+}
+
+impl KindParameters for InRedis {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        self.fields.clone()
+    }
+
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        Ok(self.filter.clone()?.outlook(keys))
+    }
+
+    fn in_redis(&self, _: Seed) -> Option<Made> {
+        Some(self.filter.clone())
+    }
 }
 
 /// Values that the configuration has for a filter of one kind.
@@ -36,14 +61,6 @@ impl Values<'_> {
         (self.value)(name).map(|_| self.part(name)).transpose()
     }
 
-    pub(super) fn seed(&self) -> Result<Option<Seed>, SpecError> {
-        Ok(self.open(SEED)?.map(Seed::new))
-    }
-
-    pub(super) fn partitions(&self) -> Result<PartitionCount, SpecError> {
-        Ok(self.open(PARTITIONS)?.unwrap_or_default())
-    }
-
     /// Reads the time after which a fingerprint passes again, if fingerprints expire.
     pub(super) fn expire_after(&self) -> Result<Option<ExpireAfter>, SpecError> {
         let is_never = (self.value)(EXPIRE_AFTER).is_some_and(|text| text == NEVER);
@@ -54,5 +71,37 @@ impl Values<'_> {
     pub(super) fn size(&self) -> Result<(Capacity, ErrorRate), SpecError> {
         let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
         Ok((Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
+    }
+
+    /// Reads a capacity and an error rate. `make` checks the limits of the kind's project.
+    pub(super) fn by_size<F: RedisKind + 'static>(
+        &self,
+        make: impl FnOnce(u64, f64) -> Result<F, SpecError>,
+    ) -> Result<Arc<dyn KindParameters>, SpecError> {
+        let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
+        let fields = size_fields(capacity, error_rate).into();
+        Ok(Self::in_redis(fields, make(capacity, error_rate)))
+    }
+
+    /// Reads a whole number for each configuration key of the kind.
+    pub(super) fn by_numbers<F: RedisKind + 'static, const KEYS: usize>(
+        &self,
+        make: impl FnOnce([u32; KEYS]) -> Result<F, SpecError>,
+    ) -> Result<Arc<dyn KindParameters>, SpecError> {
+        let (mut numbers, mut fields) = ([0; KEYS], Vec::new());
+        for (number, &key) in numbers.iter_mut().zip(self.kind.keys()) {
+            *number = self.part(key)?;
+            fields.push((key, number.to_string()));
+        }
+        Ok(Self::in_redis(fields, make(numbers)))
+    }
+
+    /// Makes the parameters of a filter with these fields.
+    pub(super) fn in_redis<F: RedisKind + 'static>(
+        fields: Vec<(&'static str, String)>,
+        filter: Result<F, SpecError>,
+    ) -> Arc<dyn KindParameters> {
+        let filter = filter.map(|filter| Arc::new(filter) as Arc<dyn RedisKind>);
+        Arc::new(InRedis { fields, filter })
     }
 }
