@@ -8,6 +8,7 @@ use indicatif::HumanCount;
 use urlseen_analysis::{Overlap, Totals};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::redis_kind::Content;
 use urlseen_core::filter::{FilterKind, FilterSpec, SHARDS, Seed, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
@@ -66,7 +67,7 @@ impl CompareArgs {
         let b = Operand::open(&self.b, &self.settings)?;
         let parameters = &a.spec.parameters;
         let is_possible = match parameters.in_redis() {
-            Ok(strings) => strings.crowded_bits().is_some(),
+            Ok(strings) => strings.keys().iter().all(|(_, it)| it.crowded().is_some()),
             Err(_) => parameters.shards() == SHARDS,
         };
         if !is_possible {
@@ -124,21 +125,21 @@ fn unite(
     mut put: impl FnMut(u32, Part) -> anyhow::Result<()>,
 ) -> anyhow::Result<Overlap> {
     let (mut totals, strings) = (Totals::default(), a.spec.parameters.in_redis().ok());
-    let parts = match &strings {
-        Some(strings) => strings.used(),
-        None => ShardId::all().map(ShardId::number).collect(),
+    let parts: Vec<(u32, Option<Content>)> = match &strings {
+        Some(strings) => strings.keys().into_iter().map(|(it, bits)| (it, Some(bits))).collect(),
+        None => ShardId::all().map(|shard| (shard.number(), None)).collect(),
     };
     let bar = Bar::counting("parts");
-    for (done, &number) in (1..).zip(&parts) {
+    for (done, &(number, content)) in (1..).zip(&parts) {
         let mut part = (a.read)(number)?;
-        match (&mut part, &(b.read)(number)?, &strings) {
+        match (&mut part, &(b.read)(number)?, content) {
             (Part::Keys(a), Part::Keys(b), _) => {
                 let count = |filter: &dyn FilterKind| filter.gauge().fill().keys;
                 let [in_a, in_b] = [count(&**a), count(&**b)];
                 a.unite(shard(number), &**b).map_err(|error| usage(error.to_string()))?;
                 totals.add([in_a, in_b, count(&**a)]);
             }
-            (Part::Bits(a), Part::Bits(b), Some(strings)) => totals.unite(&**strings, number, a, b),
+            (Part::Bits(a), Part::Bits(b), Some(content)) => totals.unite(content, a, b),
             _ => unreachable!("filters of one kind have the same parts"),
         }
         put(number, part)?;

@@ -45,9 +45,9 @@ impl Totals {
 
     /// Counts the bits of a string of A and of B that are 1, and sets the bits of B in A.
     /// A string without bytes is empty.
-    pub fn unite(&mut self, kind: &dyn RedisKind, number: u32, a: &mut Vec<u8>, b: &[u8]) {
-        let Content::Bits { bits, .. } = kind.content(number) else { return };
-        let crowded = kind.crowded_bits().unwrap_or(0);
+    pub fn unite(&mut self, content: Content, a: &mut Vec<u8>, b: &[u8]) {
+        let Content::Bits { bits, .. } = content else { return };
+        let crowded = content.crowded().unwrap_or(0);
         let bits = (bits - crowded) as f64;
         let ones = |bytes: &[u8]| -> f64 {
             let counted = bytes.iter().skip((crowded / 8) as usize);
@@ -76,7 +76,8 @@ impl Totals {
             let variance = self.variance / f64::from(kind.outlook(0).hashes).powi(2);
             // The number of each string is rounded, which adds at most a quarter.
             let variance = variance + variance.min(self.looks[0].len() as f64 / 4.0);
-            let uneven = if kind.crowded_bits() > Some(0) { UNEVEN } else { 0.0 };
+            let is_uneven = kind.keys().iter().any(|(_, content)| content.crowded() > Some(0));
+            let uneven = if is_uneven { UNEVEN } else { 0.0 };
             error = (BOUND * variance.sqrt() + uneven * keys[2] as f64).ceil();
         }
         let [a, b, union] = keys;

@@ -24,8 +24,8 @@ fn kind(name: &str, rate: &str, trial: u32) -> Arc<dyn RedisKind> {
 
 /// Returns the strings of a filter with these keys.
 fn filled(kind: &dyn RedisKind, trial: u32, keys: std::ops::Range<u32>) -> Vec<Vec<u8>> {
-    let bytes = |number| usize::try_from(kind.content(number).max_bytes().unwrap()).unwrap();
-    let mut strings: Vec<_> = kind.used().into_iter().map(|it| vec![0; bytes(it)]).collect();
+    let bytes = |content: Content| usize::try_from(content.max_bytes().unwrap()).unwrap();
+    let mut strings: Vec<_> = kind.keys().into_iter().map(|(_, it)| vec![0; bytes(it)]).collect();
     for key in keys {
         let mut raw = [0; 20];
         for (place, word) in (0_u32..).zip(raw.chunks_mut(4)) {
@@ -44,8 +44,9 @@ fn filled(kind: &dyn RedisKind, trial: u32, keys: std::ops::Range<u32>) -> Vec<V
 fn united(name: &str, rate: &str, trial: u32, [a, b, common]: [u32; 3]) -> Overlap {
     let (kind, mut totals) = (kind(name, rate, trial), Totals::default());
     let [mut ours, theirs] = [0..a, a - common..a + b - common].map(|it| filled(&*kind, trial, it));
-    for (number, (ours, theirs)) in (0..).zip(ours.iter_mut().zip(&theirs)) {
-        totals.unite(&*kind, number, ours, theirs);
+    for ((_, content), (ours, theirs)) in kind.keys().into_iter().zip(ours.iter_mut().zip(&theirs))
+    {
+        totals.unite(content, ours, theirs);
     }
     assert_eq!(ours, filled(&*kind, trial, 0..a + b - common));
     totals.overlap(Some(&*kind))

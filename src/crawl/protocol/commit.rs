@@ -171,14 +171,13 @@ fn is_small(batch: &Batch<Ready>) -> bool {
 
 /// Adds the keys and commands of a filter in Redis to `needs`. The server must permit them.
 pub(super) fn add_needs(filter: &RedisFilterKeys, needs: &mut Needs) {
-    let used = filter.kind().used();
-    for &number in &used {
-        let kind = filter.kind().content(number).type_name();
+    for &(number, content) in filter.keys() {
+        let kind = content.type_name();
         needs.key(KeyOwner::Setting("filter.key"), filter.key(number), kind);
     }
-    let Some(&first) = used.first() else { return };
+    let Some(&(first, _)) = filter.keys().first() else { return };
     let key = filter.key(first);
-    for words in filter.kind().commands() {
+    for words in filter.script().commands {
         let [word, arguments @ ..] = words else { continue };
         let command = CommandNeed::new(word).key(key.as_str());
         needs.command(arguments.iter().fold(command, |command, word| command.arg(*word)));

@@ -121,8 +121,8 @@ impl Protocol {
     #[must_use]
     pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
         let (from, to) = (self.source.lua(), self.sink.lua_push());
-        let kind = filter.kind().lua();
-        let parts = [&from, REMOVING, REJECTING, &to, &kind, COMMITTING];
+        let kind = &filter.script().lua;
+        let parts = [&from, REMOVING, REJECTING, &to, kind, COMMITTING];
         self.scripts.insert("commit_shared", script(&parts, include_str!("lua/commit_shared.lua")));
         self.filter = Some(filter);
         self

@@ -188,7 +188,7 @@ mod tests {
         let added = expected.iter().filter(|&&placed| placed == Ok(Verdict::Unseen)).count();
         assert!(added <= 2500 && added > 0, "{added}");
         assert!(set.iter().all(|&position| filter.bits.has(position)));
-        let most: u64 = (0..layout.strings()).map(|it| layout.max_bytes(it).max(8)).sum();
+        let most: u64 = (0..layout.strings()).map(|it| layout.bits(it).div_ceil(8).max(8)).sum();
         assert!(filter.bits.bytes() > 0 && filter.bits.bytes() <= most.next_power_of_two());
     }
 

@@ -77,7 +77,7 @@ impl Wanted {
         let kind = found.spec.parameters.in_redis();
         let kind = kind.map_err(|error| Error::new(ErrorKind::Spec, error))?;
         let filter = RedisFilterKeys::new(&self.key, kind);
-        let text = [COMMON, &filter.kind().lua(), include_str!("add.lua")].join("\n");
+        let text = [COMMON, &filter.script().lua, include_str!("add.lua")].join("\n");
         let answers = definition::answers(&self.key, id::random());
         let key = self.key.clone();
         Ok(Calls { key, definition: found, filter, add: Script::new(&text), answers })

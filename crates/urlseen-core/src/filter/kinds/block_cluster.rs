@@ -12,7 +12,6 @@ use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
 use crate::filter::hash::murmur3_x86_32;
 use crate::filter::layout::bit_strings::low_bits;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
-use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis-bloomfilter-block-cluster",
@@ -21,7 +20,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     usual: &[(BIT, "32"), (HASH_NUMBER, "15")],
     read: |values| {
         values.by_numbers(|[bit, hash_number, block_num]| {
-            Ok(InStrings(BlockCluster::new(bit, hash_number, block_num)?))
+            Ok(BlockCluster::new(bit, hash_number, block_num)?)
         })
     },
     ..IN_REDIS

@@ -18,11 +18,10 @@ use crate::filter::hash::murmur3_x86_32;
 use crate::filter::layout::bit_strings::LARGEST_STRING;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::number::whole;
-use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    read: |values| values.by_size(|keys, rate| Ok(InStrings(Imooc::new(keys, rate)?))),
+    read: |values| values.by_size(|keys, rate| Ok(Imooc::new(keys, rate)?)),
     ..IN_REDIS
 });
 

@@ -11,7 +11,7 @@ use crate::filter::layout::native::{Native, POSITION_RULE};
 use crate::filter::layout::{BitPosition, PlacementError};
 use crate::filter::local::NativeFilter;
 use crate::filter::number::whole;
-use crate::filter::redis_kind::{Asked, Content, KeyLook, Question};
+use crate::filter::redis_kind::{Asked, Content, KeyLook, KindScript, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
     BLOCK_BITS, BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook,
@@ -55,17 +55,29 @@ fn read(values: &Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError> {
 /// Reads the geometry, if it is recorded.
 fn geometry(values: &Values<'_>) -> Result<Option<Geometry>, SpecError> {
     let Some(number) = values.open::<u32>(BLOCKS)? else { return Ok(None) };
-    let blocks = Blocks::ALL.into_iter().find(|blocks| blocks.get() == number);
     let (bits, per_part) = (values.part(BITS_PER_BLOCK)?, values.part(BLOCKS_PER_PART)?);
-    let geometry = blocks.and_then(|blocks| Geometry::new(blocks, bits, per_part));
     let found = Some(format!("{number} of {per_part} with {bits} bits"));
+    let geometry = with_blocks(number, bits, per_part);
     geometry.map(Some).ok_or(SpecError::Unreadable { name: BLOCKS, found })
+}
+
+fn with_blocks(number: u32, bits: u8, per_part: u32) -> Option<Geometry> {
+    let blocks = Blocks::ALL.into_iter().find(|blocks| blocks.get() == number)?;
+    Geometry::new(blocks, bits, per_part)
 }
 
 impl Parameters {
     /// Makes the parameters of a native filter with this sizing, for a crawl with one partition.
     pub fn native(sizing: &Sizing, seed: Option<Seed>) -> Self {
         Self::new(NATIVE, seed, NativeParameters(*sizing))
+    }
+
+    /// Returns the native layout; `None` for all other kinds. A seed that is not set yet counts as
+    /// 0.
+    pub fn layout(&self) -> Option<Native> {
+        let (blocks, bits) = (self.recorded(BLOCKS)?, self.recorded(BITS_PER_BLOCK)?);
+        let geometry = with_blocks(blocks, bits, self.recorded(BLOCKS_PER_PART)?)?;
+        Some(Native::new(self.seed_or_0(), geometry))
     }
 
     /// Returns named numbers that describe the shape of a filter in memory.
@@ -148,16 +160,14 @@ impl KindParameters for NativeParameters {
 /// Filter with one string of blocks for each shard. The string has the same bytes as
 /// [`Shards::bytes`](crate::filter::Shards::bytes).
 impl RedisKind for Native {
-    fn used(&self) -> Vec<u32> {
-        ShardId::all().map(ShardId::number).collect()
+    fn keys(&self) -> Vec<(u32, Content)> {
+        let bits = self.geometry.shard_bits();
+        let content = Content::Bits { bits, is_reserved: true, crowded: Some(0) };
+        ShardId::all().map(|shard| (shard.number(), content)).collect()
     }
 
     fn key(&self, base: &str, number: u32) -> String {
         format!("{base}:{number:02x}")
-    }
-
-    fn content(&self, _number: u32) -> Content {
-        Content::Bits { bits: self.geometry.shard_bits(), is_reserved: true }
     }
 
     fn check(&self, _: &Fingerprint) -> Result<(), PlacementError> {
@@ -184,10 +194,6 @@ impl RedisKind for Native {
         Estimate { keys: keys.iter().sum(), error_rate: geometry.error_rate_of(&keys) }
     }
 
-    fn crowded_bits(&self) -> Option<u64> {
-        Some(0)
-    }
-
     fn outlook(&self, keys: u64) -> Outlook {
         let geometry = self.geometry;
         Outlook {
@@ -200,14 +206,14 @@ impl RedisKind for Native {
         }
     }
 
-    fn lua(&self) -> String {
+    fn script(&self) -> KindScript {
         let geometry = self.geometry;
         let (blocks, width) = (geometry.blocks().get(), geometry.bits_per_block());
-        format!("local BLOCKS, WIDTH = {blocks}, {width}\n{}", include_str!("blocks.lua"))
-    }
-
-    fn cost(&self) -> usize {
-        BLOCK * self.geometry.blocks().get() as usize
+        KindScript {
+            lua: format!("local BLOCKS, WIDTH = {blocks}, {width}\n{}", include_str!("blocks.lua")),
+            cost: BLOCK * blocks as usize,
+            commands: &[&["GETRANGE", "0", "1"], &["SETRANGE", "0", ""], &["BITCOUNT"]],
+        }
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
@@ -242,13 +248,5 @@ impl RedisKind for Native {
             }
         }
         asked.question
-    }
-
-    fn commands(&self) -> &'static [&'static [&'static str]] {
-        &[&["GETRANGE", "0", "1"], &["SETRANGE", "0", ""], &["BITCOUNT"]]
-    }
-
-    fn native(&self) -> Option<Native> {
-        Some(*self)
     }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::redisbloom::IMPORTED;
 use super::{CAPACITY, EXPIRE_AFTER, GROW_TO, Kind, NATIVE, PARTITIONS, SEED, Values};
 use crate::filter::expire_after::ExpireAfter;
-use crate::filter::layout::native::Native;
 use crate::filter::memory::{self, Available, TooLarge};
 use crate::filter::spec::SpecError;
 use crate::filter::{
@@ -263,7 +262,7 @@ impl Parameters {
     }
 
     /// Returns the seed, or 0 if it is not set.
-    fn seed_or_0(&self) -> Seed {
+    pub(super) fn seed_or_0(&self) -> Seed {
         self.0.seed.unwrap_or(Seed::new(0))
     }
 
@@ -291,11 +290,6 @@ impl Parameters {
     /// The kind does not exist in Redis, or no filter can have this size.
     pub fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         self.0.own.in_redis(self.seed_or_0()).ok_or(SpecError::NotInRedis(self.0.kind))?
-    }
-
-    /// Returns the native layout; `None` for all other kinds.
-    pub fn layout(&self) -> Option<Native> {
-        self.in_redis().ok()?.native()
     }
 
     /// Returns the parameters with a seed. If no seed is set, `draw` draws one.

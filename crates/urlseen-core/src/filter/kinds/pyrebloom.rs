@@ -25,15 +25,12 @@ use crate::filter::hash::murmur64a;
 use crate::filter::layout::bit_strings::rate;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::number::whole;
-use crate::filter::redis_kind::InStrings;
 use crate::filter::spec::SpecError;
 
 /// Entry of pyreBloom's kind.
 pub(super) const PYREBLOOM: Kind = Kind(&Registered {
     name: NAME,
-    read: |values| {
-        values.by_size(|keys, rate| Ok(InStrings(PyreBloom::new(few(PYREBLOOM, keys)?, rate)?)))
-    },
+    read: |values| values.by_size(|keys, rate| Ok(PyreBloom::new(few(PYREBLOOM, keys)?, rate)?)),
     ..IN_REDIS
 });
 
@@ -41,7 +38,7 @@ pub(super) const PYREBLOOM: Kind = Kind(&Registered {
 pub(super) const LUW2007: Kind = Kind(&Registered {
     name: "luw2007-bloomfilter",
     read: |values| {
-        values.by_size(|keys, rate| Ok(InStrings(PyreBloom::unrounded(few(LUW2007, keys)?, rate)?)))
+        values.by_size(|keys, rate| Ok(PyreBloom::unrounded(few(LUW2007, keys)?, rate)?))
     },
     ..IN_REDIS
 });

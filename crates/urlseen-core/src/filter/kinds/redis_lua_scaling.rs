@@ -19,7 +19,7 @@ use crate::filter::layout::bit_strings::{LARGEST_STRING, rate};
 use crate::filter::layout::{BitPosition, PlacementError, SizeError};
 use crate::filter::number::whole;
 use crate::filter::redis_kind::{
-    BIT, Content, Estimate, ForeignKey, KeyLook, Question, RedisKind, text,
+    BIT, Content, Estimate, ForeignKey, KeyLook, KindScript, Question, RedisKind, text,
 };
 use crate::filter::strings::{Placed, ScriptFilter, StringBits};
 use crate::filter::{Outlook, Verdict};
@@ -141,23 +141,19 @@ fn words(text: &[u8]) -> [u64; 4] {
 }
 
 impl RedisKind for Scaling {
-    fn used(&self) -> Vec<u32> {
-        (0..).take(1 + self.layers.len()).collect()
-    }
-
-    /// Returns only the number of the Redis key that holds the count of added items.
-    fn looked_at(&self) -> Vec<u32> {
-        vec![0]
+    fn keys(&self) -> Vec<(u32, Content)> {
+        let layer = |(number, layer): (u32, &Layer)| {
+            // The other layers may never be needed. A fingerprint can be in different layers of two
+            // filters.
+            let (bits, is_reserved, crowded) = (layer.bits, number == 1, None);
+            (number, Content::Bits { bits, is_reserved, crowded })
+        };
+        let layers = (1..).zip(&self.layers).map(layer);
+        std::iter::once((0, Content::Count)).chain(layers).collect()
     }
 
     fn key(&self, base: &str, number: u32) -> String {
         if number == 0 { format!("{base}:count") } else { format!("{base}:{number}") }
-    }
-
-    fn content(&self, number: u32) -> Content {
-        let Some(index) = number.checked_sub(1) else { return Content::Count };
-        // The other layers may never be needed.
-        Content::Bits { bits: self.layers[index as usize].bits, is_reserved: index == 0 }
     }
 
     fn foreign(&self, base: &str) -> Vec<ForeignKey> {
@@ -204,33 +200,29 @@ impl RedisKind for Scaling {
         Outlook::of_strings(&bits, hashes, self.error_rate(keys))
     }
 
-    fn lua(&self) -> String {
+    fn script(&self) -> KindScript {
         let layer = |&Layer { bits, hashes, held }: &Layer| format!("{{{bits}, {hashes}, {held}}}");
         let layers: Vec<_> = self.layers.iter().map(layer).collect();
         let text = include_str!("redis_lua_scaling.lua");
-        format!("local LAYERS = {{{}}}\n{text}", layers.join(", "))
-    }
-
-    /// Counts the bits of one layer twice, because the script tests them and then sets them. Also
-    /// counts the few bits that the script tests first in each layer.
-    fn cost(&self) -> usize {
         let most = self.layers.iter().map(|layer| layer.hashes).max().unwrap_or(1);
-        BIT * (2 * most as usize + FEW * self.layers.len())
+        KindScript {
+            lua: format!("local LAYERS = {{{}}}\n{text}", layers.join(", ")),
+            // Counts the bits of one layer twice, because the script tests them and then sets them.
+            // Also counts the few bits that the script tests first in each layer.
+            cost: BIT * (2 * most as usize + FEW * self.layers.len()),
+            commands: &[
+                &["GET"],
+                &["INCRBY", "1"],
+                &["BITFIELD_RO", "GET", "u1", "0"],
+                &["BITFIELD", "SET", "u1", "0", "0"],
+                &["BITCOUNT"],
+            ],
+        }
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        let keys = self.used().into_iter().map(|number| self.key(base, number));
+        let keys = self.keys().into_iter().map(|(number, _)| self.key(base, number));
         Question::of_texts(keys.collect(), fingerprints)
-    }
-
-    fn commands(&self) -> &'static [&'static [&'static str]] {
-        &[
-            &["GET"],
-            &["INCRBY", "1"],
-            &["BITFIELD_RO", "GET", "u1", "0"],
-            &["BITFIELD", "SET", "u1", "0", "0"],
-            &["BITCOUNT"],
-        ]
     }
 
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {

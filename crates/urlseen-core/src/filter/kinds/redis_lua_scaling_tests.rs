@@ -74,7 +74,7 @@ fn a_growing_filter_keeps_its_error_rate() {
 #[test]
 fn keys_in_redis_have_their_names_and_the_count_gives_the_estimate() {
     let layout = Scaling::new(10_000_000, 1e-6).unwrap();
-    let keys: Vec<_> = layout.used().iter().map(|&it| layout.key("f", it)).collect();
+    let keys: Vec<_> = layout.keys().iter().map(|&(it, _)| layout.key("f", it)).collect();
     assert_eq!(keys, ["f:count", "f:1", "f:2", "f:3", "f:4"]);
     let looks = [KeyLook { size: 25_000_000, fill: 0.0 }];
     let Estimate { keys, error_rate } = layout.estimate(&looks);

@@ -16,11 +16,11 @@ use highway::{HighwayHash, HighwayHasher, Key};
 use super::{IN_REDIS, Kind, Registered};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::number::whole;
-use crate::filter::redis_kind::{InStrings, Record};
+use crate::filter::redis_kind::Record;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    read: |values| values.by_size(|keys, rate| Ok(InStrings(Redisson::new(keys, rate)?))),
+    read: |values| values.by_size(|keys, rate| Ok(Redisson::new(keys, rate)?)),
     ..IN_REDIS
 });
 

@@ -2,7 +2,7 @@
 
 use super::{IN_REDIS, Kind, Registered, Values};
 use crate::filter::layout::{BitPosition, PlacementError};
-use crate::filter::redis_kind::{Command, Content, KeyLook, Question, text};
+use crate::filter::redis_kind::{Content, KeyLook, KindScript, Question, text};
 use crate::filter::{Estimate, Outlook, RedisKind};
 use crate::fingerprint::Fingerprint;
 
@@ -27,16 +27,12 @@ const MEMBER: usize = 2_500;
 pub(in crate::filter) struct Set;
 
 impl RedisKind for Set {
-    fn used(&self) -> Vec<u32> {
-        vec![0]
+    fn keys(&self) -> Vec<(u32, Content)> {
+        vec![(0, Content::Members)]
     }
 
     fn key(&self, base: &str, _number: u32) -> String {
         base.to_owned()
-    }
-
-    fn content(&self, _number: u32) -> Content {
-        Content::Members
     }
 
     fn check(&self, fingerprint: &Fingerprint) -> Result<(), PlacementError> {
@@ -47,11 +43,6 @@ impl RedisKind for Set {
         Ok(Vec::new())
     }
 
-    fn ask(&self, base: &str, fingerprint: &Fingerprint) -> Result<Vec<Command>, PlacementError> {
-        let key = self.key(base, 0).into_bytes();
-        Ok(vec![vec![b"SMISMEMBER".to_vec(), key, text(fingerprint).into()]])
-    }
-
     fn estimate(&self, looks: &[KeyLook]) -> Estimate {
         Estimate { keys: looks.iter().map(|look| look.size).sum(), error_rate: 0.0 }
     }
@@ -60,19 +51,15 @@ impl RedisKind for Set {
         Outlook::of_set(MEMBER_BYTES.map(|bytes| bytes.saturating_mul(keys)))
     }
 
-    fn lua(&self) -> String {
-        include_str!("set.lua").to_owned()
-    }
-
-    fn cost(&self) -> usize {
-        MEMBER
+    fn script(&self) -> KindScript {
+        KindScript {
+            lua: include_str!("set.lua").to_owned(),
+            cost: MEMBER,
+            commands: &[&["SMISMEMBER", ""], &["SADD", ""], &["SCARD"]],
+        }
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
         Question::of_texts(vec![self.key(base, 0)], fingerprints)
-    }
-
-    fn commands(&self) -> &'static [&'static [&'static str]] {
-        &[&["SMISMEMBER", ""], &["SADD", ""], &["SCARD"]]
     }
 }

@@ -14,15 +14,12 @@
 use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
 use crate::filter::layout::bit_strings::{fill, low_bits};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
-use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
     keys: &[BIT, HASH_NUMBER],
     read: |values| {
-        values.by_numbers(|[bit, hash_number]| {
-            Ok(InStrings(ScrapyRedisBloomFilter::new(bit, hash_number)?))
-        })
+        values.by_numbers(|[bit, hash_number]| Ok(ScrapyRedisBloomFilter::new(bit, hash_number)?))
     },
     ..IN_REDIS
 });

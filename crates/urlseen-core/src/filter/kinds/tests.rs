@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::imooc::SEEDS;
 use super::*;
+use crate::filter::layout::bit_strings::used_strings;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError};
 
 /// Filter in the file that `scripts/vectors layouts` writes.
@@ -158,18 +159,21 @@ fn pyrebloom_positions_are_those_of_its_code() {
 fn strings_have_their_keys_and_lengths() {
     let imooc = Imooc::new(1_000_000_000, 1e-8).unwrap();
     assert_eq!((imooc.strings(), imooc.key("demo", 8)), (9, "demo_8".into()));
-    assert_eq!(imooc.max_bytes(0), 512 << 20);
+    assert_eq!(imooc.bits(0).div_ceil(8), 512 << 20);
     let pyrebloom = PyreBloom::new(200_000_000, 1e-7).unwrap();
     assert_eq!((pyrebloom.strings(), pyrebloom.key("demo", 1)), (2, "demo.1".into()));
     assert_eq!(pyrebloom.bits(0), 4_294_967_295);
     assert_eq!(pyrebloom.bits(0) + pyrebloom.bits(1), pyrebloom.m());
-    assert_eq!([0, 1, 2].map(|string| pyrebloom.max_bytes(string)), [512 << 20, 301_821_696, 0]);
+    assert_eq!(
+        [0, 1, 2].map(|string| pyrebloom.bits(string).div_ceil(8)),
+        [512 << 20, 301_821_696, 0]
+    );
     let plain = ScrapyRedisBloomFilter::new(30, 6).unwrap();
     assert_eq!((plain.strings(), plain.key("demo", 0)), (1, "demo".into()));
-    assert_eq!(plain.max_bytes(0), 128 << 20);
+    assert_eq!(plain.bits(0).div_ceil(8), 128 << 20);
     let cluster = BlockCluster::new(2, 6, 257).unwrap();
     assert_eq!((cluster.strings(), cluster.key("demo", 256)), (257, "demo256".into()));
-    assert_eq!(cluster.max_bytes(0), 1);
+    assert_eq!(cluster.bits(0).div_ceil(8), 1);
 }
 
 /// Checks that the list of used strings has exactly the strings that at least one key uses. The
@@ -195,7 +199,7 @@ fn the_strings_that_get_bits_are_listed() {
             found.extend(positions.iter().map(|position| position.string));
         }
         assert_eq!((layout.strings(), found.len()), (strings, used as usize));
-        assert_eq!(layout.used_strings(), found.into_iter().collect::<Vec<_>>());
+        assert_eq!(used_strings(&*layout), found.into_iter().collect::<Vec<_>>());
     }
 }
 

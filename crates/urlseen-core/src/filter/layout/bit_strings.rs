@@ -23,14 +23,6 @@ pub trait BitStrings: fmt::Debug {
         (0..self.strings()).collect()
     }
 
-    /// Returns the numbers of the strings that at least one code chooses, in order. The other
-    /// strings never get a bit.
-    fn used_strings(&self) -> Vec<u32> {
-        let mut used = leads_to(self);
-        used.dedup();
-        used
-    }
-
     /// Returns the Redis key of a string. `base` is the filter's name in the project's settings.
     fn key(&self, base: &str, _string: u32) -> String {
         base.to_owned()
@@ -43,11 +35,6 @@ pub trait BitStrings: fmt::Debug {
 
     /// Returns the number of bits at the start of a string that the layout can set.
     fn bits(&self, string: u32) -> u64;
-
-    /// Returns the maximum length of a string in bytes. A longer string belongs to another filter.
-    fn max_bytes(&self, string: u32) -> u64 {
-        self.bits(string).div_ceil(8)
-    }
 
     /// Returns k, the number of hashes. A key has one position for each hash.
     fn hashes(&self) -> u32;
@@ -94,6 +81,14 @@ pub trait BitStrings: fmt::Debug {
             strings.chunk_by(PartialEq::eq).map(|it| it.len() as f64 / strings.len() as f64);
         shares.map(|share| share * fill(hashes * share * keys as f64, bits).powf(hashes)).sum()
     }
+}
+
+/// Returns the numbers of the strings that at least one code chooses, in order. The other strings
+/// never get a bit.
+pub(in crate::filter) fn used_strings(layout: &(impl BitStrings + ?Sized)) -> Vec<u32> {
+    let mut used = leads_to(layout);
+    used.dedup();
+    used
 }
 
 /// Returns one string number for each code, in order: the number of the string that the code

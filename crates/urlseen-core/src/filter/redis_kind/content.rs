@@ -9,6 +9,10 @@ pub enum Content {
         bits: u64,
         /// True if the string gets its maximum length before the first commit.
         is_reserved: bool,
+        /// Number of bits at the start of the string that uneven hashes crowd, so that a comparison
+        /// leaves them out. `None` if the bits alone do not give the number of fingerprints that
+        /// two filters share.
+        crowded: Option<u64>,
     },
     /// Redis set whose members are the fingerprints.
     Members,
@@ -31,6 +35,11 @@ impl Content {
             Self::Bits { bits, .. } => Some(bits.div_ceil(8)),
             Self::Members | Self::Count => None,
         }
+    }
+
+    /// Returns the number of crowded bits; `None` if two filters cannot be compared by the content.
+    pub fn crowded(self) -> Option<u64> {
+        if let Self::Bits { crowded, .. } = self { crowded } else { None }
     }
 }
 

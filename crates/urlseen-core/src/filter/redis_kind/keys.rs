@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Command, ForeignKey, PlacementError, Question, Record, RedisKind};
+use super::{
+    Command, Content, ForeignKey, KindScript, PlacementError, Question, Record, RedisKind,
+    question, text,
+};
 use crate::fingerprint::Fingerprint;
 
 /// Approximate maximum time for which a script may block Redis, in nanoseconds. It limits the
@@ -17,12 +20,16 @@ const ITEM: usize = 1_500;
 pub struct RedisFilterKeys {
     base: String,
     kind: Arc<dyn RedisKind>,
+    /// Numbers of the Redis keys that can have content, in order.
+    keys: Vec<(u32, Content)>,
+    script: KindScript,
 }
 
 impl RedisFilterKeys {
     /// Creates the keys of a filter whose name, `filter.key`, is `base`.
     pub fn new(base: impl Into<String>, kind: Arc<dyn RedisKind>) -> Self {
-        Self { base: base.into(), kind }
+        let (keys, script) = (kind.keys(), kind.script());
+        Self { base: base.into(), kind, keys, script }
     }
 
     /// Returns the filter's name, `filter.key`, which its Redis keys begin with.
@@ -35,6 +42,16 @@ impl RedisFilterKeys {
         &*self.kind
     }
 
+    /// Returns the numbers of the Redis keys that can have content, in order, with their content.
+    pub fn keys(&self) -> &[(u32, Content)] {
+        &self.keys
+    }
+
+    /// Returns the Lua functions of the kind.
+    pub fn script(&self) -> &KindScript {
+        &self.script
+    }
+
     /// Returns the name of a Redis key by its number.
     pub fn key(&self, number: u32) -> String {
         self.kind.key(&self.base, number)
@@ -43,7 +60,7 @@ impl RedisFilterKeys {
     /// Returns the names of all Redis keys, including the key of the record.
     pub fn all(&self) -> impl Iterator<Item = String> {
         let record = self.record().map(|record| record.key);
-        self.kind.used().into_iter().map(|number| self.key(number)).chain(record)
+        self.keys.iter().map(|&(number, _)| self.key(number)).chain(record)
     }
 
     /// Returns Redis keys that only filters of other sizes or variants have.
@@ -66,18 +83,23 @@ impl RedisFilterKeys {
         self.kind.check(fingerprint)
     }
 
-    /// Returns read-only commands that test a fingerprint.
+    /// Returns read-only commands that test a fingerprint. The reply to each command consists of
+    /// numbers; 1 stands for a set bit or an existing member.
     ///
     /// # Errors
     /// The kind cannot place the fingerprint.
     pub fn ask(&self, fingerprint: &Fingerprint) -> Result<Vec<Command>, PlacementError> {
-        self.kind.ask(&self.base, fingerprint)
+        if let [(number, Content::Members)] = self.keys[..] {
+            let key = self.key(number).into_bytes();
+            return Ok(vec![vec![b"SMISMEMBER".to_vec(), key, text(fingerprint).into()]]);
+        }
+        Ok(question::bits(self.kind.positions(fingerprint)?, |number| self.key(number)))
     }
 
     /// Returns the maximum number of items that one script may judge, so that it does not block
     /// Redis for long.
     pub fn most_judged(&self) -> usize {
-        (LONGEST / (self.kind.cost() + ITEM)).max(1)
+        (LONGEST / (self.script.cost + ITEM)).max(1)
     }
 
     /// Returns the question about these fingerprints for a script. `None` stands for an item that

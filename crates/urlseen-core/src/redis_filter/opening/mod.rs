@@ -52,8 +52,7 @@ impl Opened {
 
     /// Returns the maximum total size of the filter's strings, in bytes. Returns 0 for a set.
     pub fn bytes(&self) -> u64 {
-        let kind = self.filter.kind();
-        kind.used().into_iter().filter_map(|number| kind.content(number).max_bytes()).sum()
+        self.filter.keys().iter().filter_map(|(_, content)| content.max_bytes()).sum()
     }
 }
 

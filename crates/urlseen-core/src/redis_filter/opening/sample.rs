@@ -23,7 +23,7 @@ pub struct Sample {
 /// Answers that Redis has given so far about the keys of a filter.
 #[derive(Debug)]
 pub struct Samples {
-    used: Vec<u32>,
+    used: Vec<(u32, Content)>,
     /// Answers about each key. Before the first answer about a key, its values are the defaults.
     looks: Vec<KeyLook>,
     next: usize,
@@ -32,7 +32,9 @@ pub struct Samples {
 impl Samples {
     /// Creates the collection, without any answer yet.
     pub fn new(filter: &RedisFilterKeys) -> Self {
-        let used = filter.kind().looked_at();
+        let (counts, others): (Vec<_>, Vec<_>) =
+            filter.keys().iter().partition(|(_, content)| *content == Content::Count);
+        let used = if counts.is_empty() { others } else { counts };
         Self { looks: vec![KeyLook::default(); used.len()], used, next: 0 }
     }
 
@@ -63,9 +65,9 @@ impl Samples {
     pub fn ask(&mut self, filter: &RedisFilterKeys) -> (Sample, Cmd) {
         let (place, is_fill) = (self.next / 2, self.next % 2 == 1);
         self.next = (self.next + 1) % (2 * self.used.len());
-        let number = self.used[place];
+        let (number, content) = self.used[place];
         let key = filter.key(number);
-        match filter.kind().content(number) {
+        match content {
             Content::Bits { bits, .. } if is_fill => {
                 let bytes = bits.div_ceil(8);
                 let length = bytes.min(SAMPLE);
@@ -76,7 +78,7 @@ impl Samples {
                 let bits = (8 * length).min(bits.saturating_sub(8 * from));
                 (Sample { place, bits: Some(bits) }, count)
             }
-            content => {
+            _ => {
                 let mut ask = redis::cmd(size_command(content));
                 ask.arg(key);
                 (Sample { place, bits: None }, ask)

@@ -37,13 +37,13 @@ struct GrowingString {
 impl Strings {
     /// Examines all keys, and refuses those that do not fit the kind.
     pub async fn look(link: &mut Link, filter: &RedisFilterKeys) -> Result<Self, RedisOpenError> {
-        let used = filter.kind().used();
+        let used = filter.keys();
         let mut pipeline = Pipeline::new();
         pipeline.ignore_errors();
-        for &number in &used {
+        for &(number, content) in used {
             let key = filter.key(number);
             pipeline.cmd("TYPE").arg(&key);
-            pipeline.cmd(size_command(filter.kind().content(number))).arg(&key);
+            pipeline.cmd(size_command(content)).arg(&key);
         }
         let foreign = filter.foreign();
         for ForeignKey { key, .. } in &foreign {
@@ -53,10 +53,10 @@ impl Strings {
             pipeline.query_async(link).await.map_err(LinkError::from)?;
         let (of_used, of_foreign) = replies.split_at(2 * used.len());
         let (mut problems, mut growing, mut are_there) = (Vec::new(), Vec::new(), false);
-        for (&number, replies) in used.iter().zip(of_used.chunks(2)) {
+        for (&used, replies) in used.iter().zip(of_used.chunks(2)) {
             let found: String = value(&replies[0])?;
             are_there |= found != "none";
-            match looked(filter, number, &found, &replies[1])? {
+            match looked(filter, used, &found, &replies[1])? {
                 Ok(string) => growing.extend(string),
                 Err(problem) => problems.push(problem),
             }
@@ -132,12 +132,11 @@ pub(super) fn size_command(content: Content) -> &'static str {
 /// key if it is a string of bits that gets its full length at the start and does not have it yet.
 fn looked(
     filter: &RedisFilterKeys,
-    number: u32,
+    (number, content): (u32, Content),
     found: &str,
     reply: &RedisResult<Value>,
 ) -> Result<Result<Option<GrowingString>, KeyError>, LinkError> {
-    let (key, content) = (filter.key(number), filter.kind().content(number));
-    let (needed, is_there) = (content.type_name(), found != "none");
+    let (key, needed, is_there) = (filter.key(number), content.type_name(), found != "none");
     if is_there && found != needed {
         return Ok(Err(KeyError::of_type(key, needed, found)));
     }
