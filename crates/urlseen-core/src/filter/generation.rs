@@ -37,7 +37,7 @@ impl Generation {
 
     /// Returns the age of keys of this generation in generation `now`: 0 if both are the same.
     /// Returns `None` if these keys have expired. Keys that never expire have the age 0.
-    pub fn age_in(self, now: Self) -> Option<u32> {
+    pub(crate) fn age_in(self, now: Self) -> Option<u32> {
         if self == Self::FOREVER {
             return Some(0);
         }

@@ -62,12 +62,12 @@ impl Geometry {
     }
 
     /// Returns the number of bits that a key sets in each of its blocks.
-    pub fn bits_per_block(&self) -> u8 {
+    pub(crate) fn bits_per_block(&self) -> u8 {
         self.bits_per_block
     }
 
     /// Returns the number of blocks in each part of a shard.
-    pub fn blocks_per_part(&self) -> u32 {
+    pub(crate) fn blocks_per_part(&self) -> u32 {
         self.blocks_per_part
     }
 
@@ -82,7 +82,7 @@ impl Geometry {
     }
 
     /// Returns the number of bits in a shard.
-    pub fn shard_bits(&self) -> u64 {
+    pub(crate) fn shard_bits(&self) -> u64 {
         self.shard_blocks() * u64::from(BLOCK_BITS)
     }
 

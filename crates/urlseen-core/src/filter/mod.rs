@@ -69,5 +69,5 @@ pub use shards::{Count, Shards};
 pub use sizing::Sizing;
 pub use spec::Seed;
 pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, SpecDifference, SpecError};
-pub use strings::{Placed, ScriptFilter, StringBits};
+pub use strings::{Placed, ScriptFilter};
 pub use verdict::Verdict;

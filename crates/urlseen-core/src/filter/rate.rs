@@ -97,7 +97,7 @@ impl Geometry {
 
     /// Returns the error rate of a filter whose shards have these numbers of keys. Unseen keys are
     /// evenly spread over the shards. Takes up to a millisecond.
-    pub fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
+    pub(crate) fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
         let block = BlockRate::of(self.bits_per_block());
         keys.iter().map(|&keys| block.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
     }

@@ -118,7 +118,7 @@ impl Shards {
     }
 
     /// Clears the bits of all shards that are not empty.
-    pub fn clear_all(&mut self) {
+    pub(crate) fn clear_all(&mut self) {
         for shard in ShardId::all() {
             self.clear(shard);
         }

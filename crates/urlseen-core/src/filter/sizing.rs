@@ -48,7 +48,7 @@ impl Sizing {
     }
 
     /// Chooses a geometry with this number of blocks for each key.
-    pub fn with_blocks(capacity: Capacity, error_rate: ErrorRate, blocks: Blocks) -> Self {
+    pub(crate) fn with_blocks(capacity: Capacity, error_rate: ErrorRate, blocks: Blocks) -> Self {
         let packing = Packing::best(blocks, error_rate);
         Self::packed(capacity, error_rate, packing)
     }

@@ -19,7 +19,7 @@ const AHEAD: usize = 8;
 
 /// Strings of bits, divided into regions. A region takes no memory before its first bit is set.
 #[derive(Clone)]
-pub struct StringBits {
+pub(crate) struct StringBits {
     regions: Vec<Vec<u64>>,
     /// Number of bits in a region.
     region: u32,

@@ -38,7 +38,7 @@ const TWO_DIGITS: u32 = 256;
 
 /// Layout of a filter of `scrapy-redis-bloomfilter-block-cluster`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockCluster {
+pub(crate) struct BlockCluster {
     bit: u32,
     hashes: u32,
     blocks: u32,

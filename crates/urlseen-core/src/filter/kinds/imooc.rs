@@ -39,8 +39,9 @@ pub(crate) const SEEDS: [u32; 100] = [
 
 /// Layout of a filter of the class `BloomFilter_imooc`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Imooc {
-    m: u64,
+pub(crate) struct Imooc {
+    /// Number of bits by the formula. It only determines the number of blocks.
+    pub(in crate::filter) m: u64,
     /// Number of hashes by the formula. Below an error rate of about 1e-19, the formula asks for
     /// more hashes than the class has seeds.
     pub(super) k: u64,
@@ -67,11 +68,6 @@ impl Imooc {
         }
         let blocks = u32::try_from(whole(blocks)).expect("checked above");
         Ok(Self { m: whole(bits), k: whole(hashes), blocks })
-    }
-
-    /// Returns m of the formula. This number of bits only determines the number of blocks.
-    pub fn m(&self) -> u64 {
-        self.m
     }
 
     fn seeds(&self) -> &'static [u32] {

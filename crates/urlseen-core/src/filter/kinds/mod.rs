@@ -28,19 +28,17 @@ use std::sync::Arc;
 use super::SHARDS;
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
 use super::spec::SpecError;
-pub use block_cluster::BlockCluster;
-pub use imooc::Imooc;
 pub use native::NATIVE;
 use parameters::KindParameters;
 pub use parameters::Parameters;
-pub use pyrebloom::PyreBloom;
-pub use redis_lua_scaling::Scaling;
 pub use redisbloom::REDISBLOOM;
-pub use redisson::Redisson;
-#[cfg(test)]
-pub(super) use scrapy_redis::Set;
-pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
 use values::{EXPIRE_AFTER, Values, expire_after_field};
+
+#[cfg(test)]
+pub(super) use {
+    block_cluster::BlockCluster, imooc::Imooc, pyrebloom::PyreBloom, scrapy_redis::Set,
+    scrapy_redis_bloomfilter::ScrapyRedisBloomFilter,
+};
 
 /// Declares the registry: a constant for each kind.
 macro_rules! kinds {

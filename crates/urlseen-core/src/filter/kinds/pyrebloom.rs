@@ -55,9 +55,10 @@ const STRING: u64 = u32::MAX as u64;
 
 /// Layout of a filter of pyreBloom.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PyreBloom {
+pub(crate) struct PyreBloom {
     error_rate: f64,
-    m: u64,
+    /// Number of bits of all strings together.
+    pub(in crate::filter) m: u64,
     /// Seeds of the hashes, in order.
     pub(super) seeds: Vec<u32>,
 }
@@ -80,7 +81,7 @@ impl PyreBloom {
     ///
     /// # Errors
     /// The same errors as [`PyreBloom::new`].
-    pub fn unrounded(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
+    pub(crate) fn unrounded(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
         SizeError::check(NAME, capacity.into(), error_rate)?;
         let keys = f64::from(capacity);
         let ln_2 = std::f64::consts::LN_2;
@@ -93,11 +94,6 @@ impl PyreBloom {
         let next = |x: &u32| Some(x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
         let seeds = std::iter::successors(Some(314_159_265), next).take(k).collect();
         Ok(Self { error_rate, m, seeds })
-    }
-
-    /// Returns m, the number of bits of all strings together.
-    pub fn m(&self) -> u64 {
-        self.m
     }
 }
 

@@ -44,7 +44,7 @@ const FEW: usize = 4;
 
 /// Layout of a filter of redis-lua-scaling-bloom-filter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scaling {
+pub(crate) struct Scaling {
     /// All layers that fit into Redis strings.
     layers: Vec<Layer>,
 }

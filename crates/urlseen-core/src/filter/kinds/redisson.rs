@@ -35,7 +35,7 @@ const KEY: [u64; 4] =
 
 /// Layout of a filter of Redisson's `RBloomFilter`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Redisson {
+pub(crate) struct Redisson {
     capacity: u64,
     error_rate: f64,
     m: u64,

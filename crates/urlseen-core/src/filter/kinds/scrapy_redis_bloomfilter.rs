@@ -35,7 +35,7 @@ const DIGITS: usize = 40;
 
 /// Layout of a filter of `scrapy-redis-bloomfilter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ScrapyRedisBloomFilter {
+pub(crate) struct ScrapyRedisBloomFilter {
     bit: u32,
     hashes: u32,
 }

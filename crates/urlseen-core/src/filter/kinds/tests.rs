@@ -38,14 +38,14 @@ impl Vector {
             }
             "imooc" => {
                 let layout = Imooc::new(self.settings["capacity"] as u64, rate()).unwrap();
-                self.check_sizes(layout.m(), layout.k, &layout);
+                self.check_sizes(layout.m, layout.k, &layout);
                 Box::new(layout)
             }
             "pyrebloom" => {
                 let rounded = self.settings["rounded"] > 0.0;
                 let new = if rounded { PyreBloom::new } else { PyreBloom::unrounded };
                 let layout = new(number("capacity"), rate()).unwrap();
-                self.check_sizes(layout.m(), layout.hashes().into(), &layout);
+                self.check_sizes(layout.m, layout.hashes().into(), &layout);
                 Box::new(layout)
             }
             other => panic!("a layout {other}"),
@@ -118,7 +118,7 @@ fn imooc_positions_are_those_of_its_class() {
     for case in cases {
         let capacity = case["capacity"].as_u64().unwrap();
         let layout = Imooc::new(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
-        assert_eq!(layout.m(), case["m"].as_u64().unwrap());
+        assert_eq!(layout.m, case["m"].as_u64().unwrap());
         assert_eq!(layout.k, case["k"].as_u64().unwrap());
         assert_eq!(layout.hashes(), case["hashes_used"]);
         assert_eq!(layout.strings(), case["blocks"]);
@@ -141,7 +141,7 @@ fn pyrebloom_positions_are_those_of_its_code() {
         let case: Value = serde_json::from_str(line).unwrap();
         let capacity = u32::try_from(case["capacity"].as_u64().unwrap()).unwrap();
         let layout = PyreBloom::new(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
-        assert_eq!(layout.m(), case["bits"].as_u64().unwrap());
+        assert_eq!(layout.m, case["bits"].as_u64().unwrap());
         assert_eq!(layout.hashes(), case["hashes"]);
         assert_eq!(layout.strings(), case["strings"]);
         let first_seeds = &layout.seeds[..layout.seeds.len().min(5)];
@@ -163,7 +163,7 @@ fn strings_have_their_keys_and_lengths() {
     let pyrebloom = PyreBloom::new(200_000_000, 1e-7).unwrap();
     assert_eq!((pyrebloom.strings(), pyrebloom.key("demo", 1)), (2, "demo.1".into()));
     assert_eq!(pyrebloom.bits(0), 4_294_967_295);
-    assert_eq!(pyrebloom.bits(0) + pyrebloom.bits(1), pyrebloom.m());
+    assert_eq!(pyrebloom.bits(0) + pyrebloom.bits(1), pyrebloom.m);
     assert_eq!(
         [0, 1, 2].map(|string| pyrebloom.bits(string).div_ceil(8)),
         [512 << 20, 301_821_696, 0]

@@ -9,7 +9,7 @@ pub(in crate::filter) const LARGEST_STRING: u64 = 1 << 32;
 
 /// Filter layout whose bits are in Redis strings, so that other programs can share them. The
 /// strings are numbered from 0.
-pub trait BitStrings: fmt::Debug {
+pub(crate) trait BitStrings: fmt::Debug {
     /// Returns the number of strings. Some strings may never get a bit.
     fn strings(&self) -> u32 {
         1

@@ -7,5 +7,6 @@ pub mod native;
 #[cfg(test)]
 mod native_tests;
 
+pub(crate) use bit_strings::BitStrings;
 pub(crate) use bit_strings::SizeError;
-pub use bit_strings::{BitPosition, BitStrings, PlacementError};
+pub use bit_strings::{BitPosition, PlacementError};

@@ -24,7 +24,7 @@ const SMALL: u64 = SPARE / 4 / SHARDS as u64;
 
 /// Shards of an exact filter.
 #[derive(Debug)]
-pub struct ExactShards {
+pub(crate) struct ExactShards {
     /// Keys of each shard, in order.
     shards: Vec<HashTable<u128>>,
     gauge: Arc<Shown>,

@@ -25,9 +25,9 @@ use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
 use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId, Verdict};
 
-pub use exact::ExactShards;
+pub(super) use exact::ExactShards;
 pub use forgetting::{ForgettingFilter, Hashed};
-pub use native::NativeFilter;
+pub(super) use native::NativeFilter;
 pub use over_frozen::OverFrozen;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;

@@ -12,7 +12,7 @@ use crate::filter::{Count, KeyHash, SHARDS, ShardId, Shards, Sizing, Verdict};
 
 /// Shards of a native filter.
 #[derive(Debug)]
-pub struct NativeFilter {
+pub(crate) struct NativeFilter {
     shards: Shards,
     gauge: Arc<Counts>,
 }

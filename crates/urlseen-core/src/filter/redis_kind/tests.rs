@@ -40,7 +40,7 @@ fn a_text_that_a_layout_cannot_place_is_refused() {
 #[test]
 fn keys_are_estimated_from_the_fill() {
     let pyre = PyreBloom::new(10_000, 0.01).unwrap();
-    let (m, k) = (pyre.m() as f64, f64::from(pyre.hashes()));
+    let (m, k) = (pyre.m as f64, f64::from(pyre.hashes()));
     let fill = -(-k * 7000.0 / m).exp_m1();
     let shared = filter(pyre);
     let Estimate { keys, error_rate } = shared.kind().estimate(&[KeyLook { size: 0, fill }]);

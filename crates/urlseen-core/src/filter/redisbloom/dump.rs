@@ -22,7 +22,7 @@ use super::filter::{Chunk, Filter};
 use super::loader::Loader;
 
 /// First bytes of a dump.
-pub const MAGIC: &[u8; 8] = b"RBDUMP 1";
+pub(crate) const MAGIC: &[u8; 8] = b"RBDUMP 1";
 
 /// Bytes of a chunk before its data: its iterator, and the number of bytes of its data.
 type Head = [[u8; 8]; 2];

@@ -125,7 +125,7 @@ impl Filter {
     ///
     /// # Errors
     /// The filter would have to grow, and cannot.
-    pub fn make_room(&mut self, items: u64) -> Result<(), Full> {
+    pub(crate) fn make_room(&mut self, items: u64) -> Result<(), Full> {
         let spare = self.spare.iter().map(Layer::capacity);
         let mut room = spare.fold(self.last().room(), u64::saturating_add);
         while room < items {
@@ -145,7 +145,7 @@ impl Filter {
     }
 
     /// Sets the maximum number of bytes of all layers. Existing layers stay.
-    pub fn set_limit(&mut self, limit: u64) {
+    pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit.min(i64::MAX as u64 - 1);
     }
 

@@ -32,7 +32,7 @@ const SWEPT: u64 = 4096;
 
 /// Shards of a filter of the kind `two-choice`.
 #[derive(Debug)]
-pub struct TwoChoiceFilter {
+pub(crate) struct TwoChoiceFilter {
     size: TwoChoiceSize,
     arena: Arena,
     shards: Vec<Shard>,
