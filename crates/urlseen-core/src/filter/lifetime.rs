@@ -102,7 +102,7 @@ impl Lifetimes {
     }
 
     /// Returns true if all lifetimes are [`Lifetime::WHOLE`].
-    pub(crate) fn are_whole(&self) -> bool {
+    pub fn are_whole(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
 
+use super::shown::Shown;
 use super::{Blob, Effort, Fill, FilterKind, Full, Gauge, Removal, Saved, out_of_memory};
 use crate::filter::generation::Generation;
 use crate::filter::memory::{self, Available, SPARE};
@@ -27,7 +27,7 @@ const SMALL: u64 = SPARE / 4 / SHARDS as u64;
 pub(crate) struct ExactShards {
     /// Keys of each shard, in order.
     shards: Vec<HashTable<u128>>,
-    gauge: Arc<Shown>,
+    gauge: Arc<Sizes>,
     available: fn() -> Option<Available>,
 }
 
@@ -58,10 +58,8 @@ impl ExactShards {
     /// # Errors
     /// The process has too little memory for any fingerprint.
     pub(in crate::filter) fn new() -> Result<Self, Full> {
-        let shown = || std::iter::repeat_with(ShownShard::default).take(SHARDS).collect();
-        let gauge = Arc::new(Shown(shown()));
         let shards = vec![HashTable::new(); SHARDS];
-        let filter = Self { shards, gauge, available: memory::allocatable };
+        let filter = Self { shards, gauge: Arc::default(), available: memory::allocatable };
         filter.check_available(0)?;
         Ok(filter)
     }
@@ -110,21 +108,18 @@ impl ExactShards {
         Ok(table)
     }
 
-    /// Shows the present state of all shards.
-    fn show(&self) {
-        for (shown, table) in self.gauge.0.iter().zip(&self.shards) {
-            shown.show(table);
-        }
+    /// Returns the numbers for the gauge.
+    fn numbers(&self, shard: usize) -> [u64; 3] {
+        let table = &self.shards[shard];
+        [table.len(), table.capacity(), table.allocation_size()].map(|number| number as u64)
     }
 
-    /// Shows the shards of these keys, after a change of these shards alone.
+    fn show(&self) {
+        self.gauge.0.show(|shard| self.numbers(shard));
+    }
+
     fn show_shards_of(&self, key_hashes: &[KeyHash]) {
-        if key_hashes.len() >= self.shards.len() {
-            return self.show();
-        }
-        for place in key_hashes.iter().map(|it| it.shard().index()) {
-            self.gauge.0[place].show(&self.shards[place]);
-        }
+        self.gauge.0.show_shards_of(key_hashes, |shard| self.numbers(shard));
     }
 }
 
@@ -204,38 +199,14 @@ impl FilterKind for ExactShards {
     }
 }
 
-/// Numbers of keys and bytes in each shard. All threads can read these numbers.
-#[derive(Debug)]
-struct Shown(Vec<ShownShard>);
-
+/// Numbers of keys and of places for keys, and the memory in bytes.
 #[derive(Debug, Default)]
-struct ShownShard {
-    keys: AtomicU64,
-    capacity: AtomicU64,
-    bytes: AtomicU64,
-}
+struct Sizes(Shown<3>);
 
-impl ShownShard {
-    fn show(&self, table: &HashTable<u128>) {
-        let shown = [
-            (&self.keys, table.len()),
-            (&self.capacity, table.capacity()),
-            (&self.bytes, table.allocation_size()),
-        ];
-        for (to, value) in shown {
-            to.store(value as u64, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Gauge for Shown {
+impl Gauge for Sizes {
     fn fill(&self) -> Fill {
-        let shards = self.0.iter().map(|shard| {
-            let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
-            let [keys, capacity, bytes] = [&shard.keys, &shard.capacity, &shard.bytes].map(read);
-            Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
-        });
-        shards.sum()
+        let [keys, capacity, bytes] = self.0.sums();
+        Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
     }
 
     fn saved_bytes(&self) -> u64 {

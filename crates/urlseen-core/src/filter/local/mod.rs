@@ -13,6 +13,7 @@ mod native;
 mod over_frozen;
 mod recent;
 mod redisbloom;
+mod shown;
 mod two_choice;
 
 use std::fmt::Debug;

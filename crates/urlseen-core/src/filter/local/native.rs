@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::shown::Shown;
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::Native;
@@ -26,25 +26,18 @@ impl NativeFilter {
         sizing: &Sizing,
         native: Native,
     ) -> Result<Self, AllocationError> {
-        let shards = std::iter::repeat_with(Shown::default).take(SHARDS).collect();
-        let gauge = Arc::new(Counts { sizing: *sizing, shards });
+        let gauge = Arc::new(Counts { sizing: *sizing, shown: Shown::default() });
         Ok(Self { shards: Shards::allocate(native)?, gauge })
     }
 
-    fn show(&self) {
-        for (shown, &count) in self.gauge.shards.iter().zip(self.shards.counts()) {
-            shown.show(count);
-        }
+    /// Returns the numbers for the gauge.
+    fn numbers(&self, shard: usize) -> [u64; 2] {
+        let Count { keys, ones } = self.shards.counts()[shard];
+        [keys, ones]
     }
 
-    /// Shows the shards of these keys, after a change of these shards alone.
-    fn show_shards_of(&self, key_hashes: &[KeyHash]) {
-        if key_hashes.len() >= self.gauge.shards.len() {
-            return self.show();
-        }
-        for shard in key_hashes.iter().map(KeyHash::shard) {
-            self.gauge.shards[shard.index()].show(self.shards.count(shard));
-        }
+    fn show(&self) {
+        self.gauge.shown.show(|shard| self.numbers(shard));
     }
 }
 
@@ -55,7 +48,7 @@ impl FilterKind for NativeFilter {
 
     fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
         self.shards.set_all(key_hashes);
-        self.show_shards_of(key_hashes);
+        self.gauge.shown.show_shards_of(key_hashes, |shard| self.numbers(shard));
         Ok(())
     }
 
@@ -91,32 +84,18 @@ impl FilterKind for NativeFilter {
     }
 }
 
-/// Numbers of keys and set bits in each shard. All threads can read these numbers.
+/// Numbers of keys and of set bits.
 #[derive(Debug)]
 struct Counts {
     sizing: Sizing,
-    shards: Vec<Shown>,
-}
-
-#[derive(Debug, Default)]
-struct Shown {
-    keys: AtomicU64,
-    ones: AtomicU64,
-}
-
-impl Shown {
-    fn show(&self, count: Count) {
-        self.keys.store(count.keys, Ordering::Relaxed);
-        self.ones.store(count.ones, Ordering::Relaxed);
-    }
+    shown: Shown<2>,
 }
 
 impl Counts {
     /// Estimates the number of keys in each shard.
     fn estimates(&self) -> [u64; SHARDS] {
         let mut keys = [0; SHARDS];
-        for (keys, shown) in keys.iter_mut().zip(&self.shards) {
-            let ones = shown.ones.load(Ordering::Relaxed);
+        for (keys, [_, ones]) in keys.iter_mut().zip(self.shown.shards()) {
             *keys = self.sizing.geometry.keys_from_ones(ones);
         }
         keys
@@ -126,10 +105,10 @@ impl Counts {
 impl Gauge for Counts {
     fn fill(&self) -> Fill {
         let keys = self.estimates();
-        let counted = self.shards.iter().map(|shown| shown.keys.load(Ordering::Relaxed));
+        let [counted, _] = self.shown.sums();
         Fill {
             keys: keys.iter().sum(),
-            counted: counted.sum(),
+            counted,
             capacity: self.sizing.capacity.get(),
             bytes: SHARDS as u64 * self.sizing.geometry.shard_bits() / 8,
             ..Fill::default()

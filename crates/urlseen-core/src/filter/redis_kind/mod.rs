@@ -62,8 +62,8 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// The kind cannot place the fingerprint.
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError>;
 
-    /// Returns true if the answers to [`RedisFilterKeys::ask`] mean that a fingerprint is seen. Each
-    /// answer is true if all bits or members of its command are there.
+    /// Returns true if the answers to [`RedisFilterKeys::ask`] mean that a fingerprint is seen.
+    /// Each answer is true if all bits or members of its command are there.
     fn is_seen(&self, answers: &[bool]) -> bool {
         answers.iter().all(|&is_there| is_there)
     }

@@ -8,7 +8,7 @@ mod shown;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use shown::Shown;
+use shown::{Sizes, numbers};
 
 use super::super::saved_keys::SavedKeys;
 use super::{
@@ -41,7 +41,7 @@ pub(crate) struct TwoChoiceFilter {
     now: Generation,
     /// True if slots may have expired keys.
     has_expired: bool,
-    gauge: Arc<Shown>,
+    gauge: Arc<Sizes>,
 }
 
 impl TwoChoiceFilter {
@@ -55,7 +55,7 @@ impl TwoChoiceFilter {
         let make =
             |shard| Shard::with_slots(size.slots(shard, 0), size.bits, size.expires, &mut arena);
         let shards = ShardId::all().map(make).collect::<Result<Vec<_>, _>>()?;
-        let gauge = Arc::new(Shown::new(size));
+        let gauge = Arc::new(Sizes::new(size));
         let (kernel, now) = (Kernels::fastest(), Generation::default());
         let filter = Self { size, arena, shards, kernel, now, has_expired: false, gauge };
         filter.show();
@@ -95,12 +95,10 @@ impl TwoChoiceFilter {
 
     /// Shows the shards of these keys, after a change of these shards alone.
     fn show_shards_of(&self, key_hashes: &[KeyHash]) {
-        if self.size.expires || key_hashes.len() >= self.shards.len() {
+        if self.size.expires {
             return self.show();
         }
-        for place in key_hashes.iter().map(|it| it.shard().index()) {
-            self.gauge.shards[place].show(&self.shards[place]);
-        }
+        self.gauge.shown.show_shards_of(key_hashes, |shard| numbers(&self.shards[shard]));
     }
 }
 

@@ -1,7 +1,6 @@
 //! Error rate of a whole filter of the kind `two-choice`, before, during and after its growth.
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::filter::two_choice::KeyBits;
@@ -69,10 +68,10 @@ impl Filter {
 
     /// Counts the shards that have grown, or have begun to grow.
     fn grown(&self) -> usize {
-        let shards = ShardId::all().zip(&self.filter.gauge.shards);
-        let grown = shards.filter(|&(shard, shown)| {
+        let shards = ShardId::all().zip(self.filter.gauge.shown.shards());
+        let grown = shards.filter(|&(shard, [_, slots, _])| {
             let first = self.size.slots(shard, 0);
-            shown.slots.load(Ordering::Relaxed) >= first / 4 * 5
+            slots >= first / 4 * 5
         });
         grown.count()
     }
