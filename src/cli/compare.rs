@@ -17,11 +17,10 @@ use urlseen_engine::config::{Config, FilterPlace};
 
 use super::Outcome;
 use super::bar::Bar;
-use super::context::{self, runtime};
 use super::moving::{NewFolder, saved};
 use super::rows::{COMPARED, Rows, answer};
 use super::settings::Settings;
-use super::start::{self, usage};
+use super::start::{self, runtime, usage};
 
 /// Count the fingerprints in each of two filters, in their union, and in their intersection.
 ///
@@ -226,10 +225,10 @@ fn connect(text: &str, settings: &Settings) -> anyhow::Result<(Config, Link)> {
                      redis://127.0.0.1:6379/0#demo:filter";
         return Err(usage(words));
     };
-    let mut config = settings.load_for(&[format!("redis.url={url}")], |_| None)?;
+    let mut config = Config::load(settings.layers.sources(&[format!("redis.url={url}")]))?;
     config.redis.url = config.redis.url.for_key(key);
     key.clone_into(&mut config.filter.key);
-    let link = runtime()?.block_on(context::connect(&config))?;
+    let link = runtime()?.block_on(start::connect(&config))?;
     Ok((config, link))
 }
 

@@ -15,10 +15,9 @@ use urlseen_core::storage::{Archive, AtRest, Target};
 use urlseen_engine::config::{Config, SourceKind};
 
 use super::bar::Bar;
-use super::context::{connect, runtime};
 use super::rows::answer;
 use super::settings::{Folder, folder_of};
-use super::start::{self, usage};
+use super::start::{self, connect, runtime, usage};
 use super::{Outcome, moving};
 use crate::admin::printable::{say, stdout};
 use crate::cli::migrate::{self, COUNT, SetForm, Written, write_fingerprint};
@@ -176,7 +175,7 @@ fn export_archive(args: &ExportArgs) -> anyhow::Result<Outcome> {
         anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
     };
     let algorithm = header.spec().filter.fingerprint.algorithm;
-    let target = if args.folder.named().is_some() || config.source.kind == SourceKind::None {
+    let target = if args.folder.storage.is_some() || config.source.kind == SourceKind::None {
         Target::Last
     } else {
         runtime()?.block_on(target(&config))?

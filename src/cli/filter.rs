@@ -23,10 +23,10 @@ use urlseen_engine::flow::reasons::{Reason, Reasons};
 use urlseen_engine::item::Options;
 use urlseen_engine::item::batch::{Batch, Judged};
 
+use super::Outcome;
 use super::bar::{Bar, Teller};
-use super::context::runtime;
 use super::settings::{self, Shape};
-use super::{Outcome, start};
+use super::start::{self, runtime};
 
 /// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 17;
@@ -112,7 +112,10 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     };
     let result = runtime()?.block_on(flow.run());
     teller.end(0, "");
-    printed.tell_further();
+    for (reason, &Reason { items, .. }) in printed.unreadable.iter().filter(|it| it.1.items > 1) {
+        let lines = if items == 2 { "line" } else { "lines" };
+        say(format_args!("urlseen: {} more {lines}: {reason}", HumanCount(items - 1)));
+    }
     let (count, ended) = match result {
         // The program that reads the output has closed it, so it needs no more lines.
         Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -150,16 +153,6 @@ impl<W: Write> Printed<W> {
             self.output.write_all(b"\n")?;
         }
         self.output.flush()
-    }
-
-    /// Prints for each reason how many further lines cannot be read.
-    fn tell_further(&self) {
-        for (reason, &Reason { items, .. }) in self.unreadable.iter() {
-            if items > 1 {
-                let lines = if items == 2 { "line" } else { "lines" };
-                say(format_args!("urlseen: {} more {lines}: {reason}", HumanCount(items - 1)));
-            }
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::admin::printable::{printable, say, stdout};
 use crate::crawl::protocol::record;
-use anyhow::Context as _;
+use anyhow::{Context as _, Error};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::HumanCount;
@@ -14,8 +14,8 @@ use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped
 use urlseen_core::redis::link::Link;
 
 use super::Outcome;
-use super::context::{connect, each_partition, runtime};
 use super::settings::Settings;
+use super::start::{connect, each_partition, runtime};
 use super::status::span;
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Brief;
@@ -126,7 +126,8 @@ impl HeldSession {
         }
         for (consumer, heartbeat) in heartbeats {
             let key = self.calls.keys().held(&consumer);
-            let held = self.requests(&consumer).await;
+            let reply = self.link.call(&self.calls.held(&consumer)).await.map_err(Error::from);
+            let held = reply.and_then(|reply| Ok(Calls::requests(reply)?));
             let mut held =
                 held.with_context(|| format!("cannot read the held requests at {key}"))?;
             held.sort_by_key(|request| request.delivery.parse::<u64>().ok());
@@ -182,16 +183,15 @@ impl HeldSession {
     /// consumers whose heartbeat does not change during `timeout`. Returns the number of requeued
     /// requests.
     async fn requeue_all(&mut self, names: &[String], timeout: Duration) -> anyhow::Result<u64> {
+        // The user says that a named consumer has stopped, so its heartbeat does not count.
+        let named = |it: &String| Stopped { consumer: it.clone(), heartbeat: String::new() };
+        let stopped = match names {
+            [] => self.stopped(timeout).await?,
+            names => names.iter().map(named).collect(),
+        };
         let mut back = 0;
-        if names.is_empty() {
-            for stopped in self.stopped(timeout).await? {
-                back += self.requeue(&stopped).await?;
-            }
-        }
-        for consumer in names {
-            // The user says that this consumer has stopped, so its heartbeat does not count.
-            let (consumer, heartbeat) = (consumer.clone(), String::new());
-            back += self.requeue(&Stopped { consumer, heartbeat }).await?;
+        for stopped in &stopped {
+            back += self.requeue(stopped).await?;
         }
         Ok(back)
     }
@@ -199,11 +199,6 @@ impl HeldSession {
     async fn heartbeats(&mut self) -> anyhow::Result<Vec<(String, String)>> {
         let reply = self.link.call(&self.calls.consumers()).await?;
         Calls::heartbeats(reply).context("cannot read the reply with the consumers")
-    }
-
-    async fn requests(&mut self, consumer: &str) -> anyhow::Result<Vec<HeldRequest>> {
-        let reply = self.link.call(&self.calls.held(consumer)).await?;
-        Calls::requests(reply).context("cannot read the reply with the held requests")
     }
 
     /// Watches the heartbeats during `timeout`. Returns the consumers whose heartbeat did not

@@ -20,10 +20,9 @@ use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::item::{Form, Options};
 
 use super::bar::{Bar, Teller};
-use super::context::runtime;
 use super::rows::{Rows, SUMMARY, answer, filled, paced};
 use super::settings::{self, Settings, Shape, word};
-use super::start::{self, usage};
+use super::start::{self, runtime, usage};
 use super::{Outcome, moving};
 use crate::admin::printable::say;
 use crate::cli::migrate;
@@ -197,7 +196,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
 /// Fails if the crawl would not recognise the fingerprints: `--algorithm` differs from the crawl's
 /// algorithm, or they come from a set of scrapy-redis and the crawl's algorithm is `scrapy`.
 fn check_algorithm(args: &ImportArgs, config: &Config) -> anyhow::Result<()> {
-    let stated = args.shape.algorithm();
+    let stated = args.shape.algorithm;
     let ours = config.fingerprint.algorithm;
     match (stated, &args.redis_set) {
         (Some(stated), _) if stated != ours => Err(usage(format!(
@@ -264,8 +263,8 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
     });
     answer(args.json.then(|| json.to_string()), |out| {
         let mut rows = Rows::new(out, SUMMARY);
-        rows.number("keys", HumanCount(keys), "count as seen from now on")?;
-        rows.number("capacity", HumanCount(capacity), format_args!("in {layers} layers"))?;
+        rows.count("keys", keys, "count as seen from now on")?;
+        rows.count("capacity", capacity, format_args!("in {layers} layers"))?;
         let growth = match expansion {
             0 => "it does not grow".to_owned(),
             times => format!("it grows: each new layer has {times} times the capacity of the last"),

@@ -2,7 +2,7 @@
 //! file or on a server with the module RedisBloom. Its transfer needs memory for the filter and one
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -69,7 +69,7 @@ pub(super) fn read(path: &Path, limit: u64, bar: &Bar) -> anyhow::Result<Filter>
 /// Writes a filter to a new file at `path`, and syncs the file. Removes the file after a failure.
 pub(super) fn write(path: &Path, filter: &Filter, bar: &Bar) -> anyhow::Result<()> {
     let name = || path.display().to_string();
-    let file = OpenOptions::new().write(true).create_new(true).open(path).with_context(name)?;
+    let file = File::create_new(path).with_context(name)?;
     let mut writer = BufWriter::new(bar.writing(&file, dump::len(filter)));
     let written = dump::write(filter, &mut writer).and_then(|()| writer.flush());
     let written = written.and_then(|()| file.sync_all()).inspect_err(|_| {

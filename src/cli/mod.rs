@@ -3,14 +3,11 @@
 mod bar;
 mod check;
 mod compare;
-mod completions;
 mod config;
-mod context;
 mod explain;
 mod export;
 mod filter;
 mod fingerprint;
-mod forget;
 mod held;
 mod import;
 mod migrate;
@@ -32,18 +29,22 @@ mod watch;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use crate::admin::printable::stderr;
+use anyhow::Context;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use urlseen_core::filter::SpecError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_engine::config::{Problems, removed};
 
 /// Result of a command that ran, from the best to the gravest one, with its exit status. clap uses
 /// that of `WrongUse` for arguments that it cannot read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
+    #[default]
     Done = 0,
     /// Done, but some of the input was bad or has not been seen. Standard error names each bad
     /// piece.
@@ -123,11 +124,11 @@ commands! {
     Compare(compare::CompareArgs) => compare::run,
     Union(compare::UnionArgs) => compare::union,
     Rejects(rejects::RejectsArgs) => rejects::run,
-    Forget(forget::ForgetArgs) => forget::run,
+    Forget(check::ForgetArgs) => check::forget,
     Held(held::HeldArgs) => held::run,
-    Completions(completions::CompletionsArgs) => completions::run,
+    Completions(CompletionsArgs) => complete,
     #[command(hide = true)]
-    ManPages(completions::ManPagesArgs) => completions::write_pages,
+    ManPages(ManPagesArgs) => write_pages,
 }
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the
@@ -193,6 +194,45 @@ fn report(error: &anyhow::Error) -> Outcome {
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Print a script with which a shell completes the commands and options of urlseen.
+///
+/// The Debian package installs these scripts for bash, zsh and fish.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen completions bash  # for ~/.local/share/bash-completion/completions/urlseen
+  urlseen completions zsh   # for the file _urlseen in a folder of $fpath")]
+struct CompletionsArgs {
+    /// Shell that reads the script
+    shell: Shell,
+}
+
+fn complete(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut grammar(), "urlseen", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(Outcome::Done)
+}
+
+/// Write the manual pages of all commands into a folder.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen man-pages ~/.local/share/man/man1
+  urlseen man-pages debian/urlseen/usr/share/man/man1")]
+struct ManPagesArgs {
+    /// Folder for the pages, which must exist
+    folder: PathBuf,
+}
+
+fn write_pages(args: &ManPagesArgs) -> anyhow::Result<Outcome> {
+    let folder = &args.folder;
+    clap_mangen::generate_to(grammar(), folder).with_context(|| {
+        format!("cannot write the manual pages to {}; create the folder first", folder.display())
+    })?;
+    Ok(Outcome::Done)
 }
 
 #[cfg(test)]

@@ -18,9 +18,8 @@ use urlseen_engine::engine::{EngineError, Threads};
 
 use super::Outcome;
 use super::bar::Bar;
-use super::context::runtime;
 use super::rows::answer;
-use super::start::{self, usage};
+use super::start::{self, runtime, usage};
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {

@@ -8,9 +8,9 @@ use indicatif::{HumanCount, HumanFloatCount};
 use serde_json::{Value, json};
 use urlseen_engine::config::Config;
 
-use super::context::{each_partition, runtime};
 use super::rows::Rows;
 use super::settings::folder_of;
+use super::start::{each_partition, runtime};
 use super::status::{self, span};
 use super::{Outcome, storage};
 use crate::admin::printable::{json_text, stdout};

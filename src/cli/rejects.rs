@@ -14,8 +14,8 @@ use urlseen_engine::item::Brief;
 
 use super::Outcome;
 use super::bar::Bar;
-use super::context::{confirmed, each_partition, runtime};
 use super::settings::Settings;
+use super::start::{confirmed, each_partition, runtime};
 use crate::admin::printable::{columns, json_line, printable, say, width};
 use crate::crawl::rejects::{Fate, RejectsList, Sorted};
 
@@ -240,7 +240,7 @@ async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow::Result<Ou
     scan.skip(skipped);
     let is_narrowed = args.reason.is_some() && limit < u64::MAX;
     let (bar, mut read) = (is_narrowed.then(|| Bar::counting("rejects")), 0);
-    let mut table = Table::new(args);
+    let (mut out, columns) = (BufWriter::new(io::stdout().lock()), columns());
     let mut newest = VecDeque::new();
     let mut more = skipped;
     loop {
@@ -259,7 +259,7 @@ async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow::Result<Ou
                 continue;
             }
             if !is_narrowed {
-                table.print(&row)?;
+                print(&mut out, &row, args, columns)?;
                 continue;
             }
             newest.push_back(row);
@@ -271,9 +271,9 @@ async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow::Result<Ou
     }
     drop(bar);
     for row in &newest {
-        table.print(row)?;
+        print(&mut out, row, args, columns)?;
     }
-    table.out.flush()?;
+    out.flush()?;
     if more > 0 {
         say(format_args!("{} older rejects are not shown; --limit 0 shows all", HumanCount(more)));
     }
@@ -282,14 +282,6 @@ async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow::Result<Ou
 
 /// Reject, or an entry of the list that urlseen did not write.
 type RejectRow = Result<Reject, Vec<u8>>;
-
-struct Table {
-    out: BufWriter<io::StdoutLock<'static>>,
-    /// Width of the terminal, if standard output is one.
-    columns: Option<usize>,
-    json: bool,
-    raw: bool,
-}
 
 /// Reject in JSON, with the URL of a request if the item is more than this URL.
 #[derive(Serialize)]
@@ -300,50 +292,52 @@ struct RejectJson<'a> {
     url: Option<String>,
 }
 
-impl Table {
-    fn new(&RejectListArgs { json, raw, .. }: &RejectListArgs) -> Self {
-        Self { out: BufWriter::new(io::stdout().lock()), columns: columns(), json, raw }
+/// Prints a reject, in `columns` columns if standard output is a terminal.
+fn print(
+    out: &mut impl Write,
+    row: &RejectRow,
+    args: &RejectListArgs,
+    columns: Option<usize>,
+) -> anyhow::Result<()> {
+    if args.json {
+        let line = match row {
+            Ok(reject) => json_line(&RejectJson { reject, url: brief(&reject.item).url })?,
+            Err(bytes) => json_line(&match std::str::from_utf8(bytes) {
+                Ok(text) => serde_json::json!({ "raw": text }),
+                Err(_) => serde_json::json!({ "raw_base64": STANDARD.encode(bytes) }),
+            })?,
+        };
+        writeln!(out, "{line}")?;
+        return Ok(());
     }
-
-    fn print(&mut self, row: &RejectRow) -> anyhow::Result<()> {
-        if self.json {
-            let line = match row {
-                Ok(reject) => json_line(&RejectJson { reject, url: brief(&reject.item).url })?,
-                Err(bytes) => json_line(&match std::str::from_utf8(bytes) {
-                    Ok(text) => serde_json::json!({ "raw": text }),
-                    Err(_) => serde_json::json!({ "raw_base64": STANDARD.encode(bytes) }),
-                })?,
-            };
-            writeln!(self.out, "{line}")?;
-            return Ok(());
+    let (time, reason, item) = match row {
+        Ok(Reject { time, reason, item }) => {
+            (time.as_str(), reason.as_str(), shown(item, args.raw))
         }
-        let (time, reason, item) = match row {
-            Ok(Reject { time, reason, item }) => (time.as_str(), reason.as_str(), self.shown(item)),
-            Err(bytes) => (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..])),
-        };
-        let (time, reason) = (time.as_bytes(), reason.as_bytes());
-        let Some(columns) = self.columns else {
-            let [time, reason, item] = [time, reason, &item].map(|text| printable(text, None));
-            writeln!(self.out, "{time}\t{reason}\t{item}")?;
-            return Ok(());
-        };
-        // Two spaces follow each of the first two columns.
-        let room = columns.saturating_sub(TIME + 4);
-        let widest = REASON.min(room / 2);
-        let (time, reason) = (printable(time, Some(TIME)), printable(reason, Some(widest)));
-        let item = printable(&item, Some(room - widest));
-        let (after_time, after_reason) = (TIME - width(&time) + 2, widest - width(&reason) + 2);
-        writeln!(self.out, "{time}{:after_time$}{reason}{:after_reason$}{item}", "", "")?;
-        Ok(())
-    }
+        Err(bytes) => (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..])),
+    };
+    let (time, reason) = (time.as_bytes(), reason.as_bytes());
+    let Some(columns) = columns else {
+        let [time, reason, item] = [time, reason, &item].map(|text| printable(text, None));
+        writeln!(out, "{time}\t{reason}\t{item}")?;
+        return Ok(());
+    };
+    // Two spaces follow each of the first two columns.
+    let room = columns.saturating_sub(TIME + 4);
+    let widest = REASON.min(room / 2);
+    let (time, reason) = (printable(time, Some(TIME)), printable(reason, Some(widest)));
+    let item = printable(&item, Some(room - widest));
+    let (after_time, after_reason) = (TIME - width(&time) + 2, widest - width(&reason) + 2);
+    writeln!(out, "{time}{:after_time$}{reason}{:after_reason$}{item}", "", "")?;
+    Ok(())
+}
 
-    /// Returns the text of an item. A shortened item has its length and SHA-1 before it.
-    fn shown<'a>(&self, item: &'a RejectedItem) -> Cow<'a, [u8]> {
-        let text = if self.raw { bytes(item).into() } else { brief(item).text };
-        let RejectedItem::Shortened { bytes, sha1, .. } = item else { return text };
-        let about = format!("({} bytes, SHA-1 {sha1}) ", HumanCount(*bytes));
-        Cow::Owned([about.as_bytes(), &text, "…".as_bytes()].concat())
-    }
+/// Returns the text of an item. A shortened item has its length and SHA-1 before it.
+fn shown(item: &RejectedItem, raw: bool) -> Cow<'_, [u8]> {
+    let text = if raw { bytes(item).into() } else { brief(item).text };
+    let RejectedItem::Shortened { bytes, sha1, .. } = item else { return text };
+    let about = format!("({} bytes, SHA-1 {sha1}) ", HumanCount(*bytes));
+    Cow::Owned([about.as_bytes(), &text, "…".as_bytes()].concat())
 }
 
 /// Describes the item of a reject.

@@ -7,10 +7,10 @@ use anyhow::Context;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::context::runtime;
 use super::rows::answer;
 use super::settings::Settings;
-use super::{Outcome, service_manager, start};
+use super::start::{self, runtime};
+use super::{Outcome, service_manager};
 use crate::admin::telemetry::Console;
 use crate::admin::{
     AdminServer, CheckError, Checked, Limits, RouteStatus, Sampled, Statuses, View,

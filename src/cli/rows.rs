@@ -47,9 +47,14 @@ impl<W: Write> Rows<W> {
         self.row(name, format_args!("{number:>width$}   {what}"))
     }
 
-    /// Prints a row with a name, the number of some things and what they are, unless it is 0.
-    pub(super) fn some(&mut self, name: &str, number: u64, what: &str) -> io::Result<()> {
-        if number == 0 { Ok(()) } else { self.number(name, HumanCount(number), what) }
+    /// Prints a row with a name, the number of some things and what they are.
+    pub(super) fn count(&mut self, name: &str, count: u64, what: impl Display) -> io::Result<()> {
+        self.number(name, HumanCount(count), what)
+    }
+
+    /// Prints such a row unless the number is 0.
+    pub(super) fn some(&mut self, name: &str, count: u64, what: &str) -> io::Result<()> {
+        if count == 0 { Ok(()) } else { self.count(name, count, what) }
     }
 
     /// Prints a row for each text. Only the first row has the name.
@@ -65,7 +70,7 @@ impl<W: Write> Rows<W> {
     /// Prints a row for each rule, with its number of items.
     pub(super) fn by_rule(&mut self, counts: &[RuleCount]) -> io::Result<()> {
         counts.iter().try_for_each(|RuleCount { rule, items }| {
-            self.number("", HumanCount(*items), format_args!("of these by the rule {rule:?}"))
+            self.count("", *items, format_args!("of these by the rule {rule:?}"))
         })
     }
 

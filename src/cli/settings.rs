@@ -50,11 +50,11 @@ impl Layers {
 #[derive(Debug, clap::Args)]
 pub(super) struct Settings {
     #[command(flatten)]
-    layers: Layers,
+    pub(super) layers: Layers,
     /// Work only on this partition, if the crawl has several (partitions.count). The first one has
     /// the number 0
     #[arg(long, value_name = "NUMBER")]
-    partition: Option<u16>,
+    pub(super) partition: Option<u16>,
 }
 
 impl Settings {
@@ -78,7 +78,7 @@ impl Settings {
 
     /// Reads and checks the configuration of the whole crawl.
     pub(super) fn load_crawl(&self) -> Result<Config, Problems> {
-        self.load_for(&[], |_| None)
+        self.load_for(|_| None)
     }
 
     /// Returns the configurations of all partitions of `crawl`, or of the one that the user named.
@@ -96,20 +96,13 @@ impl Settings {
         Ok(vec![crawl.of_partition(partition)])
     }
 
-    /// Returns true if the user named a partition.
-    pub(super) fn names_partition(&self) -> bool {
-        self.partition.is_some()
-    }
-
-    /// Reads the configuration with the additional settings `KEY=VALUE` in `more`, and checks it.
-    /// `machine` can report that this machine does not permit the configuration: see
-    /// [`Config::load_for`].
+    /// Reads the configuration and checks it. `machine` can report that this machine does not
+    /// permit the configuration: see [`Config::load_for`].
     pub(super) fn load_for(
         &self,
-        more: &[String],
         machine: impl FnOnce(&Config) -> Option<(&'static str, String)>,
     ) -> Result<Config, Problems> {
-        Config::load_for(self.layers.sources(more), machine)
+        Config::load_for(self.layers.sources(&[]), machine)
     }
 }
 
@@ -120,7 +113,7 @@ pub(super) struct Folder {
     pub(super) settings: Settings,
     /// The storage folder. Default: storage.dir of the configuration
     #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set", "partition"])]
-    storage: Option<PathBuf>,
+    pub(super) storage: Option<PathBuf>,
 }
 
 /// Returns the storage folder of the filter; `None` if the filter is in Redis.
@@ -141,11 +134,6 @@ pub(super) fn daemon_of(config: &Config, what: &str) -> anyhow::Result<AdminClie
 }
 
 impl Folder {
-    /// Returns the folder that the user named in place of a configuration.
-    pub(super) fn named(&self) -> Option<&Path> {
-        self.storage.as_deref()
-    }
-
     /// Returns the configuration. With `--storage`, returns the default configuration with this
     /// folder.
     pub(super) fn locate(&self) -> anyhow::Result<Config> {
@@ -190,7 +178,7 @@ pub(super) struct Shape {
     /// Algorithm of the fingerprints. Default: the algorithm that the storage folder records, or
     /// scrapy
     #[arg(long, value_name = "NAME", value_parser = word(|_: &Algorithm| true))]
-    algorithm: Option<Algorithm>,
+    pub(super) algorithm: Option<Algorithm>,
     /// Treat URLs that differ only in their fragments as different. By default, these URLs are
     /// equal
     #[arg(long)]
@@ -227,11 +215,6 @@ impl Shape {
             },
             crawl: recorded.map_or_else(|| Config::default().crawl.name, |it| it.crawl.clone()),
         })
-    }
-
-    /// Returns `--algorithm` as the user gave it.
-    pub(super) fn algorithm(&self) -> Option<Algorithm> {
-        self.algorithm
     }
 
     /// Returns the spec of fingerprints that belong to no storage folder.

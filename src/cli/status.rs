@@ -15,11 +15,11 @@ use urlseen_analysis::lost_text;
 use urlseen_engine::config::Config;
 
 use super::Outcome;
-use super::context::runtime;
 use super::overview::Speed;
 use super::rows::{CRAWL, Rows, answer};
 use super::settings::{Folder, folder_of};
-use super::{overview, start, storage, watch};
+use super::start::{self, runtime};
+use super::{overview, storage, watch};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
@@ -114,7 +114,7 @@ pub(super) fn print(
     }
     let since = "committed since the start";
     items(&mut rows, &status.counts, &status.rules, format!("{since}; of these"))?;
-    rows.number("batches", HumanCount(status.counts.batches), since)?;
+    rows.count("batches", status.counts.batches, since)?;
     if status.asked != Asked::default() {
         asked(&mut rows, &status.asked, "since the start; of these")?;
     }
@@ -148,14 +148,14 @@ pub(super) fn waiting(
         rows.number("waiting", age, "is the age of the oldest uncommitted item")?;
     }
     let Some(HeldStatus { consumers, requests }) = held else { return Ok(()) };
-    let words = format!("requests held at the last count; consumers: {consumers}");
-    rows.number("held", HumanCount(requests), words)
+    rows.count("held", requests, format!("requests held at the last count; consumers: {consumers}"))
 }
 
 /// Age in seconds from which the length of the source is shown with its age.
 pub(super) const STALE: u64 = 3;
 
-fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
+/// Prints the known lengths of the lists.
+pub(super) fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
     let Lists { source, processing, sink, rejected, age_seconds } = *lists;
     let age = age_seconds.filter(|&age| age >= STALE);
     let aged =
@@ -169,7 +169,7 @@ fn lists(rows: &mut Rows<impl Write>, lists: &Lists) -> io::Result<()> {
         ("rejects", rejected, "unreadable items wait for a decision", &*most),
     ] {
         if let Some(length) = length {
-            rows.number(name, HumanCount(length), format_args!("{what}{age}"))?;
+            rows.count(name, length, format_args!("{what}{age}"))?;
         }
     }
     Ok(())
@@ -187,28 +187,26 @@ pub(super) fn items(
     what: impl Display,
 ) -> io::Result<()> {
     let ByRule { passed, dropped, over_limit, over_limit_by_group } = rules;
-    rows.number("items", HumanCount(counts.items()), what)?;
-    rows.number("  unseen", HumanCount(counts.unseen), "pushed to the sink")?;
-    rows.number("  seen", HumanCount(counts.seen), "not pushed")?;
-    let words = "pushed to the sink unchecked (dont_filter)";
-    rows.number("  unfiltered", HumanCount(counts.unfiltered), words)?;
+    rows.count("items", counts.items(), what)?;
+    rows.count("  unseen", counts.unseen, "pushed to the sink")?;
+    rows.count("  seen", counts.seen, "not pushed")?;
+    rows.count("  unfiltered", counts.unfiltered, "pushed to the sink unchecked (dont_filter)")?;
     rows.by_rule(passed)?;
     if !dropped.is_empty() {
-        rows.number("  dropped", HumanCount(counts.dropped), "by rules")?;
+        rows.count("  dropped", counts.dropped, "by rules")?;
     }
     rows.by_rule(dropped)?;
     if !over_limit.is_empty() {
-        rows.number("  over limit", HumanCount(counts.over_limit), "unseen, dropped by limits")?;
+        rows.count("  over limit", counts.over_limit, "unseen, dropped by limits")?;
     }
     rows.by_rule(over_limit)?;
     for GroupCount { rule, group, items } in over_limit_by_group.iter().take(GROUPS) {
-        let words = format!("of these of the group {group:?} of the rule {rule:?}");
-        rows.number("", HumanCount(*items), words)?;
+        rows.count("", *items, format!("of these of the group {group:?} of the rule {rule:?}"))?;
     }
-    rows.number("  rejected", HumanCount(counts.rejected), "unreadable, on the rejects list")?;
+    rows.count("  rejected", counts.rejected, "unreadable, on the rejects list")?;
     let own = "have a fingerprint of their own, which stays as it is";
     rows.some("", counts.own_fingerprints, own)?;
-    counts.events().try_for_each(|(count, event)| rows.number("", HumanCount(count), event))
+    counts.events().try_for_each(|(count, event)| rows.count("", count, event))
 }
 
 /// Prints the numbers of answered questions. `what` says when they were answered.
@@ -218,10 +216,9 @@ pub(super) fn asked(
     what: impl Display,
 ) -> io::Result<()> {
     let Asked { seen, unseen, full, forgotten } = *asked;
-    rows.number("asked", HumanCount(asked.all()), what)?;
-    rows.number("  seen", HumanCount(seen), "answered as seen")?;
-    let words = "answered as unseen, and added if the client asked for that";
-    rows.number("  unseen", HumanCount(unseen), words)?;
+    rows.count("asked", asked.all(), what)?;
+    rows.count("  seen", seen, "answered as seen")?;
+    rows.count("  unseen", unseen, "answered as unseen, and added if the client asked for that")?;
     rows.some("  full", full, "refused: no room")?;
     rows.some("  forgotten", forgotten, "forgotten: they pass again")
 }
@@ -230,7 +227,7 @@ fn clients(rows: &mut Rows<impl Write>, clients: &ClientsStatus) -> io::Result<(
     let ClientsStatus { open, accepted, refused } = clients;
     let (accepted, refused) = (HumanCount(*accepted), HumanCount(*refused));
     let words = format!("are connected; since the start: accepted {accepted}, refused {refused}");
-    rows.number("clients", HumanCount(*open), words)
+    rows.count("clients", *open, words)
 }
 
 fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> {
@@ -243,15 +240,17 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
         about_rate(error_rate),
         BinaryBytes(bytes)
     );
-    rows.number("filter", HumanCount(keys), what)?;
+    rows.count("filter", keys, what)?;
     if let Some(rate) = filter.frozen_error_rate {
         rows.number("", about_rate(rate), "of the error rate: the frozen native filter")?;
     }
     lost(rows, lost_urls)?;
     if let Some((limit, seconds)) = limit.zip(full_seconds) {
-        let words =
-            format!("until it holds {}, at the speed of the last minutes", HumanCount(limit));
-        rows.number("", format!("about {}", span(seconds)), words)?;
+        rows.number(
+            "",
+            format!("about {}", span(seconds)),
+            format!("until it holds {}, at the speed of the last minutes", HumanCount(limit)),
+        )?;
     }
     if let Some(generations) = filter.generations {
         self::generations(rows, &generations)?;
@@ -289,8 +288,7 @@ fn generations(rows: &mut Rows<impl Write>, generations: &GenerationsStatus) -> 
     rows.number("", number, format!("is the generation{next}"))?;
     let ages = keys.map(|keys| HumanCount(keys).to_string()).join(", ");
     let (expired, swept) = (HumanCount(expired), HumanCount(swept));
-    let words = format!("fingerprints by age: {ages}; expired: {expired}; swept: {swept}");
-    rows.number("", "", words)
+    rows.number("", "", format!("fingerprints by age: {ages}; expired: {expired}; swept: {swept}"))
 }
 
 /// Formats an error rate, which urlseen computes from the fill of the filter.

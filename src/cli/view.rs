@@ -64,7 +64,8 @@ impl Partitions {
         Self { items, count, views: Mutex::new(views) }
     }
 
-    /// Notes the phase of a partition that is being prepared.
+    /// Notes the phase of a partition that is being prepared. A partition that runs publishes its
+    /// phase itself.
     pub(super) fn enter(&self, partition: Partition, phase: Phase) {
         if let Some(PartitionView::Prepared(status)) = self.views().get_mut(&partition) {
             status.phase = phase;
@@ -73,21 +74,15 @@ impl Partitions {
 
     /// Notes the phase of all partitions, before any of them runs.
     pub(super) fn enter_all(&self, phase: &Phase) {
-        for view in self.views().values_mut() {
-            if let PartitionView::Prepared(status) = view {
-                status.phase = phase.clone();
-            }
+        let partitions: Vec<_> = self.views().keys().copied().collect();
+        for partition in partitions {
+            self.enter(partition, phase.clone());
         }
     }
 
     /// Notes that a partition runs.
     pub(super) fn run(&self, partition: Partition, daemon: Arc<Daemon>) {
         self.views().insert(partition, PartitionView::Running(daemon));
-    }
-
-    /// Notes that a partition has failed. A partition that ran has published the reason.
-    pub(super) fn fail(&self, partition: Partition, reason: String) {
-        self.enter(partition, Phase::Failed { reason });
     }
 
     fn views(&self) -> MutexGuard<'_, BTreeMap<Partition, PartitionView>> {

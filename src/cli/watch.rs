@@ -10,11 +10,11 @@ use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 use urlseen_engine::config::Config;
 
-use super::context::runtime;
 use super::overview::Speeds;
 use super::rows::{CRAWL, Rows};
 use super::settings::{Folder, daemon_of};
-use super::{Outcome, overview, start, status};
+use super::start::{self, runtime};
+use super::{Outcome, overview, status};
 use crate::admin::printable::{json_line, printable, stdout};
 use crate::admin::{AdminClient, ClientError, Counts, FATES, Sample, Status};
 

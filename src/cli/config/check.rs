@@ -17,11 +17,11 @@ use urlseen_core::storage::{AtRest, OpenError};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::store::CrawlPosition;
 
-use super::super::context::{connect, each_partition, runtime};
 use super::super::rows::Rows;
 use super::super::run::{chosen, divided, machine};
 use super::super::settings::Settings;
-use super::super::{Outcome, settings, start};
+use super::super::start::{self, connect, each_partition, runtime};
+use super::super::{Outcome, settings};
 use crate::admin::printable::{say, stderr, stdout};
 use crate::crawl::protocol::{Protocol, record};
 use crate::pipeline::RunError;
@@ -54,7 +54,7 @@ pub(super) struct ConfigCheckArgs {
 
 pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
     let machine = if args.offline { divided } else { machine };
-    let crawl = args.settings.load_for(&[], machine)?;
+    let crawl = args.settings.load_for(machine)?;
     if args.offline {
         let mut findings = Findings::default();
         for config in args.settings.partitions_of(&crawl)?.iter().take(1) {
@@ -223,7 +223,7 @@ const WIDTHS: [usize; 2] = [13, 0];
 /// Results of the checks so far.
 #[derive(Default)]
 struct Findings {
-    outcome: Option<Outcome>,
+    outcome: Outcome,
     problems: usize,
 }
 
@@ -247,7 +247,7 @@ impl Findings {
                 // If standard error fails, no other output is left for a message.
                 let _ = writeln!(stderr(), "urlseen: {error:#}");
                 self.problems += 1;
-                self.outcome = self.outcome.max(Some(Outcome::of(&error)));
+                self.outcome = self.outcome.max(Outcome::of(&error));
                 Ok(None)
             }
         }
@@ -260,6 +260,6 @@ impl Findings {
             1 => say("urlseen: 1 problem, nothing was started"),
             count => say(format_args!("urlseen: {count} problems, nothing was started")),
         }
-        self.outcome.unwrap_or(Outcome::Done)
+        self.outcome
     }
 }

@@ -9,8 +9,9 @@ use serde_json::json;
 use urlseen_engine::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
 
 use super::Outcome;
+use super::rows::answer;
 use super::settings::Layers;
-use crate::admin::printable::{json_text, printable, stdout};
+use crate::admin::printable::printable;
 
 /// Check, show or write the configuration.
 #[derive(Debug, clap::Args)]
@@ -70,14 +71,10 @@ fn show(args: &ConfigShowArgs) -> anyhow::Result<Outcome> {
     if args.changed {
         shown.values.retain(|value| value.origin != ValueOrigin::Default);
     }
-    let mut out = stdout();
-    if args.json {
-        writeln!(out, "{}", json_text(&format!("{:#}", to_json(&shown))))?;
-    } else if args.toml {
-        out.write_all(shown.to_toml().as_bytes())?;
-    } else {
-        print(&shown, out)?;
-    }
+    let json = args.json.then(|| format!("{:#}", to_json(&shown)));
+    answer(json, |mut out| {
+        if args.toml { out.write_all(shown.to_toml().as_bytes()) } else { print(&shown, out) }
+    })?;
     Ok(Outcome::Done)
 }
 
@@ -94,9 +91,8 @@ fn print(shown: &Effective, mut out: impl Write) -> io::Result<()> {
         .iter()
         .map(|(server, origin)| (format!("{server} password"), "***".to_owned(), origin));
     let rows: Vec<_> = values.chain(rules).chain(passwords).collect();
-    let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
-    let key_width = longest(&mut rows.iter().map(|(key, ..)| key.len()));
-    let width = longest(&mut rows.iter().map(|(_, value, _)| value.len())).min(WIDEST);
+    let key_width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
+    let width = rows.iter().map(|(_, value, _)| value.len().min(WIDEST)).max().unwrap_or(0);
     for (key, value, origin) in rows {
         let (value, origin) = (value.as_bytes(), origin.to_string());
         let (value, origin) = (printable(value, None), printable(origin.as_bytes(), None));

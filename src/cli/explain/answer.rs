@@ -12,9 +12,9 @@ use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Named, look, named};
 
 use super::super::check::FilterAccess;
-use super::super::context::{find, runtime};
 use super::super::migrate;
 use super::super::settings::folder_of;
+use super::super::start::{find, runtime};
 use super::Subject;
 use super::passing::{Passing, Times};
 
@@ -38,49 +38,15 @@ pub(super) struct AnswerShown {
     pub(super) how_sure: String,
     #[serde(skip)]
     pub(super) has_failed: bool,
-}
-
-/// Current error rate and fill of a filter.
-#[derive(Debug, Default)]
-struct Wrong {
-    error_rate: Option<f64>,
-    fill: Option<f64>,
     /// True if `error_rate` is only an upper bound.
+    #[serde(skip)]
     at_most: bool,
     /// Reason why the error rate exceeds the configured one.
+    #[serde(skip)]
     warning: Option<String>,
     /// Generations of a running daemon.
+    #[serde(skip)]
     generations: Option<GenerationsStatus>,
-}
-
-/// Names the filter that answered, and returns its error rate and fill.
-fn describe(filter: &FilterAccess, subject: &Subject) -> anyhow::Result<(String, Wrong)> {
-    Ok(match filter {
-        FilterAccess::Running(client) => {
-            let status: Status = runtime()?.block_on(client.status())?;
-            let says = format!("the daemon of the crawl {:?}", status.crawl);
-            let wrong = status.filter.map(|filter| Wrong {
-                error_rate: Some(filter.error_rate),
-                fill: Some(filter.fill),
-                generations: filter.generations,
-                ..Wrong::default()
-            });
-            (says, wrong.unwrap_or_default())
-        }
-        FilterAccess::AtRest(folder) => {
-            ("the storage folder, at rest".to_owned(), at_rest(folder, folder_of(&subject.config))?)
-        }
-        FilterAccess::Redis(config, wanted) => {
-            let filter = &config.filter;
-            let estimate = runtime()?.block_on(async {
-                let (mut link, opened) = find(config, wanted).await?;
-                anyhow::Ok(opening::estimate(&mut link, &opened.filter).await?)
-            })?;
-            let fill = Some(estimate.keys as f64 / filter.capacity as f64);
-            let wrong = Wrong { error_rate: Some(estimate.error_rate), fill, ..Wrong::default() };
-            (format!("the filter {} in Redis", filter.key), wrong)
-        }
-    })
 }
 
 impl AnswerShown {
@@ -108,18 +74,67 @@ impl AnswerShown {
                 return Ok(Self::unknown(format!("{error:#}"), !is_missing));
             }
         };
-        let (says, wrong) = describe(&filter, subject)?;
+        let answer = Self::describe(&filter, subject)?;
         let times = match (&filter, place) {
             (FilterAccess::AtRest(_), Some(dir)) => Times::AtRest(dir),
-            _ => Times::Running(wrong.generations),
+            _ => Times::Running(answer.generations),
         };
-        Self::judged(checked.as_ref(), says, (&wrong, times), key, subject)
+        answer.judged(checked.as_ref(), times, key, subject)
     }
 
+    /// Names the filter that answered, and returns its error rate and fill.
+    fn describe(filter: &FilterAccess, subject: &Subject) -> anyhow::Result<Self> {
+        let mut answer = Self::default();
+        match filter {
+            FilterAccess::Running(client) => {
+                let status: Status = runtime()?.block_on(client.status())?;
+                answer.says = format!("the daemon of the crawl {:?}", status.crawl);
+                if let Some(filter) = status.filter {
+                    (answer.error_rate, answer.fill) = (Some(filter.error_rate), Some(filter.fill));
+                    answer.generations = filter.generations;
+                }
+            }
+            FilterAccess::AtRest(folder) => {
+                "the storage folder, at rest".clone_into(&mut answer.says);
+                answer.at_rest(folder, folder_of(&subject.config))?;
+            }
+            FilterAccess::Redis(config, wanted) => {
+                let filter = &config.filter;
+                let estimate = runtime()?.block_on(async {
+                    let (mut link, opened) = find(config, wanted).await?;
+                    anyhow::Ok(opening::estimate(&mut link, &opened.filter).await?)
+                })?;
+                answer.says = format!("the filter {} in Redis", filter.key);
+                answer.error_rate = Some(estimate.error_rate);
+                answer.fill = Some(estimate.keys as f64 / filter.capacity as f64);
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Sets the error rate and the fill of a filter in a folder that no daemon uses.
+    fn at_rest(&mut self, folder: &AtRest, place: Option<&Path>) -> anyhow::Result<()> {
+        let (Some(header), Some(dir)) = (folder.header(), place) else { return Ok(()) };
+        let parameters = &header.spec().filter.parameters;
+        if header.shards() > 1 {
+            let keys = keys(&look(dir)?);
+            self.error_rate = Some(parameters.outlook(keys)?.error_rate);
+            self.fill = parameters.capacity().map(|capacity| keys as f64 / capacity as f64);
+            self.at_most = true;
+        } else {
+            let filter = migrate::of_folder(&mut folder.reader()?)?;
+            self.error_rate = Some(filter.error_rate_now());
+            self.fill = Some(filter.size() as f64 / filter.capacity() as f64);
+            self.warning = filter.rate_when_full().warning();
+        }
+        Ok(())
+    }
+
+    /// Adds the verdict and its certainty.
     fn judged(
+        self,
         checked: Option<&Checked>,
-        says: String,
-        (wrong, times): (&Wrong, Times<'_>),
+        times: Times<'_>,
         key: &Fingerprint,
         subject: &Subject,
     ) -> anyhow::Result<Self> {
@@ -131,8 +146,9 @@ impl AnswerShown {
             Some(Checked::Unfiltered | Checked::Dropped { .. } | Checked::Unreadable { .. })
             | None => {
                 let says = format!(
-                    "{says} reads the item differently: its configuration differs from that of \
-                     this command"
+                    "{} reads the item differently: its configuration differs from that of this \
+                     command",
+                    self.says
                 );
                 return Ok(Self::unknown(says, false));
             }
@@ -164,26 +180,55 @@ impl AnswerShown {
             (true, _) => None,
             (false, _) => Some("a filter reports every seen item as seen".to_owned()),
         };
+        let how_sure = match (certain.as_ref(), passing.as_ref()) {
+            (None, None) => self.believed(),
+            (None, Some(Passing { words, .. })) => {
+                format!("{}; if it was seen, {words}", self.believed())
+            }
+            (Some(why), None) => format!("certain: {why}"),
+            (Some(why), Some(Passing { words, .. })) => format!("certain: {why}; {words}"),
+        };
         Ok(Self {
             verdict: if is_seen { "seen" } else { "unseen" },
-            says,
             is_certain: certain.is_some(),
-            error_rate: wrong.error_rate,
-            fill: wrong.fill.filter(|_| !is_exact),
+            fill: self.fill.filter(|_| !is_exact),
             passes_again: passing
-                .as_ref()
                 .and_then(|it| it.again)
                 .map(|time| humantime::format_rfc3339_millis(time).to_string()),
-            how_sure: match (certain, passing) {
-                (None, None) => believed(wrong),
-                (None, Some(Passing { words, .. })) => {
-                    format!("{}; if it was seen, {words}", believed(wrong))
-                }
-                (Some(why), None) => format!("certain: {why}"),
-                (Some(why), Some(Passing { words, .. })) => format!("certain: {why}; {words}"),
-            },
-            has_failed: false,
+            how_sure,
+            ..self
         })
+    }
+
+    /// Describes the certainty of the verdict `seen`.
+    fn believed(&self) -> String {
+        let warning = self.warning.as_ref().map_or_else(String::new, |it| format!("; {it}"));
+        let Some(rate) = self.error_rate else {
+            return format!("not certain: the fill of the filter is unknown{warning}");
+        };
+        let most = if self.at_most { "at most " } else { "" };
+        let share = if rate > 0.0 && rate < 1.0 {
+            // The number is between 1 and 1e18.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let one_in = (1.0 / rate).round().min(1e18) as u64;
+            format!("the filter reports {most}one in {} unseen items as seen", HumanCount(one_in))
+        } else {
+            format!("the filter reports a share of {rate} of unseen items as seen")
+        };
+        let fill = match self.fill {
+            None => String::new(),
+            Some(fill) if fill <= 0.8 => {
+                format!("; it is {:.0} % full, well within its capacity", 100.0 * fill)
+            }
+            Some(fill) if fill <= 1.0 => {
+                format!("; it is {:.0} % full, near its capacity", 100.0 * fill)
+            }
+            Some(fill) => format!(
+                "; it is {:.0} % full, so its error rate is above the configured one",
+                100.0 * fill
+            ),
+        };
+        format!("not certain: {share} ({rate:.1e}){fill}{warning}")
     }
 
     fn unknown(says: String, has_failed: bool) -> Self {
@@ -196,61 +241,6 @@ impl AnswerShown {
 fn stored(key: &Fingerprint, subject: &Subject) -> Option<Generation> {
     let (folder, _) = AtRest::open_beside(folder_of(&subject.config)?).ok()?;
     folder.generation(key).ok().flatten()
-}
-
-/// Describes the certainty of the verdict `seen`.
-fn believed(wrong: &Wrong) -> String {
-    let warning = wrong.warning.as_ref().map_or_else(String::new, |it| format!("; {it}"));
-    let Some(rate) = wrong.error_rate else {
-        return format!("not certain: the fill of the filter is unknown{warning}");
-    };
-    let most = if wrong.at_most { "at most " } else { "" };
-    let share = if rate > 0.0 && rate < 1.0 {
-        // The number is between 1 and 1e18.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let one_in = (1.0 / rate).round().min(1e18) as u64;
-        format!("the filter reports {most}one in {} unseen items as seen", HumanCount(one_in))
-    } else {
-        format!("the filter reports a share of {rate} of unseen items as seen")
-    };
-    let fill = match wrong.fill {
-        None => String::new(),
-        Some(fill) if fill <= 0.8 => {
-            format!("; it is {:.0} % full, well within its capacity", 100.0 * fill)
-        }
-        Some(fill) if fill <= 1.0 => {
-            format!("; it is {:.0} % full, near its capacity", 100.0 * fill)
-        }
-        Some(fill) => format!(
-            "; it is {:.0} % full, so its error rate is above the configured one",
-            100.0 * fill
-        ),
-    };
-    format!("not certain: {share} ({rate:.1e}){fill}{warning}")
-}
-
-fn at_rest(folder: &AtRest, place: Option<&Path>) -> anyhow::Result<Wrong> {
-    let (Some(header), Some(dir)) = (folder.header(), place) else {
-        return Ok(Wrong::default());
-    };
-    let parameters = &header.spec().filter.parameters;
-    if header.shards() > 1 {
-        let keys = keys(&look(dir)?);
-        let outlook = parameters.outlook(keys)?;
-        return Ok(Wrong {
-            error_rate: Some(outlook.error_rate),
-            fill: parameters.capacity().map(|capacity| keys as f64 / capacity as f64),
-            at_most: true,
-            ..Wrong::default()
-        });
-    }
-    let filter = migrate::of_folder(&mut folder.reader()?)?;
-    Ok(Wrong {
-        error_rate: Some(filter.error_rate_now()),
-        fill: Some(filter.size() as f64 / filter.capacity() as f64),
-        warning: filter.rate_when_full().warning(),
-        ..Wrong::default()
-    })
 }
 
 /// Returns an upper bound on the number of fingerprints: the sum of the numbers in the newest

@@ -15,9 +15,8 @@ use urlseen_engine::config::{Config, ItemForm, Kind, choose};
 use urlseen_engine::flow::driver::Progress;
 
 use super::bar::{Bar, Teller};
-use super::context::runtime;
 use super::settings::Settings;
-use super::start::usage;
+use super::start::{runtime, usage};
 use super::{Outcome, start};
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.

@@ -177,37 +177,34 @@ fn columns(
 fn items(tally: &Tally, seconds: f64, out: &mut impl Write) -> io::Result<()> {
     let Tally { items, unfiltered, again, new, rejected, given, given_bad, .. } = tally;
     let mut rows = Rows::new(out, CRAWL);
-    let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
-    row("items", *items, &paced(*items, seconds))?;
+    rows.count("items", *items, paced(*items, seconds))?;
     for (form, &count) in &tally.forms {
-        row("", count, form)?;
+        rows.count("", count, form)?;
     }
     if given + given_bad > 0 {
-        row("given", *given, "count as seen from the start")?;
+        rows.count("given", *given, "count as seen from the start")?;
     }
     rows.some("", *given_bad, "were given and are not fingerprints")?;
-    let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
-    row("new", *new, "first occurrences")?;
-    row("again", *again, "later occurrences")?;
-    row("unchecked", *unfiltered, "would pass without a test")?;
+    rows.count("new", *new, "first occurrences")?;
+    rows.count("again", *again, "later occurrences")?;
+    rows.count("unchecked", *unfiltered, "would pass without a test")?;
     rules(&mut rows, &tally.passed)?;
     if !tally.dropped.is_empty() {
-        rows.number("dropped", grouped(all(&tally.dropped)), "by rules")?;
+        rows.count("dropped", all(&tally.dropped), "by rules")?;
     }
     rules(&mut rows, &tally.dropped)?;
     if !tally.over_limit.is_empty() {
-        rows.number("over limit", grouped(all(&tally.over_limit)), "unseen, and would not pass")?;
+        rows.count("over limit", all(&tally.over_limit), "unseen, and would not pass")?;
     }
     rules(&mut rows, &tally.over_limit)?;
     if let Some(Merges { links, by_rule }) = &tally.merges {
-        rows.number("merged", grouped(*links), "seen only by rules [[same]]")?;
+        rows.count("merged", *links, "seen only by rules [[same]]")?;
         rules(&mut rows, by_rule)?;
     }
-    let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
-    row("rejected", *rejected, "")?;
+    rows.count("rejected", *rejected, "")?;
     for (reason, Reason { items, place, item }) in tally.rejects.iter() {
         let item = printable(&Brief::of(item).text, Some(SHOWN));
-        row("", *items, &format!("{reason}; the first is {place}: {item}"))?;
+        rows.count("", *items, format!("{reason}; the first is {place}: {item}"))?;
     }
     Ok(())
 }
@@ -216,7 +213,7 @@ fn items(tally: &Tally, seconds: f64, out: &mut impl Write) -> io::Result<()> {
 fn rules(rows: &mut Rows<impl Write>, tallies: &[Ruled]) -> io::Result<()> {
     for ruled in tallies {
         let words = format!("of these by the rule {:?}", ruled.rule);
-        rows.number("", grouped(ruled.items), words)?;
+        rows.count("", ruled.items, words)?;
         for item in ruled.examples() {
             rows.number("", "", printable(&Brief::of(item).text, Some(SHOWN)))?;
         }
@@ -274,10 +271,10 @@ fn suggestions(
     mut out: impl Write,
 ) -> io::Result<()> {
     let mut rows = Rows::new(&mut out, [9, 14]);
-    rows.number("links", grouped(*links), format!("{} different URLs", grouped(*urls as u64)))?;
+    rows.count("links", *links, format!("{} different URLs", grouped(*urls as u64)))?;
     for Suggestion { why, changes, saves, examples, .. } in rules {
         let why = printable(why.as_bytes(), None);
-        rows.number("saves", grouped(*saves), format!("of {} URLs: {why}", grouped(*changes)))?;
+        rows.count("saves", *saves, format!("of {} URLs: {why}", grouped(*changes)))?;
         for urls in examples.iter().take(EXAMPLES) {
             let urls: Vec<_> = urls.iter().map(|url| printable(url.as_bytes(), None)).collect();
             rows.number("", "", urls.join(" = "))?;

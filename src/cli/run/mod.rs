@@ -2,7 +2,6 @@
 
 mod descriptors;
 mod process;
-mod summary;
 
 use std::sync::Arc;
 
@@ -24,10 +23,10 @@ use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{self, Engine, Threads};
 
-use super::context::runtime;
 use super::settings::Settings;
+use super::start::{self, runtime};
 use super::view::Daemon;
-use super::{Outcome, settings, start};
+use super::{Outcome, settings};
 
 /// Move unseen items from the source in Redis to the sink.
 ///
@@ -61,7 +60,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let config = args.settings.load_for(&[], machine)?;
+    let config = args.settings.load_for(machine)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     if args.drain && config.source.kind == SourceKind::None {
@@ -79,7 +78,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     };
     console.clear();
-    summary::summarize(config.source.kind, &report, &rules, ending, args.json)?;
+    process::summarize(config.source.kind, &report, &rules, ending, args.json)?;
     Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
 }
 
@@ -100,7 +99,7 @@ pub(super) fn divided(config: &Config) -> Option<(&'static str, String)> {
 
 /// Returns the configurations of the partitions that a process with these settings runs.
 pub(super) fn chosen(settings: &Settings, config: &Config) -> anyhow::Result<Vec<Config>> {
-    if settings.names_partition() {
+    if settings.partition.is_some() {
         return settings.partitions_of(config);
     }
     let partitions = config.partitions.run.of(config.partitions.count, &host());

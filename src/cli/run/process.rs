@@ -1,4 +1,5 @@
-//! Process that runs partitions of a crawl, each as a pipeline of its own.
+//! Process that runs partitions of a crawl, each as a pipeline of its own, its progress, and the
+//! summary at its end.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -6,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use serde::Serialize;
 use tokio::task::JoinSet;
 use tracing::{Instrument, error, info, info_span};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::{Threads, query};
 
-use super::super::service_manager;
-use super::summary::progress;
+use super::super::rows::{CRAWL, Rows, answer, filled, paced};
+use super::super::{service_manager, status};
 use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, ByRule, Limits};
@@ -21,7 +24,7 @@ use crate::cli::view::Partitions;
 use crate::crawl::protocol::record;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::{self, Stop};
-use crate::pipeline::{Ending, Report, RunError};
+use crate::pipeline::{Ending, FilterStatus, Report, RunError};
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -100,7 +103,8 @@ impl Process<'_> {
         let ended = self.work(index, config).await;
         self.progress.borrow_mut().end(index);
         if let Err(failure) = &ended {
-            self.view.fail(config.partition, format!("{failure:#}"));
+            let reason = format!("{failure:#}");
+            self.view.enter(config.partition, Phase::Failed { reason });
             if config.partition.has_others() {
                 error!("the partition has ended, and the others go on: {failure:#}");
             }
@@ -111,6 +115,64 @@ impl Process<'_> {
     /// Shows the progress of the partition with this index.
     fn show(&self, index: usize, report: &Report) {
         self.progress.borrow_mut().show(index, report, self.interval);
+    }
+
+    /// Runs a partition until its end. Returns `None` if the process was told to stop during
+    /// standby.
+    async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
+        let enter = |phase| self.view.enter(config.partition, phase);
+        let Some(place) = open(self.args, config, &mut self.stop.clone(), enter).await? else {
+            return Ok(None);
+        };
+        let (asker, dispatcher) = query::open(config.forget.max_len);
+        let (mut clients, count) = serve(config, asker).await?;
+        let (threads, stop) = (self.threads.clone(), self.stop.clone());
+        let (mut work, view) = begin(self.args, config, place, threads, dispatcher, count, stop)?;
+        let view = Arc::new(view);
+        self.view.run(config.partition, Arc::clone(&view));
+        // The socket is removed before `work` releases the folder's lock. If the filter is in
+        // Redis, there is no folder for a socket.
+        let socket = match config.filter.place {
+            FilterPlace::Local => Some(self.admin.listen_in(&config.storage.dir, view)?),
+            FilterPlace::Redis => None,
+        };
+        let ending = self.until_end(index, &mut work, &mut clients).await;
+        drop(socket);
+        if let (Err(failure @ RunError::Ended(_)), Work::Queue(pipeline)) = (&ending, &mut work) {
+            pipeline.give_up(failure).await;
+        }
+        let ending = ending?;
+        let (report, rules, lacks_room) = match work {
+            Work::Queue(mut pipeline) => {
+                (pipeline.report(), pipeline.by_rule(), pipeline.lacks_room())
+            }
+            Work::Alone(mut alone) => (alone.report(), ByRule::default(), false),
+        };
+        if ending == Ending::Full {
+            error!("{}", full(config, report.filter.keys, lacks_room)?);
+        }
+        Ok(Some(Ended { ending, report, rules }))
+    }
+
+    /// Works until the run ends.
+    async fn until_end(
+        &self,
+        index: usize,
+        work: &mut Work,
+        clients: &mut JoinSet<()>,
+    ) -> Result<Ending, RunError> {
+        let (interval, mut show) = (self.interval, |report: &_| self.show(index, report));
+        let run = async {
+            match work {
+                Work::Queue(pipeline) => pipeline.run(interval, &mut show).await,
+                Work::Alone(alone) => alone.run(interval, &mut show).await,
+            }
+        };
+        tokio::select! {
+            ending = run => ending,
+            Some(_) = clients.join_next() => Err(RunError::Ended("the server at serve.listen")),
+            () = self.admin.ended() => Err(RunError::Ended("the admin endpoint")),
+        }
     }
 }
 
@@ -192,64 +254,60 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl Process<'_> {
-    /// Runs a partition until its end. Returns `None` if the process was told to stop during
-    /// standby.
-    async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
-        let enter = |phase| self.view.enter(config.partition, phase);
-        let Some(place) = open(self.args, config, &mut self.stop.clone(), enter).await? else {
-            return Ok(None);
-        };
-        let (asker, dispatcher) = query::open(config.forget.max_len);
-        let (mut clients, count) = serve(config, asker).await?;
-        let (threads, stop) = (self.threads.clone(), self.stop.clone());
-        let (mut work, view) = begin(self.args, config, place, threads, dispatcher, count, stop)?;
-        let view = Arc::new(view);
-        self.view.run(config.partition, Arc::clone(&view));
-        // The socket is removed before `work` releases the folder's lock. If the filter is in
-        // Redis, there is no folder for a socket.
-        let socket = match config.filter.place {
-            FilterPlace::Local => Some(self.admin.listen_in(&config.storage.dir, view)?),
-            FilterPlace::Redis => None,
-        };
-        let ending = self.until_end(index, &mut work, &mut clients).await;
-        drop(socket);
-        if let (Err(failure @ RunError::Ended(_)), Work::Queue(pipeline)) = (&ending, &mut work) {
-            pipeline.give_up(failure).await;
-        }
-        let ending = ending?;
-        let (report, rules, lacks_room) = match work {
-            Work::Queue(mut pipeline) => {
-                (pipeline.report(), pipeline.by_rule(), pipeline.lacks_room())
-            }
-            Work::Alone(mut alone) => (alone.report(), ByRule::default(), false),
-        };
-        if ending == Ending::Full {
-            error!("{}", full(config, report.filter.keys, lacks_room)?);
-        }
-        Ok(Some(Ended { ending, report, rules }))
+/// Returns the line of progress during a run. Its rates are for the time since the report `before`.
+fn progress(source: SourceKind, report: &Report, before: Option<&Report>) -> String {
+    let Report { counts, asked, seconds, source: waiting, processing, filter } = report;
+    let since = before.map_or(0.0, |before| before.seconds);
+    let rate = |now: u64, of: fn(&Report) -> u64| {
+        (now - before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
+    };
+    let mut parts = Vec::new();
+    if source != SourceKind::None {
+        let rate = rate(counts.items(), |before| before.counts.items());
+        let (items, unseen, waiting) = (counts.items(), counts.unseen, waiting + processing);
+        parts.push(format!("{items} items, {unseen} unseen, {rate:.0}/s, {waiting} waiting"));
     }
+    if source == SourceKind::None || *asked != Asked::default() {
+        let rate = rate(asked.all(), |before| before.asked.all());
+        parts.push(format!("{} asked, {} unseen, {rate:.0}/s", asked.all(), asked.unseen));
+    }
+    let (fill, error_rate) = (100.0 * filter.fill, filter.error_rate);
+    parts.push(format!("filter {fill:.1} % full, error rate {error_rate:.1e}"));
+    parts.join(", ")
+}
 
-    /// Works until the run ends.
-    async fn until_end(
-        &self,
-        index: usize,
-        work: &mut Work,
-        clients: &mut JoinSet<()>,
-    ) -> Result<Ending, RunError> {
-        let (interval, mut show) = (self.interval, |report: &_| self.show(index, report));
-        let run = async {
-            match work {
-                Work::Queue(pipeline) => pipeline.run(interval, &mut show).await,
-                Work::Alone(alone) => alone.run(interval, &mut show).await,
-            }
-        };
-        tokio::select! {
-            ending = run => ending,
-            Some(_) = clients.join_next() => Err(RunError::Ended("the server at serve.listen")),
-            () = self.admin.ended() => Err(RunError::Ended("the admin endpoint")),
+/// Summary of a run, as `--json` prints it.
+#[derive(Serialize)]
+struct RunShown<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    items: u64,
+    ending: Ending,
+    #[serde(flatten)]
+    rules: &'a ByRule,
+}
+
+/// Prints the summary at the end of a run.
+pub(super) fn summarize(
+    source: SourceKind,
+    report: &Report,
+    rules: &ByRule,
+    ending: Ending,
+    json: bool,
+) -> anyhow::Result<()> {
+    let shown = RunShown { report, items: report.counts.items(), ending, rules };
+    answer(json.then(|| serde_json::to_string(&shown)).transpose()?, |out| {
+        let mut rows = Rows::new(out, CRAWL);
+        let (counts, seconds) = (&report.counts, report.seconds);
+        if source != SourceKind::None {
+            status::items(&mut rows, counts, rules, paced(counts.items(), seconds))?;
         }
-    }
+        if source == SourceKind::None || report.asked != Asked::default() {
+            status::asked(&mut rows, &report.asked, format_args!("in {seconds:.2} s"))?;
+        }
+        let FilterStatus { keys, fill, error_rate, .. } = report.filter;
+        rows.count("filter", keys, filled(fill, error_rate))
+    })
 }
 
 #[cfg(test)]

@@ -12,9 +12,8 @@ use urlseen_core::filter::expire_after::shown;
 
 use super::super::admin::printable::stdout;
 use super::Outcome;
-use super::context::{confirmed, each_partition, runtime};
 use super::settings::{Folder, Settings, folder_of};
-use super::start::usage;
+use super::start::{confirmed, each_partition, runtime, usage};
 use crate::crawl::protocol::record;
 
 pub(super) use show::{show, show_in_redis};
@@ -152,19 +151,16 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
             })
         }
         StorageCommand::Adopt { folder, yes } => {
-            if let Some(dir) = folder.named() {
+            if let Some(dir) = &folder.storage {
                 return repair::end_damaged_log(dir, *yes);
             }
             let all = folder.settings.load_all()?;
             each_partition(all, |config| Repair::new(config)?.adopt(*yes))
         }
-        StorageCommand::Convert { settings, rules: false } => {
-            each_partition(settings.load_all()?, |config| repair::convert(&config))
-        }
-        StorageCommand::Convert { settings, rules: true } => {
-            let done =
-                each_partition(settings.load_all()?, |config| repair::convert_rules(&config))?;
-            delete_table(settings, done)
+        StorageCommand::Convert { settings, rules } => {
+            let convert = if *rules { repair::convert_rules } else { repair::convert };
+            let done = each_partition(settings.load_all()?, |config| convert(&config))?;
+            if *rules { delete_table(settings, done) } else { Ok(done) }
         }
         StorageCommand::CatchUp { folder, time } => {
             each_partition(folder.locate_all()?, |config| match folder_of(&config) {
@@ -203,7 +199,7 @@ fn change(
 /// of partitions and the kind can change.
 fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
     let crawl = settings.load_crawl()?;
-    if done == Outcome::Done && crawl.partitions.count.get() > 1 && !settings.names_partition() {
+    if done == Outcome::Done && crawl.partitions.count.get() > 1 && settings.partition.is_none() {
         runtime()?.block_on(record::delete(&crawl))?;
     }
     Ok(done)

@@ -17,10 +17,9 @@ use urlseen_engine::engine::{EngineError, Threads};
 
 use super::super::Outcome;
 use super::super::bar::Bar;
-use super::super::context::{confirmed, runtime};
 use super::super::moving::{NewFolder, beside, renamed};
 use super::super::settings::folder_of;
-use super::super::start::{self, usage};
+use super::super::start::{self, confirmed, runtime, usage};
 use crate::admin::printable::{stderr, stdout};
 use crate::crawl::upkeep::Upkeep;
 

@@ -17,10 +17,11 @@ use urlseen_core::storage::{
 };
 use urlseen_engine::config::Config;
 
-use super::super::context::{find, runtime};
 use super::super::rows::{CRAWL, Rows, answer};
-use super::super::status::{about_rate, lost};
+use super::super::start::{find, runtime};
+use super::super::status::{self, about_rate, lost};
 use super::super::{Outcome, settings};
+use crate::admin::Lists;
 use crate::admin::printable::{json_text, stdout};
 use crate::crawl::protocol::Protocol;
 
@@ -144,32 +145,31 @@ pub(in crate::cli) fn show_in_redis(config: &Config, as_json: bool) -> anyhow::R
         let estimate = opening::estimate(&mut link, &opened.filter).await?;
         let protocol = Protocol::new(config);
         let place = protocol.place(link.call(&protocol.look()).await?)?;
-        let mut lists = [0; 4];
-        for (length, ask) in lists.iter_mut().zip(protocol.lengths()) {
-            *length = protocol.length(link.call(&ask).await?)?;
+        let mut lengths = [None; 4];
+        for (length, ask) in lengths.iter_mut().zip(protocol.lengths()) {
+            *length = Some(protocol.length(link.call(&ask).await?)?);
         }
+        let [source, processing, sink, rejected] = lengths;
+        let lists = Lists { source, processing, sink, rejected, age_seconds: None };
         anyhow::Ok((opened, estimate, place, lists))
     })?;
     let (filter, bytes) = (&config.filter, opened.bytes());
     let (keys, error_rate) = (estimate.keys, estimate.error_rate);
     let lost_urls = config.filter_spec()?.parameters.lost_urls(keys).ok();
-    let [source, processing, sink, rejected] = lists;
     if as_json {
-        let status = json!({
+        let state = json!({
             "crawl": config.crawl.name,
             "redis": config.redis.url.to_string(),
             "head": head,
             "holder": holder,
-            "lists": {
-                "source": source, "processing": processing, "sink": sink, "rejected": rejected,
-            },
+            "lists": lists,
             "filter": {
                 "id": opened.definition.id.to_string(), "key": filter.key,
                 "kind": filter.kind.name(), "keys": keys, "capacity": filter.capacity,
                 "error_rate": error_rate, "lost_urls": lost_urls, "bytes": bytes,
             },
         });
-        writeln!(stdout(), "{}", json_text(&format!("{status:#}")))?;
+        writeln!(stdout(), "{}", json_text(&format!("{state:#}")))?;
         return Ok(Outcome::Done);
     }
     let mut rows = Rows::new(stdout(), CRAWL);
@@ -177,11 +177,7 @@ pub(in crate::cli) fn show_in_redis(config: &Config, as_json: bool) -> anyhow::R
     rows.row("redis", &config.redis.url)?;
     rows.row("batch", head.map_or_else(|| "none was committed".to_owned(), |it| it.to_string()))?;
     rows.row("run by", holder.map_or_else(|| "no daemon".to_owned(), |it| it.to_string()))?;
-    for (name, length) in
-        [("source", source), ("processing", processing), ("sink", sink), ("rejects", rejected)]
-    {
-        rows.row(name, format!("{:>15}", HumanCount(length).to_string()))?;
-    }
+    status::lists(&mut rows, &lists)?;
     let share = 100.0 * keys as f64 / filter.capacity as f64;
     let (number, size) = if opened.definition.spec.parameters.is_exact() {
         (HumanCount(keys).to_string(), "exact".to_owned())

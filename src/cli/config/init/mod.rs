@@ -4,7 +4,7 @@ mod draft;
 mod found;
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,8 @@ use urlseen_engine::config::{Config, Sources};
 use self::draft::{Draft, shell};
 use self::found::{Found, FoundKey, PossibleFilter, Use};
 use super::super::Outcome;
-use super::super::context::{connect, runtime};
 use super::super::rows::Rows;
-use super::super::start::{NO_FILE, usage};
+use super::super::start::{NO_FILE, connect, runtime, usage};
 use crate::admin::printable::{printable, stdout};
 
 /// Width of the names in the table, in columns.
@@ -195,7 +194,6 @@ fn print_draft(draft: &Draft, file: &Path, name: &str, was_crawled: bool) -> io:
 
 /// Writes a file that does not exist yet.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
