@@ -5,15 +5,13 @@ use std::path::PathBuf;
 
 use crate::admin::printable::{self, say};
 use urlseen_core::filter::item_form::is_object;
-use urlseen_core::fingerprint::Request;
-use urlseen_core::fingerprint::same::{SameRules, TrackingList};
-use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
+use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter, Request};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::url;
 
 use super::Outcome;
-use super::settings::{same_rules_of, word};
+use super::settings::Computing;
 
 /// Print the fingerprint of each request, one request a line.
 ///
@@ -28,20 +26,8 @@ Examples:
   urlseen fingerprint urls.txt
   urlseen fingerprint --canonical --algorithm scrapy-redis urls.txt")]
 pub(super) struct FingerprintArgs {
-    /// Algorithm of the fingerprints
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = word(|_: &Algorithm| true))]
-    algorithm: Algorithm,
-    /// Treat URLs that differ only in their fragments as different. By default, these URLs are
-    /// equal
-    #[arg(long)]
-    keep_fragments: bool,
-    /// List of tracking parameters that do not affect the fingerprint: none or 2026-11
-    #[arg(long, value_name = "LIST", default_value_t)]
-    drop_tracking: TrackingList,
-    /// Use the rules `[[same]]` of this configuration file: URLs that they make equal have the same
-    /// fingerprint. Default: no rules
-    #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
-    rules: Option<SameRules>,
+    #[command(flatten)]
+    computing: Computing,
     /// Print a tab and the canonical URL after each fingerprint
     #[arg(long)]
     canonical: bool,
@@ -51,12 +37,8 @@ pub(super) struct FingerprintArgs {
 }
 
 pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
-    let mut fingerprinter = Fingerprinter::new(FingerprintSpec {
-        algorithm: args.algorithm,
-        keep_fragments: args.keep_fragments,
-        drop_tracking: args.drop_tracking,
-        same: args.rules.unwrap_or_default(),
-    });
+    let spec = args.computing.changed(FingerprintSpec::default());
+    let mut fingerprinter = Fingerprinter::new(spec);
     let mut output = BufWriter::with_capacity(1 << 16, printable::rows());
     let mut outcome = Outcome::Done;
     for page in input::lines(args.files.clone()).pages {

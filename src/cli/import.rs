@@ -10,7 +10,7 @@ use serde_json::json;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::{FilterSpec, Parameters, memory};
-use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
@@ -196,7 +196,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
 /// Fails if the crawl would not recognise the fingerprints: `--algorithm` differs from the crawl's
 /// algorithm, or they come from a set of scrapy-redis and the crawl's algorithm is `scrapy`.
 fn check_algorithm(args: &ImportArgs, config: &Config) -> anyhow::Result<()> {
-    let stated = args.shape.algorithm;
+    let stated = args.shape.computing.algorithm;
     let ours = config.fingerprint.algorithm;
     match (stated, &args.redis_set) {
         (Some(stated), _) if stated != ours => Err(usage(format!(
@@ -280,7 +280,7 @@ fn redisbloom(args: &ImportArgs) -> anyhow::Result<Config> {
     if let Some(storage) = &args.storage {
         let mut config = Config::default();
         config.storage.dir.clone_from(storage);
-        config.computed_by(args.shape.fingerprint());
+        config.computed_by(args.shape.computing.changed(FingerprintSpec::default()));
         return Ok(config);
     }
     let config = args.settings.load()?;

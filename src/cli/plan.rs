@@ -1,13 +1,13 @@
 //! `urlseen plan`: computes the memory and the error rates of a filter.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use serde::Serialize;
 use urlseen_analysis::{Amount, Figures, PlanError, Steady, Target, grouped};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::{Capacity, ErrorRate};
 
 use super::Outcome;
+use super::rows::answer;
 use super::start::usage;
 
 /// Show the memory and error rate of each kind of filter, before a crawl.
@@ -50,15 +50,11 @@ pub(super) struct Plan {
 }
 
 pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
-    print(plan, &mut io::stdout().lock())?;
-    Ok(Outcome::Done)
-}
-
-/// Prints the tables, or JSON.
-fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some((expire_after, unseen_per_day)) = plan.expire_after.zip(plan.unseen_per_day) {
         let steady = Steady::of(expire_after, unseen_per_day, plan.error_rate)?;
-        return if plan.json { json(&steady, out) } else { Ok(steady.print(out)?) };
+        let json = plan.json.then(|| serde_json::to_string_pretty(&steady)).transpose()?;
+        answer(json, |mut out| steady.print(&mut out))?;
+        return Ok(Outcome::Done);
     }
     let target = plan.lost.map_or(Target::ErrorRate(plan.error_rate), Target::Lost);
     let figures = Figures::of(plan.capacity, target).map_err(|error| match error {
@@ -68,24 +64,19 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
         )),
         error => error.into(),
     })?;
-    let error_rate = figures.error_rate();
-    if plan.json {
-        return json(&figures, out);
-    }
-    let keys = grouped(plan.capacity.get());
-    match plan.lost {
-        None => writeln!(out, "{keys} keys at error rate {error_rate:e}\n")?,
-        Some(most) => writeln!(
-            out,
-            "{keys} keys, at most {} lost in the whole crawl; native at error rate \
-             {error_rate:e}\n",
-            most.get()
-        )?,
-    }
-    Ok(figures.print(out)?)
-}
-
-fn json(value: &impl Serialize, out: &mut impl Write) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    Ok(writeln!(out)?)
+    let json = plan.json.then(|| serde_json::to_string_pretty(&figures)).transpose()?;
+    answer(json, |mut out| {
+        let (keys, error_rate) = (grouped(plan.capacity.get()), figures.error_rate());
+        match plan.lost {
+            None => writeln!(out, "{keys} keys at error rate {error_rate:e}\n")?,
+            Some(most) => writeln!(
+                out,
+                "{keys} keys, at most {} lost in the whole crawl; native at error rate \
+                 {error_rate:e}\n",
+                most.get()
+            )?,
+        }
+        figures.print(&mut out)
+    })?;
+    Ok(Outcome::Done)
 }

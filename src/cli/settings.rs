@@ -149,6 +149,39 @@ impl Folder {
     }
 }
 
+/// Rules by which fingerprints are computed. If an option is missing, its value comes from the
+/// storage folder, if there is one.
+#[derive(Debug, clap::Args)]
+pub(super) struct Computing {
+    /// Algorithm of the fingerprints. Default: scrapy, if no storage folder records another one
+    #[arg(long, value_name = "NAME", value_parser = word(|_: &Algorithm| true))]
+    pub(super) algorithm: Option<Algorithm>,
+    /// Treat URLs that differ only in their fragments as different. By default, these URLs are
+    /// equal
+    #[arg(long)]
+    keep_fragments: bool,
+    /// List of tracking parameters that do not affect the fingerprint: none or 2026-11. Default:
+    /// none, if no storage folder records a list
+    #[arg(long, value_name = "LIST")]
+    drop_tracking: Option<TrackingList>,
+    /// Use the rules `[[same]]` of this configuration file: URLs that they make equal have the same
+    /// fingerprint. Default: no rules, if no storage folder records some
+    #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
+    rules: Option<SameRules>,
+}
+
+impl Computing {
+    /// Returns the given spec with the changes that the user asked for.
+    pub(super) fn changed(&self, spec: FingerprintSpec) -> FingerprintSpec {
+        FingerprintSpec {
+            algorithm: self.algorithm.unwrap_or(spec.algorithm),
+            keep_fragments: self.keep_fragments || spec.keep_fragments,
+            drop_tracking: self.drop_tracking.unwrap_or(spec.drop_tracking),
+            same: self.rules.unwrap_or(spec.same),
+        }
+    }
+}
+
 /// Kind and parameters of a filter. If an option is missing, its value comes from the storage
 /// folder. If an option is given, its value must agree with the folder.
 #[derive(Debug, clap::Args)]
@@ -175,22 +208,8 @@ pub(super) struct Shape {
     /// that the storage folder records, or 1e-7 for the kind two-choice, and 1e-6 for others
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
-    /// Algorithm of the fingerprints. Default: the algorithm that the storage folder records, or
-    /// scrapy
-    #[arg(long, value_name = "NAME", value_parser = word(|_: &Algorithm| true))]
-    pub(super) algorithm: Option<Algorithm>,
-    /// Treat URLs that differ only in their fragments as different. By default, these URLs are
-    /// equal
-    #[arg(long)]
-    keep_fragments: bool,
-    /// List of tracking parameters that do not affect the fingerprint: none or 2026-11. Default:
-    /// the list that the storage folder records, or none
-    #[arg(long, value_name = "LIST")]
-    drop_tracking: Option<TrackingList>,
-    /// Use the rules `[[same]]` of this configuration file: URLs that they make equal are equal.
-    /// Default: the rules that the storage folder records, or none
-    #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
-    rules: Option<SameRules>,
+    #[command(flatten)]
+    pub(super) computing: Computing,
     /// Seed of the filter's hash. The same seed gives the same results in each run. Default: random
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u32>,
@@ -198,7 +217,7 @@ pub(super) struct Shape {
 
 /// Reads the rules `[[same]]` of a configuration file. The environment does not count, because it
 /// cannot have rules.
-pub(super) fn same_rules_of(path: &str) -> Result<SameRules, String> {
+fn same_rules_of(path: &str) -> Result<SameRules, String> {
     let sources = Sources { file: Some(path.into()), ..Sources::default() };
     Config::load(sources).map(|config| config.same).map_err(|problems| problems.to_string())
 }
@@ -208,28 +227,13 @@ impl Shape {
     pub(super) fn spec(&self, header: Option<&Header>) -> anyhow::Result<StorageSpec> {
         let recorded = header.map(Header::spec);
         let is = recorded.map(|spec| &spec.filter);
+        let parameters = self.parameters(is.map(|filter| &filter.parameters))?;
+        let fingerprint = is.map(|filter| filter.fingerprint).unwrap_or_default();
+        let fingerprint = self.computing.changed(fingerprint);
         Ok(StorageSpec {
-            filter: FilterSpec {
-                parameters: self.parameters(is.map(|filter| &filter.parameters))?,
-                fingerprint: self.changed(is.map(|filter| filter.fingerprint).unwrap_or_default()),
-            },
+            filter: FilterSpec { parameters, fingerprint },
             crawl: recorded.map_or_else(|| Config::default().crawl.name, |it| it.crawl.clone()),
         })
-    }
-
-    /// Returns the spec of fingerprints that belong to no storage folder.
-    pub(super) fn fingerprint(&self) -> FingerprintSpec {
-        self.changed(FingerprintSpec::default())
-    }
-
-    /// Returns a spec of fingerprints with the changes that the user asked for.
-    fn changed(&self, spec: FingerprintSpec) -> FingerprintSpec {
-        FingerprintSpec {
-            algorithm: self.algorithm.unwrap_or(spec.algorithm),
-            keep_fragments: self.keep_fragments || spec.keep_fragments,
-            drop_tracking: self.drop_tracking.unwrap_or(spec.drop_tracking),
-            same: self.rules.unwrap_or(spec.same),
-        }
     }
 
     /// Refuses options that a filter of the given kind does not have. `is_new` is false if a

@@ -67,10 +67,7 @@ struct Subject {
 impl Subject {
     fn new(folder: &Folder) -> anyhow::Result<Self> {
         let mut config = folder.locate()?;
-        let header = match folder_of(&config) {
-            Some(dir) => storage::header_of(dir)?,
-            None => None,
-        };
+        let header = folder_of(&config).map(storage::header_of).transpose()?.flatten();
         if let Some(header) = &header {
             // Computes the fingerprint in the same way as those in the folder.
             config.computed_by(header.spec().filter.fingerprint);
@@ -91,10 +88,8 @@ impl Subject {
 
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let subject = Subject::new(&args.folder)?;
-    let mut items = vec![bytes(&args.item)?];
-    if let Some(other) = &args.other {
-        items.push(bytes(other)?);
-    }
+    let items = std::iter::once(&args.item).chain(&args.other).map(bytes);
+    let items = items.collect::<Result<Vec<_>, _>>()?;
     let reports = items.iter().map(|item| subject.report(item)).collect::<Result<Vec<_>, _>>()?;
     let between = match &reports[..] {
         [one, other] => Some(pair(&one.explained, &other.explained, subject.options)),

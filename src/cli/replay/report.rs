@@ -23,17 +23,14 @@ const RECENT_BYTES: u64 = 8;
 /// Returns the memory that a crawl needs with a kind of filter: bytes in the daemon, and if the
 /// filter is in Redis, the minimum and maximum bytes in Redis.
 fn memory(lane: &LaneReport, config: &Config) -> (u64, Option<[u64; 2]>) {
-    // The number is positive, and below 2^53.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let without_filter = DAEMON_BYTES;
     // The configured place counts only for a kind that can be in both places.
     let is_shared = lane.kind.is_in(FilterPlace::Redis)
         && (config.filter.place == FilterPlace::Redis || !lane.kind.is_in(FilterPlace::Local));
     if is_shared {
         let recent = config.filter.recent as u64 * RECENT_BYTES;
-        return (recent + without_filter, Some(lane.bytes));
+        return (recent + DAEMON_BYTES, Some(lane.bytes));
     }
-    (lane.bytes[1] + without_filter, None)
+    (lane.bytes[1] + DAEMON_BYTES, None)
 }
 
 /// Prints the report on standard output.

@@ -16,6 +16,7 @@ use anyhow::Context;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
+use urlseen_core::fingerprint::Partition;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
@@ -84,12 +85,16 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 
 /// Reports a configuration that this machine or the cluster does not permit.
 pub(super) fn machine(config: &Config) -> Option<(&'static str, String)> {
-    let host = host();
-    let partitions = match config.partitions.run.of(config.partitions.count, &host) {
-        Ok(partitions) => partitions,
-        Err(error) => return Some(("partitions.run", error)),
-    };
-    divided(config).or_else(|| descriptors::lacking(config, partitions.len()))
+    match own_partitions(config) {
+        Ok(own) => divided(config).or_else(|| descriptors::lacking(config, own.len())),
+        Err(error) => Some(("partitions.run", error)),
+    }
+}
+
+/// Returns the partitions that are configured for this host.
+fn own_partitions(config: &Config) -> Result<Vec<Partition>, String> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    config.partitions.run.of(config.partitions.count, &host)
 }
 
 /// Reports a configuration whose keys can be on different nodes of a Redis Cluster.
@@ -102,14 +107,8 @@ pub(super) fn chosen(settings: &Settings, config: &Config) -> anyhow::Result<Vec
     if settings.partition.is_some() {
         return settings.partitions_of(config);
     }
-    let partitions = config.partitions.run.of(config.partitions.count, &host());
-    let partitions = partitions.map_err(anyhow::Error::msg)?;
+    let partitions = own_partitions(config).map_err(anyhow::Error::msg)?;
     Ok(partitions.into_iter().map(|partition| config.of_partition(partition)).collect())
-}
-
-/// Returns the name of this host.
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Result of a run that ended without an error.

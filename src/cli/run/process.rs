@@ -112,11 +112,6 @@ impl Process<'_> {
         ended
     }
 
-    /// Shows the progress of the partition with this index.
-    fn show(&self, index: usize, report: &Report) {
-        self.progress.borrow_mut().show(index, report, self.interval);
-    }
-
     /// Runs a partition until its end. Returns `None` if the process was told to stop during
     /// standby.
     async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
@@ -161,7 +156,8 @@ impl Process<'_> {
         work: &mut Work,
         clients: &mut JoinSet<()>,
     ) -> Result<Ending, RunError> {
-        let (interval, mut show) = (self.interval, |report: &_| self.show(index, report));
+        let interval = self.interval;
+        let mut show = |report: &_| self.progress.borrow_mut().show(index, report, interval);
         let run = async {
             match work {
                 Work::Queue(pipeline) => pipeline.run(interval, &mut show).await,

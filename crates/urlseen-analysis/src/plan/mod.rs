@@ -18,17 +18,11 @@ pub const DAEMON_BYTES: u64 = 67_108_864;
 /// Returns the parameters of a filter of this kind, which keeps its error rate up to the capacity.
 /// All parameters that are not arguments have default values. The default is that of the project
 /// from which the kind comes, or that of urlseen's configuration if the project has none.
-fn parameters(
-    kind: Kind,
-    capacity: u64,
-    error_rate: f64,
-    bit: Option<u32>,
-) -> Result<Parameters, SpecError> {
+fn parameters(kind: Kind, capacity: u64, error_rate: f64) -> Result<Parameters, SpecError> {
     kind.read(&|name| {
         let given = match name {
             "filter.capacity" | "filter.grow_to" => Some(capacity.to_string()),
             "filter.error_rate" => Some(error_rate.to_string()),
-            "filter.bit" => bit.map(|bit| bit.to_string()),
             _ => None,
         };
         given.or_else(|| usual(kind, name))

@@ -2,7 +2,6 @@
 
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen_core::redis::RedisAddress;
 use urlseen_engine::config::{Config, toml_text};
 
 use super::super::super::start::usage;
@@ -31,7 +30,7 @@ impl Draft {
     pub(super) fn new(
         name: &str,
         keys: &[FoundKey],
-        url: Option<&RedisAddress>,
+        url: Option<&str>,
         is_trial: bool,
     ) -> anyhow::Result<Self> {
         if keys.iter().any(|key| key.used_as == Use::Urlseen) {
@@ -63,7 +62,7 @@ impl Draft {
         draft.line(&format!("name = {}", text(name)));
         if let Some(url) = url {
             draft.line("\n[redis]");
-            draft.line(&format!("url = {}", text(&url.without_password().to_string())));
+            draft.line(&format!("url = {}", text(url)));
         }
         if let Some(filter) = filter {
             draft.filter(filter)?;
@@ -90,14 +89,13 @@ impl Draft {
     }
 
     /// Adds the settings of a Scrapy project.
-    fn settings(&mut self, url: Option<&RedisAddress>, is_new: bool) {
+    fn settings(&mut self, url: Option<&str>, is_new: bool) {
         self.settings.push("ADDONS = {\"urlseen.scrapy.Addon\": 500}".to_owned());
         if !is_new {
             self.settings.push("SCHEDULER = \"urlseen.scrapy.Scheduler\"".to_owned());
         }
-        let url = url
-            .map_or("redis://127.0.0.1:6379".to_owned(), |url| url.without_password().to_string());
-        self.settings.push(format!("URLSEEN_URL = {}", text(&url)));
+        let url = url.unwrap_or("redis://127.0.0.1:6379");
+        self.settings.push(format!("URLSEEN_URL = {}", text(url)));
     }
 
     fn line(&mut self, line: &str) {
@@ -191,7 +189,7 @@ impl Draft {
 
     /// Adds the section for the sink, and the command that renames the queue. In a trial, the queue
     /// itself is the sink.
-    fn queue(&mut self, name: &str, queue: Option<&FoundKey>, url: Option<&RedisAddress>) {
+    fn queue(&mut self, name: &str, queue: Option<&FoundKey>, url: Option<&str>) {
         self.line("\n[sink]");
         let becomes = if self.is_trial { "is" } else { "becomes" };
         match queue {
@@ -237,14 +235,13 @@ fn of_redisson(FoundKey { key, size, error_rate, .. }: &FoundKey) -> (String, Ve
 }
 
 /// Returns the command `redis-cli` for an address.
-fn redis_cli(url: Option<&RedisAddress>) -> String {
+fn redis_cli(url: Option<&str>) -> String {
     let Some(url) = url else { return "redis-cli".to_owned() };
-    let url = url.without_password().to_string();
     match url.strip_prefix("unix://") {
         Some(socket) => {
             format!("redis-cli -s {}", shell(socket.split('?').next().unwrap_or_default()))
         }
-        None => format!("redis-cli -u {}", shell(&url)),
+        None => format!("redis-cli -u {}", shell(url)),
     }
 }
 

@@ -85,9 +85,9 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     })?;
     print_found(&config, &found)?;
     let name = chosen(args, &config, &found)?;
-    let url = args.redis.as_ref().map(|_| &config.redis.url);
+    let url = args.redis.as_ref().map(|_| config.redis.url.without_password().to_string());
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
-    let draft = Draft::new(&name, keys, url, args.trial)?;
+    let draft = Draft::new(&name, keys, url.as_deref(), args.trial)?;
     write(&args.output, &draft.file)?;
     print_draft(&draft, &args.output, &name, !keys.is_empty())?;
     Ok(Outcome::Done)
