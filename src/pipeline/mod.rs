@@ -92,8 +92,9 @@ pub struct Parts {
     pub standby: bool,
 }
 
-/// Reason why a run ended without an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Reason why a run ended without an error. The largest reason of its partitions counts for a
+/// process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The source is empty and all items are committed.

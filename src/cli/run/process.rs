@@ -175,13 +175,11 @@ impl Process<'_> {
 impl Ended {
     /// Adds the result of another partition.
     fn and(self, other: Self) -> Self {
-        let ending = match (self.ending, other.ending) {
-            (Ending::Full, _) | (_, Ending::Full) => Ending::Full,
-            (Ending::Stopped, _) | (_, Ending::Stopped) => Ending::Stopped,
-            (Ending::Drained, Ending::Drained) => Ending::Drained,
-        };
-        let (report, rules) = (self.report.and(&other.report), self.rules.and(other.rules));
-        Self { ending, report, rules }
+        Self {
+            ending: self.ending.max(other.ending),
+            report: self.report.and(&other.report),
+            rules: self.rules.and(other.rules),
+        }
     }
 }
 

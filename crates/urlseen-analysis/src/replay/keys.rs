@@ -1,7 +1,7 @@
 //! Redis keys whose items a replay reads. The replay never changes the keys: a Redis user with read
 //! permission is enough.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::bail;
 use redis::{Cmd, cmd};
@@ -26,31 +26,14 @@ const PAGE_ITEMS: u64 = 10_000;
 /// are not known yet.
 const FIRST: u64 = 100;
 
-/// Rows of the report, one for each key that the replay has reached. All clones share the rows.
-#[derive(Debug, Default, Clone)]
-pub(super) struct Rows(Arc<Mutex<Vec<KeyRead>>>);
-
-impl Rows {
-    /// Removes and returns all rows.
-    pub(super) fn take(&self) -> Vec<KeyRead> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn set(&self, number: usize, row: &KeyRead) {
-        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.truncate(number);
-        rows.push(row.clone());
-    }
-}
-
 /// Feed of the items that some keys in Redis hold.
 pub(super) struct Keys {
     runtime: Runtime,
     keys: Vec<Key>,
     /// Index of the key that is being read.
     turn: usize,
-    /// Rows of the keys that the replay has reached.
-    rows: Rows,
+    /// Rows of the report, one for each key that the replay has reached. All clones share the rows.
+    pub(super) rows: Arc<Mutex<Vec<KeyRead>>>,
     /// Maximum number of items that may still be read, and number of items read so far.
     left: u64,
     read: u64,
@@ -104,7 +87,7 @@ impl Keys {
             let item_bytes = PAGE_BYTES / FIRST;
             keys.push(Key { link, row, list, length, place, item_bytes });
         }
-        Ok(Self { runtime, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
+        Ok(Self { runtime, keys, turn: 0, rows: Arc::default(), left: most, read: 0 })
     }
 
     /// Returns the expected number of items: the sum of the keys' lengths, limited to the number of
@@ -113,16 +96,18 @@ impl Keys {
         self.keys.iter().map(|key| key.row.before).sum::<u64>().min(self.left)
     }
 
-    /// Returns the rows of the report. They are filled while the keys are read.
-    pub(super) fn rows(&self) -> Rows {
-        self.rows.clone()
+    /// Notes the row of the key that is being read.
+    fn note(&self) {
+        let mut rows = self.rows.lock().expect("no holder panics");
+        rows.truncate(self.turn);
+        rows.push(self.keys[self.turn].row.clone());
     }
 
     fn end_key(&mut self) -> Result<(), LinkError> {
         let Key { link, row, length, .. } = &mut self.keys[self.turn];
         let mut length = cmd(length);
         row.after = Some(self.runtime.block_on(link.query(length.arg(&row.key)))?);
-        self.rows.set(self.turn, row);
+        self.note();
         self.turn += 1;
         Ok(())
     }
@@ -143,7 +128,7 @@ impl Keys {
             key.row.read += items;
             self.left -= items;
             self.read += items;
-            self.rows.set(self.turn, &key.row);
+            self.note();
             return Ok(Some(Page { place, read: self.read, ..page }));
         }
         Ok(None)

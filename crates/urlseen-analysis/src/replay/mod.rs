@@ -20,15 +20,15 @@ mod tests;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 pub use curve::Point;
 pub use judging::Merges;
 use judging::{Judging, Part};
-use keys::{Keys, Rows};
+use keys::Keys;
 pub use lane::LaneSpec;
 pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
 use tokio::runtime::Builder;
@@ -126,7 +126,7 @@ pub fn run(
     Ok(Report {
         tally,
         kinds,
-        keys: rows.map_or_else(Vec::new, |rows| rows.take()),
+        keys: std::mem::take(&mut rows.lock().expect("no holder panics")),
         exact_keys: fill.counted,
         exact_bytes: fill.bytes,
         seconds: started.elapsed().as_secs_f64(),
@@ -166,12 +166,12 @@ struct Opened {
     /// Number of items; 0 if it is unknown.
     count: u64,
     /// Numbers of items that were read from each key in Redis.
-    rows: Option<Rows>,
+    rows: Arc<Mutex<Vec<KeyRead>>>,
 }
 
 /// Opens the input of a replay, cut into the pages of a crawl.
 fn open(input: Input, config: &Config, most: Option<u64>) -> anyhow::Result<Opened> {
-    let mut rows = None;
+    let mut rows = Arc::default();
     let (feed, count) = match input {
         Input::Files(files) => {
             let feed = input::lines(files);
@@ -182,7 +182,7 @@ fn open(input: Input, config: &Config, most: Option<u64>) -> anyhow::Result<Open
         }
         Input::Keys(keys) => {
             let keys = Keys::open(config, keys, most.unwrap_or(u64::MAX))?;
-            rows = Some(keys.rows());
+            rows = Arc::clone(&keys.rows);
             let expected = keys.expected();
             (Feed { expected, pages: Box::new(keys) }, expected)
         }
