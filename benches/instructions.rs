@@ -80,7 +80,7 @@ fn items(kind: &str, items: &[impl AsRef<[u8]>]) {
 }
 
 fn filter(native: Native, fingerprints: &[Fingerprint]) {
-    let mut shards = Shards::allocate(native).expect("memory");
+    let mut shards = Shards::allocate(native, 1000).expect("memory");
     let key_hashes: Vec<KeyHash> =
         fingerprints.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
     count("key hash", "key", key_hashes.len(), || {

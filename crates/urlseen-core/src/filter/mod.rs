@@ -42,7 +42,6 @@ mod region;
 mod reservation;
 mod saved_keys;
 mod shard;
-mod shards;
 mod sizing;
 mod spec;
 mod strings;
@@ -58,14 +57,13 @@ pub use kinds::{Kind, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
     Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, OverFrozen,
-    Recent, RedisBloomFilter, Removal, Saved,
+    Recent, RedisBloomFilter, Removal, Saved, Shards,
 };
 pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;
 pub use reservation::Reservation;
 pub use shard::{SHARD_RULE, SHARDS, ShardId};
-pub use shards::{Count, Shards};
 pub use sizing::Sizing;
 pub use spec::Seed;
 pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, SpecDifference, SpecError};

@@ -9,13 +9,12 @@ use super::{
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
 use crate::filter::layout::{BitPosition, PlacementError};
-use crate::filter::local::NativeFilter;
 use crate::filter::number::whole;
 use crate::filter::redis_kind::{Asked, Content, KeyLook, KindScript, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
     BLOCK_BITS, BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook,
-    RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Sizing,
+    RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Shards, Sizing,
 };
 use crate::fingerprint::Fingerprint;
 
@@ -148,7 +147,7 @@ impl KindParameters for NativeParameters {
     }
 
     fn build(&self, seed: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
-        let filter = NativeFilter::allocate(&self.0, self.layout(seed));
+        let filter = Shards::allocate(self.layout(seed), self.0.capacity.get());
         Some(filter.map(|filter| Box::new(filter) as _).map_err(BuildError::from))
     }
 

@@ -36,7 +36,7 @@ fn sizing(capacity: u64, error_rate: f64) -> Sizing {
 
 /// Builds a filter in which the fingerprints 0 to `keys` are set.
 fn filled(native: Native, keys: u64) -> Shards {
-    let mut shards = Shards::allocate(native).expect("memory");
+    let mut shards = Shards::allocate(native, 1000).expect("memory");
     set(&mut shards, native, 0..keys);
     shards
 }
@@ -116,7 +116,7 @@ fn the_number_of_keys_is_estimated_to_one_percent() {
     let capacity = 1_000_000;
     let sizing = sizing(capacity, 1e-6);
     let native = Native::new(Seed::new(11), sizing.geometry);
-    let mut shards = Shards::allocate(native).unwrap();
+    let mut shards = Shards::allocate(native, 1000).unwrap();
     let mut set_so_far = 0;
     for percent in [10, 50, 100, 200] {
         let keys = capacity * percent / 100;
@@ -159,7 +159,7 @@ proptest! {
         seed in any::<u32>(),
     ) {
         let native = Native::new(Seed::new(seed), sizing(1000, rate).geometry);
-        let mut shards = Shards::allocate(native).unwrap();
+        let mut shards = Shards::allocate(native, 1000).unwrap();
         let mut exact = HashSet::new();
         for fingerprint in &asked {
             let key_hash = native.key_hash(fingerprint);

@@ -9,10 +9,10 @@ mod expiry_tests;
 mod forgetting;
 #[cfg(test)]
 mod kit_tests;
-mod native;
 mod over_frozen;
 mod recent;
 mod redisbloom;
+mod shards;
 mod shown;
 mod two_choice;
 
@@ -28,10 +28,10 @@ use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId, Verdict};
 
 pub(super) use exact::ExactShards;
 pub use forgetting::{ForgettingFilter, Hashed};
-pub(super) use native::NativeFilter;
 pub use over_frozen::OverFrozen;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
+pub use shards::Shards;
 pub(super) use two_choice::TwoChoiceFilter;
 
 /// Filter in memory of any kind, with all its shards.

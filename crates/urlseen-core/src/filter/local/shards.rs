@@ -1,15 +1,19 @@
-//! Bits of a native filter.
+//! The native kind, in memory.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
-use super::block::{self, Kernel, Kernels, Work};
-use super::layout::native::Native;
-use super::places::Places;
-use super::region::{AllocationError, Region};
-use super::{KeyHash, SHARDS, ShardId, Verdict};
+use super::shown::Shown;
+use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
+use crate::filter::block::{self, Block, Kernel, Kernels, Work};
+use crate::filter::generation::Generation;
+use crate::filter::layout::native::Native;
+use crate::filter::places::Places;
+use crate::filter::region::{AllocationError, Region};
+use crate::filter::{Geometry, KeyHash, SHARDS, ShardId, Verdict};
 
 /// All shards of a filter, in one contiguous region of memory. Each shard is contiguous, too.
 ///
@@ -23,7 +27,7 @@ use super::{KeyHash, SHARDS, ShardId, Verdict};
 /// # use urlseen_core::fingerprint::Fingerprint;
 /// # let sizing = Sizing::new("1000".parse()?, "1e-6".parse()?);
 /// let native = Native::new(Seed::new(7), sizing.geometry);
-/// let mut shards = Shards::allocate(native)?;
+/// let mut shards = Shards::allocate(native, 1000)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
 /// let key_hashes: Vec<_> = batch.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
 /// let mut verdicts = Vec::new();
@@ -45,6 +49,7 @@ pub struct Shards {
     /// Counts of each shard, in order.
     counts: Vec<Count>,
     kernel: Kernels,
+    gauge: Arc<Counts>,
 }
 
 /// Numbers of keys and of set bits in a shard.
@@ -57,14 +62,16 @@ pub struct Count {
 }
 
 impl Shards {
-    /// Maps the memory of the empty shards.
+    /// Maps the memory of the empty shards of a filter that is made for this number of keys.
     ///
     /// # Errors
     /// The system has too little memory.
-    pub fn allocate(native: Native) -> Result<Self, AllocationError> {
-        let blocks = native.geometry.shard_blocks().saturating_mul(SHARDS as u64);
+    pub fn allocate(native: Native, capacity: u64) -> Result<Self, AllocationError> {
+        let geometry = native.geometry;
+        let region = Region::zeroed(geometry.shard_blocks().saturating_mul(SHARDS as u64))?;
         let (places, counts) = (Places::new(native), vec![Count::default(); SHARDS]);
-        Ok(Self { places, region: Region::zeroed(blocks)?, counts, kernel: Kernels::fastest() })
+        let gauge = Arc::new(Counts { geometry, capacity, shown: Shown::default() });
+        Ok(Self { places, region, counts, kernel: Kernels::fastest(), gauge })
     }
 
     /// Appends a verdict on each key, in the order of the keys.
@@ -79,54 +86,126 @@ impl Shards {
         self.kernel.run(blocks, SetAll { shards: self, key_hashes });
     }
 
-    /// Returns the bits of a whole shard, for [`Shards::load`]: its blocks in order, and the words
-    /// of each block in order, little endian.
-    pub fn bytes(&self, shard: ShardId) -> &[u8] {
-        block::bytes(&self.region.blocks()[self.places.range(shard)])
+    fn blocks(&self, shard: ShardId) -> &[Block] {
+        &self.region.blocks()[self.places.range(shard)]
     }
 
-    /// Returns the numbers of keys and set bits in a shard.
-    pub fn count(&self, shard: ShardId) -> Count {
-        self.counts[shard.index()]
+    fn blocks_mut(&mut self, shard: ShardId) -> &mut [Block] {
+        &mut self.region.blocks_mut()[self.places.range(shard)]
     }
 
-    /// Replaces the bits of a shard by bytes that are read from `from`. `keys` is the number of
-    /// keys in these bytes.
-    ///
-    /// # Errors
-    /// Reading fails. The shard is then empty.
-    pub fn load(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
-        let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
+    /// Clears the bits of a shard, unless all of them are 0.
+    fn empty(&mut self, shard: ShardId) {
+        // An empty shard is skipped, so that its memory is not touched.
+        if self.counts[shard.index()] != Count::default() {
+            block::bytes_mut(self.blocks_mut(shard)).fill(0);
+            self.counts[shard.index()] = Count::default();
+        }
+    }
+
+    /// Reads the bits of a shard, which has this number of keys.
+    fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
+        let bytes = block::bytes_mut(self.blocks_mut(shard));
         let read = from.read_exact(bytes);
         if read.is_err() {
             bytes.fill(0);
         }
-        let ones = bytemuck::cast_slice::<_, u64>(&self.region.blocks()[self.places.range(shard)]);
-        let ones = ones.iter().map(|word| u64::from(word.count_ones())).sum();
+        let words = bytemuck::cast_slice::<_, u64>(self.blocks(shard));
+        let ones = words.iter().map(|word| u64::from(word.count_ones())).sum();
         self.counts[shard.index()] = Count { keys: if read.is_ok() { keys } else { 0 }, ones };
         read
     }
 
-    /// Clears the bits of a shard, unless all of them are 0.
-    pub fn clear(&mut self, shard: ShardId) {
-        let count = &mut self.counts[shard.index()];
-        // An empty shard is skipped, so that its memory is not touched.
-        if *count != Count::default() {
-            block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]).fill(0);
-            *count = Count::default();
-        }
+    /// Returns the numbers for the gauge.
+    fn numbers(&self, shard: usize) -> [u64; 2] {
+        let Count { keys, ones } = self.counts[shard];
+        [keys, ones]
     }
 
-    /// Clears the bits of all shards that are not empty.
-    pub(crate) fn clear_all(&mut self) {
-        for shard in ShardId::all() {
-            self.clear(shard);
-        }
+    fn show(&self) {
+        self.gauge.shown.show(|shard| self.numbers(shard));
     }
 
     /// Returns the numbers of keys and set bits of all shards, in order.
     pub fn counts(&self) -> &[Count] {
         &self.counts
+    }
+}
+
+impl FilterKind for Shards {
+    fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
+        self.test_all(key_hashes, verdicts);
+    }
+
+    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.set_all(key_hashes);
+        self.gauge.shown.show_shards_of(key_hashes, |shard| self.numbers(shard));
+        Ok(())
+    }
+
+    fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::clone(&self.gauge) as Arc<dyn Gauge>
+    }
+
+    /// Saves the blocks in order, and the words of each block in order, little endian. An empty
+    /// shard has no bytes.
+    fn save(&self, shard: ShardId, mut bytes: Vec<u8>) -> Box<dyn Blob> {
+        let Count { keys, ones } = self.counts[shard.index()];
+        bytes.clear();
+        if ones > 0 {
+            bytes.extend_from_slice(block::bytes(self.blocks(shard)));
+        }
+        Box::new(Saved::bits(keys, bytes))
+    }
+
+    fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
+        let loaded = if len == 0 {
+            self.empty(shard);
+            Ok(())
+        } else if len == size_of_val(self.blocks(shard)) as u64 {
+            self.read(shard, keys, from)
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        };
+        self.show();
+        loaded
+    }
+
+    fn clear(&mut self) {
+        ShardId::all().for_each(|shard| self.empty(shard));
+        self.show();
+    }
+}
+
+/// Numbers of keys and of set bits.
+#[derive(Debug)]
+struct Counts {
+    geometry: Geometry,
+    /// Number of keys that the filter is made for.
+    capacity: u64,
+    shown: Shown<2>,
+}
+
+impl Counts {
+    /// Estimates the number of keys in each shard.
+    fn estimates(&self) -> [u64; SHARDS] {
+        let mut keys = [0; SHARDS];
+        for (keys, [_, ones]) in keys.iter_mut().zip(self.shown.shards()) {
+            *keys = self.geometry.keys_from_ones(ones);
+        }
+        keys
+    }
+}
+
+impl Gauge for Counts {
+    fn fill(&self) -> Fill {
+        let (keys, [counted, _]) = (self.estimates().iter().sum(), self.shown.sums());
+        let (capacity, bytes) = (self.capacity, self.geometry.bytes());
+        Fill { keys, counted, capacity, bytes, ..Fill::default() }
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.geometry.error_rate_of(&self.estimates())
     }
 }
 

@@ -11,16 +11,16 @@ use crate::fingerprint::Fingerprint;
 
 fn shards() -> Shards {
     let geometry = Geometry::new(Blocks::Four, 9, 5).unwrap();
-    Shards::allocate(Native::new(Seed::new(3), geometry)).unwrap()
+    Shards::allocate(Native::new(Seed::new(3), geometry), 1000).unwrap()
 }
 
 /// Operations on one key.
 impl Shards {
     /// Sets a key, and returns the number of new bits.
     fn set_one(&mut self, key_hash: KeyHash) -> u64 {
-        let before = self.count(key_hash.shard()).ones;
+        let before = self.counts[key_hash.shard().index()].ones;
         self.set_all(&[key_hash]);
-        self.count(key_hash.shard()).ones - before
+        self.counts[key_hash.shard().index()].ones - before
     }
 }
 
@@ -76,7 +76,7 @@ proptest! {
             keys.iter().map(|&(leading, rest)| native.key_hash(&key(leading, rest))).collect();
         let set = &key_hashes[..key_hashes.len() / 2];
         let by = |kernel| {
-            let mut shards = Shards::allocate(native).unwrap();
+            let mut shards = Shards::allocate(native, 1000).unwrap();
             shards.kernel = kernel;
             shards.set_all(set);
             let mut verdicts = Vec::new();
