@@ -34,19 +34,16 @@ pub mod memory;
 pub mod number;
 mod outlook;
 mod places;
-mod prefetch;
 mod rate;
 pub mod redis_kind;
 pub mod redisbloom;
 mod region;
-mod reservation;
 mod saved_keys;
 mod shard;
 mod sizing;
 mod spec;
 mod strings;
 mod two_choice;
-mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
@@ -57,15 +54,14 @@ pub use kinds::{Kind, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
     Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, OverFrozen,
-    Recent, RedisBloomFilter, Removal, Saved, Shards,
+    Recent, RedisBloomFilter, Removal, Saved, Shards, Verdict,
 };
 pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
+pub use redisbloom::Reservation;
 pub use region::AllocationError;
-pub use reservation::Reservation;
 pub use shard::{SHARD_RULE, SHARDS, ShardId};
 pub use sizing::Sizing;
 pub use spec::Seed;
 pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, SpecDifference, SpecError};
 pub use strings::{Placed, ScriptFilter};
-pub use verdict::Verdict;

@@ -1,7 +1,7 @@
 //! Computed memory and error rate of a filter with a given number of keys.
 
 /// Computed size and error rate of a filter that holds some number of keys.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outlook {
     /// Number of strings or layers that have bits; 0 for a set of keys.
     pub strings: usize,
@@ -22,13 +22,7 @@ impl Outlook {
     pub(super) fn of_strings(bits: &[u64], hashes: u32, error_rate: f64) -> Self {
         let bytes = bits.iter().map(|bits| allocated(bits.div_ceil(8))).sum();
         let (strings, bits) = (bits.len(), bits.iter().sum());
-        Self { strings, bits, hashes, bytes: [bytes; 2], error_rate, warning: None }
-    }
-
-    /// Makes the outlook of an exact set. The arguments are the minimum and maximum of its memory
-    /// in bytes.
-    pub(super) fn of_set(bytes: [u64; 2]) -> Self {
-        Self { strings: 0, bits: 0, hashes: 0, bytes, error_rate: 0.0, warning: None }
+        Self { strings, bits, hashes, bytes: [bytes; 2], error_rate, ..Self::default() }
     }
 }
 

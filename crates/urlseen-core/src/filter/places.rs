@@ -5,9 +5,8 @@
 
 use std::ops::Range;
 
-use super::block::Block;
+use super::block::{Block, prefetch};
 use super::layout::native::Native;
-use super::prefetch::prefetch;
 use super::{KeyHash, ShardId};
 
 /// Number of keys whose blocks are fetched ahead of the visited key. In measurements, half or twice

@@ -94,11 +94,6 @@ impl Sizing {
         }
         Self { capacity, error_rate, geometry: geometry(enough) }
     }
-
-    /// Returns the bits of the filter for each key of its capacity.
-    pub fn bits_per_key(&self) -> f64 {
-        self.geometry.bits() as f64 / self.capacity.get() as f64
-    }
 }
 
 /// Densest packing of keys into the blocks of a large filter, at an error rate.
@@ -150,6 +145,11 @@ fn densest(block: &BlockRate, blocks: Blocks, error_rate: ErrorRate) -> f64 {
 mod tests {
     use super::*;
 
+    /// Returns the bits of the filter for each key of its capacity.
+    fn bits_per_key_of(sizing: &Sizing) -> f64 {
+        sizing.geometry.bits() as f64 / sizing.capacity.get() as f64
+    }
+
     fn sizing(capacity: u64, rate: f64) -> Sizing {
         Sizing::new(Capacity::new(capacity).unwrap(), ErrorRate::new(rate).unwrap())
     }
@@ -179,7 +179,7 @@ mod tests {
         ] {
             let capacity = Capacity::new(1_000_000_000).unwrap();
             let sizing = Sizing::with_blocks(capacity, ErrorRate::new(rate).unwrap(), blocks);
-            let got = sizing.bits_per_key();
+            let got = bits_per_key_of(&sizing);
             assert!((got / bits_per_key - 1.0).abs() < within, "{rate:e} {blocks:?}: {got}");
             assert_eq!(sizing.geometry.k(), k, "{rate:e} {blocks:?}");
         }
@@ -199,7 +199,7 @@ mod tests {
                 let sizing = sizing(capacity, rate);
                 assert_eq!(sizing.geometry.blocks(), blocks, "{rate:e}");
                 let optimum = sizing.error_rate.optimal_bits_per_key();
-                assert!(sizing.bits_per_key() < WORTH * optimum, "{rate:e} {capacity}");
+                assert!(bits_per_key_of(&sizing) < WORTH * optimum, "{rate:e} {capacity}");
             }
         }
     }

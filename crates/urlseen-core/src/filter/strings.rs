@@ -2,14 +2,9 @@
 
 use std::fmt;
 
+use super::Verdict;
+use super::block::prefetch;
 use super::layout::{BitPosition, BitStrings, PlacementError};
-use super::prefetch::prefetch;
-use super::verdict::Verdict;
-
-/// Maximum number of bits of a region. The bits take 4 MiB, which stay in a processor's caches
-/// while they are written. The largest strings have only a few regions, so sorting bits by region
-/// is quick.
-const REGION: u64 = 1 << 25;
 
 /// Bits of a machine word.
 const WORD: u32 = u64::BITS;
@@ -17,76 +12,54 @@ const WORD: u32 = u64::BITS;
 /// Number of keys that are fetched ahead of the tested one.
 const AHEAD: usize = 8;
 
-/// Strings of bits, divided into regions. A region takes no memory before its first bit is set.
-#[derive(Clone)]
+/// Strings of bits. A string takes no memory before its first bit is set.
 pub(crate) struct StringBits {
-    regions: Vec<Vec<u64>>,
-    /// Number of bits in a region.
-    region: u32,
-    /// Number of regions in a string.
-    of_string: usize,
+    /// Words of each string; none before its first bit is set.
+    strings: Vec<Vec<u64>>,
+    /// Number of words of each string.
+    lengths: Vec<usize>,
 }
 
 impl StringBits {
-    /// Builds the empty strings of a layout.
-    ///
-    /// # Panics
-    /// Panics if the layout has no string. Every layout has at least one.
-    pub fn new(layout: &(impl BitStrings + ?Sized)) -> Self {
-        let bits: Vec<_> = (0..layout.strings()).map(|string| layout.bits(string)).collect();
-        Self::of(&bits)
-    }
-
     /// Builds empty strings with these numbers of bits.
-    pub(super) fn of(bits: &[u64]) -> Self {
-        let longest = *bits.iter().max().expect("a string");
-        let region = longest.next_power_of_two().min(REGION);
-        let of_string = usize::try_from(longest.div_ceil(region)).expect("at most 128");
-        let regions = vec![Vec::new(); of_string * bits.len()];
-        let region = u32::try_from(region).expect("at most 2^25");
-        Self { regions, region, of_string }
+    pub(super) fn new(bits: impl Iterator<Item = u64>) -> Self {
+        let words = |bits: u64| usize::try_from(bits.div_ceil(WORD.into())).expect("2^26 at most");
+        let lengths: Vec<_> = bits.map(words).collect();
+        Self { strings: vec![Vec::new(); lengths.len()], lengths }
     }
 
-    /// Returns the index of the region that holds a bit, and the bit's offset in the region.
+    /// Returns the word that a bit is in, if it takes memory.
     #[inline]
-    fn find(&self, BitPosition { string, bit }: BitPosition) -> (usize, u32) {
-        let nth = (bit / self.region) as usize;
-        (string as usize * self.of_string + nth, bit % self.region)
+    fn word(&self, BitPosition { string, bit }: BitPosition) -> Option<&u64> {
+        self.strings[string as usize].get((bit / WORD) as usize)
     }
 
     /// Returns true if a bit is set.
     #[inline]
-    pub fn has(&self, position: BitPosition) -> bool {
-        let (region, bit) = self.find(position);
-        let word = self.regions[region].get((bit / WORD) as usize);
-        word.is_some_and(|word| word >> (bit % WORD) & 1 == 1)
+    pub(super) fn has(&self, position: BitPosition) -> bool {
+        self.word(position).is_some_and(|word| word >> (position.bit % WORD) & 1 == 1)
     }
 
-    /// Sets a bit. The first bit of a region takes the memory of the whole region.
+    /// Sets a bit. The first bit of a string takes the memory of the whole string.
     #[inline]
-    pub(crate) fn set(&mut self, position: BitPosition) {
-        let (region, bit) = self.find(position);
-        let words = self.region.div_ceil(WORD) as usize;
-        let region = &mut self.regions[region];
-        if region.is_empty() {
+    pub(super) fn set(&mut self, BitPosition { string, bit }: BitPosition) {
+        let words = &mut self.strings[string as usize];
+        if words.is_empty() {
             // The system gives zeroed pages, which take no memory before they are touched.
-            *region = vec![0; words];
+            *words = vec![0; self.lengths[string as usize]];
         }
-        region[(bit / WORD) as usize] |= 1 << (bit % WORD);
+        words[(bit / WORD) as usize] |= 1 << (bit % WORD);
     }
 
-    /// Returns the memory of all regions in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.regions.iter().map(|region| 8 * region.len() as u64).sum()
+    /// Returns the memory of all strings in bytes.
+    fn bytes(&self) -> u64 {
+        self.strings.iter().map(|words| 8 * words.len() as u64).sum()
     }
 
     /// Begins to fetch the word that a bit is in.
     #[inline]
     fn fetch(&self, position: BitPosition) {
-        let (region, bit) = self.find(position);
-        if let Some(word) = self.regions[region].get((bit / WORD) as usize) {
-            prefetch(word);
-        }
+        self.word(position).into_iter().for_each(prefetch);
     }
 }
 
@@ -118,7 +91,7 @@ pub type Placed = Result<Verdict, PlacementError>;
 impl<L: BitStrings> StringFilter<L> {
     /// Builds an empty filter of a layout.
     pub(super) fn new(layout: L) -> Self {
-        let bits = StringBits::new(&layout);
+        let bits = StringBits::new((0..layout.strings()).map(|string| layout.bits(string)));
         Self { layout, bits, positions: Vec::new() }
     }
 }

@@ -35,7 +35,7 @@ impl KindParameters for ExactParameters {
     }
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        Ok(Outlook::of_set([ExactShards::bytes_at(keys); 2]))
+        Ok(Outlook { bytes: [ExactShards::bytes_at(keys); 2], ..Outlook::default() })
     }
 
     fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {

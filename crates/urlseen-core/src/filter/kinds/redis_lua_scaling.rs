@@ -226,8 +226,7 @@ impl RedisKind for Scaling {
     }
 
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
-        let bits: Vec<_> = self.layers.iter().map(|layer| layer.bits).collect();
-        let bits = StringBits::of(&bits);
+        let bits = StringBits::new(self.layers.iter().map(|layer| layer.bits));
         Some(Box::new(ScalingFilter { layout: self.clone(), bits, keys: 0 }))
     }
 }

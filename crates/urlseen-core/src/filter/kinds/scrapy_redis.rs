@@ -48,7 +48,8 @@ impl RedisKind for Set {
     }
 
     fn outlook(&self, keys: u64) -> Outlook {
-        Outlook::of_set(MEMBER_BYTES.map(|bytes| bytes.saturating_mul(keys)))
+        let bytes = MEMBER_BYTES.map(|bytes| bytes.saturating_mul(keys));
+        Outlook { bytes, ..Outlook::default() }
     }
 
     fn script(&self) -> KindScript {

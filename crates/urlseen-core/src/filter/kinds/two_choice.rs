@@ -96,7 +96,7 @@ impl KindParameters for TwoChoiceParameters {
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         let (bytes, error_rate) = ([self.size.bytes_at(keys); 2], self.size.error_rate_at(keys));
-        Ok(Outlook { strings: 0, bits: 0, hashes: 0, bytes, error_rate, warning: None })
+        Ok(Outlook { bytes, error_rate, ..Outlook::default() })
     }
 
     fn hasher(&self, seed: Seed) -> KeyHasher {

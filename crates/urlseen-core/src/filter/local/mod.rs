@@ -22,9 +22,8 @@ use std::iter::Sum;
 use std::sync::Arc;
 
 use super::generation::{Generation, Generations};
-use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
-use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId, Verdict};
+use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId};
 
 pub(super) use exact::ExactShards;
 pub use forgetting::{ForgettingFilter, Hashed};
@@ -155,6 +154,22 @@ impl dyn FilterKind + '_ {
         let key_hashes: Vec<_> = keys.iter().map(|&(key_hash, _)| key_hash).collect();
         self.reserve_for(&key_hashes)?;
         insert_dated(self, keys)
+    }
+}
+
+/// Answer of a filter about a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The key was never set.
+    Unseen,
+    /// The key was set. A key that was never set gets this wrong answer at the filter's error rate.
+    Seen,
+}
+
+impl Verdict {
+    /// Returns [`Verdict::Seen`] if all the key's bits are set.
+    pub fn of(all_set: bool) -> Self {
+        if all_set { Self::Seen } else { Self::Unseen }
     }
 }
 
@@ -319,9 +334,6 @@ pub enum Removal {
 /// Error of a filter that cannot be created in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The available memory is too small for the filter.
-    #[error(transparent)]
-    TooLarge(#[from] TooLarge),
     /// The memory of the filter could not be allocated.
     #[error(transparent)]
     Allocation(#[from] AllocationError),

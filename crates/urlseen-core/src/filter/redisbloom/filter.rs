@@ -11,13 +11,44 @@ use super::header::{Options, Shape};
 use super::layer::{Layer, key_hash};
 use super::loader::FIRST;
 use super::rate::Rate;
-use crate::filter::{Full, KeyHash};
+use crate::filter::{Capacity, ErrorRate, Full, KeyHash};
 
 /// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;
 
 /// Expansion of a filter if `BF.RESERVE` or the first `BF.ADD` names no expansion.
 pub const DEFAULT_EXPANSION: u32 = 2;
+
+/// Arguments of `BF.RESERVE`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reservation {
+    /// Number of fingerprints that the first layer is made for.
+    pub capacity: Capacity,
+    /// Error rate of all layers together.
+    pub error_rate: ErrorRate,
+    /// Factor by which the capacity grows from one layer to the next. 0 for a filter that does not
+    /// grow.
+    pub expansion: u32,
+}
+
+impl Reservation {
+    /// Returns the smallest possible reservation, for a filter that another filter will replace.
+    pub(in crate::filter) fn least() -> Self {
+        Self {
+            capacity: Capacity::new(1).expect("one key"),
+            error_rate: ErrorRate::new(ErrorRate::MAX).expect("a rate"),
+            expansion: DEFAULT_EXPANSION,
+        }
+    }
+
+    /// Reserves an empty filter. Its layers never take more than `limit` bytes.
+    ///
+    /// # Errors
+    /// The first layer does not fit, or no filter can have this reservation.
+    pub fn reserve(&self, limit: u64) -> Result<Filter, ReserveError> {
+        Filter::reserve(self.error_rate.get(), self.capacity.get(), self.expansion, limit)
+    }
+}
 
 /// Filter of RedisBloom in memory.
 #[derive(Debug, Clone, PartialEq)]

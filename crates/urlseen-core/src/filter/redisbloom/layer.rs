@@ -173,11 +173,6 @@ impl Layer {
         self.shape.hashes
     }
 
-    /// Returns the number of bits that are 1.
-    pub fn ones(&self) -> u64 {
-        self.ones
-    }
-
     /// Returns the current error rate of the layer.
     pub(crate) fn rate_now(&self) -> Rate {
         self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.size)

@@ -35,7 +35,7 @@ pub(crate) use error::FormatError;
 pub use error::{ChunkError, ReserveError};
 #[cfg(test)]
 pub(crate) use filter::MAX_CHUNK;
-pub use filter::{Chunk, DEFAULT_EXPANSION, Filter};
+pub use filter::{Chunk, DEFAULT_EXPANSION, Filter, Reservation};
 pub(super) use forecast::forecast;
 pub use layer::Layer;
 pub(super) use layer::key_hash;

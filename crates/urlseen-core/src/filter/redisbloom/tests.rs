@@ -402,7 +402,7 @@ fn the_error_rate_follows_from_the_set_bits() {
         let filter = dump.loaded();
         for layer in filter.layers() {
             let ones: u32 = layer.bits.iter().map(|byte| byte.count_ones()).sum();
-            assert_eq!(layer.ones(), u64::from(ones), "{}", dump.name);
+            assert_eq!(layer.ones, u64::from(ones), "{}", dump.name);
         }
         let (expected, seen) = (filter.error_rate_now(), dump.others_seen.len() as f64);
         // The server tested 20,000 other items. Four standard deviations are allowed.

@@ -58,21 +58,13 @@ static WITHOUT_STAMPS: Formats = formats(0);
 static WITH_STAMPS: Formats = formats(STAMP_BITS);
 
 const fn formats(stamp_bits: u32) -> Formats {
-    [
-        Format::with(8, stamp_bits),
-        Format::with(9, stamp_bits),
-        Format::with(10, stamp_bits),
-        Format::with(11, stamp_bits),
-        Format::with(12, stamp_bits),
-        Format::with(13, stamp_bits),
-        Format::with(14, stamp_bits),
-        Format::with(15, stamp_bits),
-        Format::with(16, stamp_bits),
-        Format::with(17, stamp_bits),
-        Format::with(18, stamp_bits),
-        Format::with(19, stamp_bits),
-        Format::with(20, stamp_bits),
-    ]
+    let mut all = [const { Format::with(8, 0) }; SLOTS_MAX - 7];
+    let mut format = 0;
+    while format < all.len() {
+        all[format] = Format::with(8 + format, stamp_bits);
+        format += 1;
+    }
+    all
 }
 
 impl Format {

@@ -16,9 +16,8 @@ use std::ops::Range;
 
 use bytemuck::Zeroable;
 
-use super::super::block::Block;
+use super::super::block::{Block, prefetch};
 use super::super::local::Full;
-use super::super::prefetch::prefetch;
 use super::arena::{Arena, NONE};
 use super::format::SLOTS_MAX;
 use super::kernel::{Kernel, Work};

@@ -4,9 +4,8 @@
 #![allow(clippy::inline_always)]
 
 use super::super::ages::{ShardAges, Stamp};
-use super::super::block::Block;
+use super::super::block::{Block, prefetch};
 use super::super::local::Full;
-use super::super::prefetch::prefetch;
 use super::arena::{Arena, NONE};
 use super::contents::Contents;
 use super::format::Format;
