@@ -11,6 +11,7 @@
 //! of the machine's memory. One thread owns a [`Shards`], which has no locks.
 
 mod ages;
+mod bit_strings;
 mod block;
 mod capacity;
 pub mod choice;
@@ -26,11 +27,13 @@ pub mod id;
 pub mod item_form;
 mod key_hash;
 pub mod kinds;
-pub mod layout;
 pub mod lifetime;
 mod local;
 mod lost;
 pub mod memory;
+pub mod native;
+#[cfg(test)]
+mod native_tests;
 pub mod number;
 mod outlook;
 mod places;
@@ -45,16 +48,16 @@ mod spec;
 mod strings;
 mod two_choice;
 
+pub use bit_strings::PlacementError;
 pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::{BLOCK_BITS, BLOCK_BYTES, Blocks, Geometry};
 pub use key_hash::{KeyHash, KeyHasher};
 pub use kinds::{Kind, Parameters};
-pub use layout::{PlacementError, native};
 pub use local::{
-    Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, OverFrozen,
-    Recent, RedisBloomFilter, Removal, Saved, Shards, Verdict,
+    Ages, Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed,
+    OverFrozen, Recent, RedisBloomFilter, Removal, Saved, Shards, Verdict,
 };
 pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::block::{Block, prefetch};
-use super::layout::native::Native;
+use super::native::Native;
 use super::{KeyHash, ShardId};
 
 /// Number of keys whose blocks are fetched ahead of the visited key. In measurements, half or twice

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::bit_strings::SizeError;
 use super::kinds::{CAPACITY, ERROR_RATE};
-use super::layout::SizeError;
 use super::redisbloom::ReserveError;
 use super::{CapacityError, ErrorRateError, Kind, Parameters, id};
 use crate::fingerprint::FingerprintSpec;

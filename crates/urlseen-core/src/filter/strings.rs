@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::Verdict;
+use super::bit_strings::{BitPosition, BitStrings, PlacementError};
 use super::block::prefetch;
-use super::layout::{BitPosition, BitStrings, PlacementError};
 
 /// Bits of a machine word.
 const WORD: u32 = u64::BITS;

@@ -2,8 +2,7 @@
 
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
-use crate::filter::layout::PlacementError;
-use crate::filter::{RedisFilterKeys, Verdict};
+use crate::filter::{PlacementError, RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 
 /// Maximum number of fingerprints in one pipeline of questions.

@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 
 use super::{Block, Kernel, Work};
 use crate::filter::Blocks;
-use crate::filter::layout::native::Draw;
+use crate::filter::native::Draw;
 
 /// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
 /// instructions.

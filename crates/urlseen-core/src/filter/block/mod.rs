@@ -10,7 +10,7 @@ mod avx512;
 pub(super) use avx512::Avx512;
 
 use super::Blocks;
-use super::layout::native::Draw;
+use super::native::Draw;
 
 /// Block of 512 bits, which a processor fetches from memory in one step. Bit `b` is bit `b % 64` of
 /// word `b / 64`.

@@ -9,9 +9,8 @@
 
 use super::imooc::SEEDS;
 use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
+use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError, SizeError, low_bits};
 use crate::filter::hash::murmur3_x86_32;
-use crate::filter::layout::bit_strings::low_bits;
-use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis-bloomfilter-block-cluster",

@@ -14,9 +14,10 @@
 //! 100 seeds, so at most 100 hashes are used.
 
 use super::{IN_REDIS, Kind, Registered};
+use crate::filter::bit_strings::{
+    BitPosition, BitStrings, LARGEST_STRING, PlacementError, SizeError,
+};
 use crate::filter::hash::murmur3_x86_32;
-use crate::filter::layout::bit_strings::LARGEST_STRING;
-use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::number::whole;
 
 pub(super) const KIND: Kind = Kind(&Registered {

@@ -177,7 +177,7 @@ impl Kind {
     }
 
     /// Returns true if the hash of the kind has a seed.
-    fn has_seed(self) -> bool {
+    pub(crate) fn has_seed(self) -> bool {
         self.0.keys.contains(&SEED)
     }
 

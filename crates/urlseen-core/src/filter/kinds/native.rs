@@ -6,9 +6,9 @@ use super::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
     size_fields,
 };
+use crate::filter::bit_strings::{BitPosition, PlacementError};
 use crate::filter::choice::FilterPlace;
-use crate::filter::layout::native::{Native, POSITION_RULE};
-use crate::filter::layout::{BitPosition, PlacementError};
+use crate::filter::native::{Native, POSITION_RULE};
 use crate::filter::number::whole;
 use crate::filter::redis_kind::{Asked, Content, KeyLook, KindScript, Question};
 use crate::filter::spec::SpecError;
@@ -157,7 +157,7 @@ impl KindParameters for NativeParameters {
 }
 
 /// Filter with one string of blocks for each shard. The string has the same bytes as
-/// [`Shards::bytes`](crate::filter::Shards::bytes).
+/// a saved shard in memory.
 impl RedisKind for Native {
     fn keys(&self) -> Vec<(u32, Content)> {
         let bits = self.geometry.shard_bits();

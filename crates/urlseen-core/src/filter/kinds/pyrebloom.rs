@@ -21,9 +21,8 @@
 //! an array. This layout uses the intended name.
 
 use super::{IN_REDIS, Kind, Registered};
+use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError, SizeError, rate};
 use crate::filter::hash::murmur64a;
-use crate::filter::layout::bit_strings::rate;
-use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::number::whole;
 use crate::filter::spec::SpecError;
 

@@ -15,8 +15,7 @@
 use sha1::{Digest, Sha1};
 
 use super::{IN_REDIS, Kind, Registered};
-use crate::filter::layout::bit_strings::{LARGEST_STRING, rate};
-use crate::filter::layout::{BitPosition, PlacementError, SizeError};
+use crate::filter::bit_strings::{BitPosition, LARGEST_STRING, PlacementError, SizeError, rate};
 use crate::filter::number::whole;
 use crate::filter::redis_kind::{
     BIT, Content, Estimate, ForeignKey, KeyLook, KindScript, Question, RedisKind, text,

@@ -14,7 +14,7 @@
 use highway::{HighwayHash, HighwayHasher, Key};
 
 use super::{IN_REDIS, Kind, Registered};
-use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::number::whole;
 use crate::filter::redis_kind::Record;
 

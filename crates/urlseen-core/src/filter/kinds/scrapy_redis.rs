@@ -1,7 +1,7 @@
 //! Kind of scrapy-redis: a Redis set of fingerprints, which is exact.
 
 use super::{IN_REDIS, Kind, Registered, Values};
-use crate::filter::layout::{BitPosition, PlacementError};
+use crate::filter::bit_strings::{BitPosition, PlacementError};
 use crate::filter::redis_kind::{Content, KeyLook, KindScript, Question, text};
 use crate::filter::{Estimate, Outlook, RedisKind};
 use crate::fingerprint::Fingerprint;

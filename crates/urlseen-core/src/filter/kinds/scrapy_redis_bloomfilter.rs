@@ -12,8 +12,9 @@
 //! longer tells keys apart.
 
 use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
-use crate::filter::layout::bit_strings::{fill, low_bits};
-use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::bit_strings::{
+    BitPosition, BitStrings, PlacementError, SizeError, fill, low_bits,
+};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::imooc::SEEDS;
 use super::*;
-use crate::filter::layout::bit_strings::used_strings;
-use crate::filter::layout::{BitPosition, BitStrings, PlacementError};
+use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError, used_strings};
 
 /// Filter in the file that `scripts/vectors layouts` writes.
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use super::shown::Shown;
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::filter::block::{self, Block, Kernel, Kernels, Work};
 use crate::filter::generation::Generation;
-use crate::filter::layout::native::Native;
+use crate::filter::native::Native;
 use crate::filter::places::Places;
 use crate::filter::region::{AllocationError, Region};
 use crate::filter::{Geometry, KeyHash, SHARDS, ShardId, Verdict};

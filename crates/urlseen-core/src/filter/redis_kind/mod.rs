@@ -17,7 +17,7 @@ pub(super) use self::question::Asked;
 pub use self::question::Question;
 pub(super) use self::strings::BIT;
 use super::Outlook;
-use super::layout::{BitPosition, PlacementError};
+use super::bit_strings::{BitPosition, PlacementError};
 use super::strings::ScriptFilter;
 use crate::fingerprint::Fingerprint;
 

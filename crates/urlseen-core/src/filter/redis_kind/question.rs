@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Command, text};
-use crate::filter::layout::BitPosition;
+use crate::filter::bit_strings::BitPosition;
 use crate::fingerprint::Fingerprint;
 
 /// Arguments with which a script tests some items, and adds the unseen ones.

@@ -5,8 +5,7 @@ use super::{
     RedisKind, text,
 };
 use crate::filter::Outlook;
-use crate::filter::layout::bit_strings::used_strings;
-use crate::filter::layout::{BitPosition, BitStrings};
+use crate::filter::bit_strings::{BitPosition, BitStrings, used_strings};
 use crate::filter::number::whole;
 use crate::filter::strings::{ScriptFilter, StringFilter};
 use crate::fingerprint::Fingerprint;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::super::bit_strings::BitStrings;
 use super::super::kinds::{BlockCluster, Imooc, PyreBloom, Set};
-use super::super::layout::BitStrings;
 use super::super::{Blocks, Geometry, Seed};
 use super::*;
 use crate::filter::native::Native;

@@ -4,7 +4,7 @@ use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
 use crate::filter::Outlook;
-use crate::filter::layout::bit_strings::fill;
+use crate::filter::bit_strings::fill;
 
 /// Computes memory and error rate of a filter with this reservation and `items` items. Returns
 /// `None` if the filter cannot grow to this number of items.

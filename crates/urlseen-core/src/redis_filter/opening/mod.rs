@@ -10,7 +10,6 @@ mod strings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::kinds::NATIVE;
 use crate::filter::{FilterSpec, KeyHasher, RedisFilterKeys, Seed};
 use crate::redis::link::Link;
 use crate::redis::preflight::{KeyOwner, Needs};
@@ -104,7 +103,7 @@ impl Wanted {
     /// # Errors
     /// Redis has another filter at the key, or the server has no memory for the filter's full size.
     pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
-        if self.spec.kind() == NATIVE && self.definition(link, None).await?.is_none() {
+        if self.spec.kind().has_seed() && self.definition(link, None).await?.is_none() {
             let filter = self.filter(Seed::new(0))?;
             if Strings::look(link, &filter).await?.are_there {
                 return Err(self.undefined());
@@ -127,7 +126,7 @@ impl Wanted {
         let strings = Strings::look(link, &self.filter(Seed::new(0))?).await?;
         let opened = match found {
             Some(found) => Some(self.held_to(found, &self.spec)?),
-            None if strings.are_there && self.spec.kind() == NATIVE => {
+            None if strings.are_there && self.spec.kind().has_seed() => {
                 return Err(self.undefined());
             }
             None => None,
@@ -147,7 +146,7 @@ impl Wanted {
         match found {
             Some(found) => self.held_to(found, &self.spec),
             // A filter of another project needs no definition.
-            None if strings.are_there && self.spec.kind() != NATIVE => {
+            None if strings.are_there && !self.spec.kind().has_seed() => {
                 self.opened(Definition::new(&self.spec))
             }
             None => Err(RedisOpenError::Missing(self.key.clone())),

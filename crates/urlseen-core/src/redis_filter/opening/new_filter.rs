@@ -8,7 +8,6 @@ use redis::Cmd;
 use super::strings::{Strings, words};
 use super::{Opened, RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
-use crate::filter::kinds::NATIVE;
 use crate::filter::{RedisFilterKeys, Seed};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
@@ -39,7 +38,7 @@ impl Wanted {
         let missing = || RedisOpenError::Missing(self.key.clone());
         let definition = match self.definition(link, None).await? {
             Some(found) => found,
-            None if self.spec.kind() == NATIVE => return Err(missing()),
+            None if self.spec.kind().has_seed() => return Err(missing()),
             None => Definition::new(&self.spec),
         };
         let spec = definition.spec.clone();

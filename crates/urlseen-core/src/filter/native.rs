@@ -29,8 +29,8 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-use super::super::geometry::BLOCK_BITS;
-use super::super::{Geometry, KeyHash, Seed};
+use super::geometry::BLOCK_BITS;
+use super::{Geometry, KeyHash, Seed};
 use crate::fingerprint::Fingerprint;
 
 /// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
@@ -172,7 +172,7 @@ impl Draw {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Blocks, SHARD_RULE};
+    use super::super::{Blocks, SHARD_RULE};
     use super::*;
 
     fn native(bits_per_block: u8) -> Native {

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::filter::redis_kind::Record;
+use super::redis_kind::Record;
 
 /// Maximum number of bits of a Redis string: 512 MiB.
-pub(in crate::filter) const LARGEST_STRING: u64 = 1 << 32;
+pub(super) const LARGEST_STRING: u64 = 1 << 32;
 
 /// Filter layout whose bits are in Redis strings, so that other programs can share them. The
 /// strings are numbered from 0.
@@ -85,7 +85,7 @@ pub(crate) trait BitStrings: fmt::Debug {
 
 /// Returns the numbers of the strings that at least one code chooses, in order. The other strings
 /// never get a bit.
-pub(in crate::filter) fn used_strings(layout: &(impl BitStrings + ?Sized)) -> Vec<u32> {
+pub(super) fn used_strings(layout: &(impl BitStrings + ?Sized)) -> Vec<u32> {
     let mut used = leads_to(layout);
     used.dedup();
     used
@@ -134,7 +134,7 @@ pub struct SizeError {
 }
 
 impl SizeError {
-    pub(in crate::filter) fn new(
+    pub(super) fn new(
         layout: &'static str,
         setting: &'static str,
         found: impl fmt::Display,
@@ -144,11 +144,7 @@ impl SizeError {
     }
 
     /// Refuses a capacity of 0, and an error rate that is not between 0 and 1.
-    pub(in crate::filter) fn check(
-        layout: &'static str,
-        capacity: u64,
-        error_rate: f64,
-    ) -> Result<(), Self> {
+    pub(super) fn check(layout: &'static str, capacity: u64, error_rate: f64) -> Result<(), Self> {
         if capacity == 0 {
             return Err(Self::new(layout, "the capacity", capacity, "it is 1 or more"));
         }
@@ -159,7 +155,7 @@ impl SizeError {
     }
 
     /// Makes the error for a capacity that the layout cannot have at this error rate.
-    pub(in crate::filter) fn of_size(
+    pub(super) fn of_size(
         layout: &'static str,
         capacity: u64,
         error_rate: f64,
@@ -171,19 +167,19 @@ impl SizeError {
 }
 
 /// Returns a mask in which the lowest `bits` bits are 1. `bits` is at most 32.
-pub(in crate::filter) fn low_bits(bits: u32) -> u32 {
+pub(super) fn low_bits(bits: u32) -> u32 {
     u32::MAX.checked_shr(u32::BITS - bits).unwrap_or(0)
 }
 
 /// Returns the share of `bits` bits that are set after `draws` draws, if all bits are equally
 /// likely.
-pub(in crate::filter) fn fill(draws: f64, bits: f64) -> f64 {
+pub(super) fn fill(draws: f64, bits: f64) -> f64 {
     if draws <= 0.0 { 0.0 } else { -(draws * (-1.0 / bits).ln_1p()).exp_m1() }
 }
 
 /// Returns the error rate of a filter of `bits` bits with `keys` keys, if all bits are equally
 /// likely.
-pub(in crate::filter) fn rate(keys: f64, hashes: u32, bits: f64) -> f64 {
+pub(super) fn rate(keys: f64, hashes: u32, bits: f64) -> f64 {
     let hashes = f64::from(hashes);
     fill(hashes * keys, bits).powf(hashes)
 }
