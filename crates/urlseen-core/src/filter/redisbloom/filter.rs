@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use super::TIGHTENING;
 use super::error::ReserveError;
-use super::forecast::rate_of;
 use super::header::{Options, Shape};
 use super::layer::{Layer, key_hash};
 use super::loader::FIRST;
-use super::rate::Rate;
+use super::rate::{Rate, rate_of};
 use crate::filter::{Capacity, ErrorRate, Full, KeyHash};
 
 /// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.

@@ -22,7 +22,6 @@
 pub mod dump;
 mod error;
 mod filter;
-mod forecast;
 mod header;
 mod layer;
 mod loader;
@@ -36,11 +35,11 @@ pub use error::{ChunkError, ReserveError};
 #[cfg(test)]
 pub(crate) use filter::MAX_CHUNK;
 pub use filter::{Chunk, DEFAULT_EXPANSION, Filter, Reservation};
-pub(super) use forecast::forecast;
 pub use layer::Layer;
 pub(super) use layer::key_hash;
 pub use loader::Loader;
 pub use rate::Rate;
+pub(super) use rate::forecast;
 
 /// Name of RedisBloom's rule from keys to bit positions. Bits that were set by another rule have no
 /// meaning here.

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::super::ages::Stamp;
 use super::super::block::Block;
-use super::octets::Octets;
-use super::quads::Quads;
+use super::tables::{Octets, Quads};
 
 /// Largest number of slots of a block.
 pub(in crate::filter) const SLOTS_MAX: usize = 20;

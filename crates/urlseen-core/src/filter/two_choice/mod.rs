@@ -27,10 +27,9 @@ mod growth;
 mod kernel;
 mod layout;
 mod layouts;
-mod octets;
-mod quads;
 mod shard;
 mod size;
+mod tables;
 
 pub(super) use arena::Arena;
 use format::Format;
