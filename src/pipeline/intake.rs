@@ -42,8 +42,11 @@ pub(crate) struct Intake {
     window: Window,
     /// Cursor after the requested items.
     read_to: Cursor,
-    /// Number of requested windows that were not received yet.
-    windows: usize,
+    /// Cursors and numbers of items of the requested windows that were not received yet, oldest
+    /// first.
+    windows: VecDeque<(Cursor, u64)>,
+    /// Number of items that were requested with the claim that Redis has not answered yet.
+    first: Option<u64>,
     /// Batches that wait for room in the engine.
     backlog: VecDeque<Batch<Claimed>>,
 }
@@ -58,7 +61,8 @@ impl Intake {
             linger,
             window,
             read_to,
-            windows: 0,
+            windows: VecDeque::new(),
+            first: None,
             backlog: VecDeque::new(),
         }
     }
@@ -80,28 +84,41 @@ impl Intake {
 
     /// Counts the windows and batches between the source and the engine.
     pub(crate) fn on_their_way(&self) -> usize {
-        self.windows + self.backlog.len()
+        self.windows.len() + usize::from(self.first.is_some()) + self.backlog.len()
     }
 
     /// Returns the next window to request: its cursor and its number of items. Returns `None` if no
     /// further window may be requested before a reply.
     pub(crate) fn next_window(&self, most: usize) -> Option<(Cursor, u64)> {
         let after = self.read_to;
-        let is_wanted = after > 0 && self.windows < self.window.at_once(most);
+        let is_wanted = after > 0 && self.windows.len() < self.window.at_once(most);
         is_wanted.then(|| (after, self.window.items().min(after)))
     }
 
     /// Notes that a window of this number of items was requested.
     pub(crate) fn asked(&mut self, items: u64) {
-        self.windows += 1;
+        self.windows.push_back((self.read_to, items));
         self.read_to -= items;
+    }
+
+    /// Returns the number of items to request together with a claim: the first window of the items
+    /// that it finds.
+    pub(crate) fn first_window(&mut self) -> u64 {
+        *self.first.insert(self.window.items())
+    }
+
+    /// Returns the window that Redis answers next: its cursor and its number of items.
+    pub(crate) fn next_answer(&self) -> (Cursor, u64) {
+        *self.windows.front().expect("a window was requested")
     }
 
     /// Splits the items of a window into batches.
     pub(crate) fn read(&mut self, items: Items) {
-        self.windows -= 1;
-        let parts = self.window.split(items).into_iter();
-        self.backlog.extend(parts.map(Batch::<Claimed>::new));
+        self.windows.pop_front();
+        if !items.is_empty() {
+            let parts = self.window.split(items).into_iter();
+            self.backlog.extend(parts.map(Batch::<Claimed>::new));
+        }
     }
 
     /// Removes and returns the oldest batch that waits for the engine.
@@ -132,6 +149,9 @@ impl Intake {
         self.read_to = cursor;
         self.linger.note(cursor);
         self.supply = if cursor > 0 { Supply::Claimed } else { Supply::Empty };
+        if let Some(items) = self.first.take() {
+            self.asked(items.min(cursor));
+        }
     }
 
     /// Begins to wait for items if the source is empty and no wait is under way.

@@ -24,6 +24,10 @@ use urlseen_engine::item::{Form, Identity, Reader};
 /// last command of a batch can exceed the limit on questions.
 const AT_ONCE: usize = 4096;
 
+/// Number of received bytes from which on a thread of the filter reads them. The task of the client
+/// would hold up the lease and the commits of the crawl; to wake a thread for less costs more.
+const LONG: usize = 1 << 16;
+
 /// Connected client, with the state of its session and of its transaction.
 pub struct Client {
     house: Arc<House>,
@@ -118,42 +122,49 @@ impl Client {
 
     /// Serves the client until the client leaves, is too slow, or sends bytes that are not a
     /// command.
-    pub(super) async fn run(mut self) -> io::Result<()> {
+    pub(super) async fn run(self) -> io::Result<()> {
+        let mut client = Box::new(self);
         loop {
-            let is_all = !self.answer_some().await;
-            if !is_all && self.session.is_known {
-                self.connection.greeted();
+            let batch;
+            (client, batch) = client.gathered().await?;
+            let is_all = batch.due.is_empty();
+            if !is_all {
+                client.answer(batch).await;
+                if client.session.is_known {
+                    client.connection.greeted();
+                }
             }
             // Limits the memory for the replies to a client that does not read its replies.
-            if self.connection.replies.len() >= BUFFER
-                || is_all && !self.connection.replies.is_empty()
-            {
-                self.connection.send().await?;
+            let replies = client.connection.replies.len();
+            if replies >= BUFFER || is_all && replies > 0 {
+                client.connection.send().await?;
             }
             if !is_all {
                 continue;
             }
-            if self.is_leaving {
-                return self.connection.close().await;
+            if client.is_leaving {
+                return client.connection.close().await;
             }
-            if self.connection.receive().await? == 0 {
+            if client.connection.receive().await? == 0 {
                 return Ok(());
             }
         }
     }
 
-    /// Answers some of the received commands. Returns false if no command is complete.
-    async fn answer_some(&mut self) -> bool {
-        if self.is_leaving {
-            return false;
+    /// Gathers received commands into a batch. The batch is empty if no command is complete.
+    async fn gathered(mut self: Box<Self>) -> io::Result<(Box<Self>, Batch)> {
+        let pending: usize = self.pending.iter().map(|(bytes, _)| bytes.len()).sum();
+        let is_long = pending + self.connection.received.len() >= LONG;
+        let threads = is_long.then(|| self.house.threads.clone());
+        let gather = move || {
+            let mut batch = Batch::default();
+            self.gather(&mut batch);
+            (self, batch)
+        };
+        match threads {
+            Some(threads) => threads.run(gather).await.map_err(io::Error::other),
+            None => Ok(gather()),
         }
-        let mut batch = Batch::default();
-        self.gather(&mut batch);
-        if batch.due.is_empty() {
-            return false;
-        }
-        self.answer(batch).await;
-        true
     }
 
     /// Appends received commands to a batch, until the batch has enough or no command is complete.

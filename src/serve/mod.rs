@@ -28,6 +28,7 @@ pub use server::Server;
 use tokio::sync::Semaphore;
 
 use urlseen_engine::config::{Config, Emit, Secret, Serve};
+use urlseen_engine::engine::Threads;
 use urlseen_engine::item::Options;
 
 /// Maximum number of words in a command, as in Redis.
@@ -39,6 +40,8 @@ struct House {
     settings: Serve,
     items: Options,
     password: Option<Secret>,
+    /// Threads of the filter, which read long commands.
+    threads: Threads,
     limits: FramingLimits,
     /// Places for clients. Each connected client has one place.
     places: Arc<Semaphore>,
@@ -49,11 +52,12 @@ struct House {
 }
 
 impl House {
-    fn new(config: &Config, items: Options) -> Self {
+    fn new(config: &Config, items: Options, threads: Threads) -> Self {
         let settings = config.serve.clone();
         Self {
             items: Options { form: settings.item.into(), emit: Emit::Item, scored: false, ..items },
             password: config.serve_password.clone(),
+            threads,
             limits: FramingLimits { bytes: settings.request_bytes, words: WORDS },
             places: Arc::new(Semaphore::new(settings.max_clients)),
             settings,

@@ -15,6 +15,7 @@ use super::client::Client;
 use super::connection::Connection;
 use urlseen_core::storage::descriptors;
 use urlseen_engine::config::{Config, HostPort};
+use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
 
@@ -64,17 +65,19 @@ impl ClientCount {
 
 impl Server {
     /// Listens at `address`. Clients that connect wait until [`Server::run`] serves them. `asker`
-    /// sends their questions to the dispatcher.
+    /// sends their questions to the dispatcher. `threads` read long commands.
     pub(crate) async fn bind(
         address: &HostPort,
         config: &Config,
         items: Options,
         asker: Asker,
+        threads: Threads,
     ) -> Result<Self, ServeStartError> {
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
         let listener =
             listener.map_err(|error| ServeStartError { address: address.clone(), error })?;
-        Ok(Self { listener, house: Arc::new(House::new(config, items)), asker })
+        let house = Arc::new(House::new(config, items, threads));
+        Ok(Self { listener, house, asker })
     }
 
     /// Returns the address of the listener. If the configured port is 0, the system has chosen the

@@ -147,10 +147,11 @@ enum Work {
 async fn serve(
     config: &Config,
     asker: Asker,
+    threads: Threads,
 ) -> anyhow::Result<(JoinSet<()>, Option<ClientCount>)> {
     let mut tasks = JoinSet::new();
     let Some(address) = &config.serve.listen else { return Ok((tasks, None)) };
-    let server = Server::bind(address, config, start::items(config), asker).await?;
+    let server = Server::bind(address, config, start::items(config), asker, threads).await?;
     let bound = server.address()?;
     info!(
         "clients can use the Redis protocol at {bound} for the keys {}",

@@ -120,7 +120,7 @@ impl Process<'_> {
             return Ok(None);
         };
         let (asker, dispatcher) = query::open(config.forget.max_len);
-        let (mut clients, count) = serve(config, asker).await?;
+        let (mut clients, count) = serve(config, asker, self.threads.clone()).await?;
         let (threads, stop) = (self.threads.clone(), self.stop.clone());
         let (mut work, view) = begin(self.args, config, place, threads, dispatcher, count, stop)?;
         let view = Arc::new(view);

@@ -224,7 +224,7 @@ impl<'a> Session<'a> {
             let protocol = &self.pipeline.parts.protocol;
             let window = protocol.source().read(protocol.keys(), after, items);
             self.intake.asked(items);
-            self.line.ask(Pending::Window { after, items }, &window);
+            self.line.ask(Pending::Window, &window);
         }
     }
 
@@ -241,8 +241,15 @@ impl<'a> Session<'a> {
         let most = if self.replicas.wanted > 0 { 0 } else { self.sent };
         let is_sent = self.on_their_way() <= most;
         if is_sent && self.intake.claims(self.pipeline.parts.drain) {
-            let claim = self.pipeline.parts.protocol.claim(&self.lease.token, 0);
+            let protocol = &self.pipeline.parts.protocol;
+            let claim = protocol.claim(&self.lease.token, 0);
             self.line.ask(Pending::Claim, &claim);
+            if self.line.has_room() {
+                // After the commits that were sent, nothing else is claimed.
+                let items = self.intake.first_window();
+                let window = protocol.source().window(&protocol.keys().processing, 0, items);
+                self.line.ask(Pending::Window, &window);
+            }
         }
     }
 

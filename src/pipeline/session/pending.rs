@@ -5,16 +5,12 @@ use std::time::Duration;
 use super::duties::Take;
 use super::line::Answered;
 use super::{RunError, Session};
-use crate::crawl::protocol::Cursor;
 use urlseen_core::storage::Moment;
 
 /// Request that waits for its reply.
 pub(super) enum Pending {
     Claim,
-    Window {
-        after: Cursor,
-        items: u64,
-    },
+    Window,
     Commit {
         is_transaction: bool,
     },
@@ -37,7 +33,7 @@ impl Pending {
     pub(super) fn is_single(&self) -> bool {
         match self {
             Self::Claim | Self::Renewal | Self::Replicas => true,
-            Self::Window { .. } | Self::Commit { .. } => false,
+            Self::Window | Self::Commit { .. } => false,
             Self::Duty { is_single, .. } => *is_single,
         }
     }
@@ -69,7 +65,8 @@ impl Session<'_> {
                 self.pipeline.queue.claimed(cursor);
                 self.pipeline.backoff.reset();
             }
-            Pending::Window { after, items: wanted } => {
+            Pending::Window => {
+                let (after, wanted) = self.intake.next_answer();
                 let items = protocol.items(reply, after, wanted)?;
                 self.read(items);
             }

@@ -186,13 +186,15 @@ impl State {
         let name = words[0].to_ascii_uppercase();
         match &*name {
             b"LRANGE" => {
-                // Indexes from the right end count down from -1.
-                let behind = |word: &[u8]| {
+                let len = self.processing.len();
+                // Negative indexes count from the right end: the last item is -1.
+                let place = |word: &[u8]| {
                     let index: isize = String::from_utf8_lossy(word).parse().expect("a number");
-                    self.processing.len().checked_sub(index.unsigned_abs())
+                    let from_right = len.checked_sub(index.unsigned_abs());
+                    if index < 0 { from_right } else { Some(index.unsigned_abs()) }
                 };
-                let Some(last) = behind(&words[3]) else { return array([]) };
-                let from = behind(&words[2]).unwrap_or(0);
+                let Some(last) = place(&words[3]) else { return array([]) };
+                let from = place(&words[2]).unwrap_or(0);
                 let items = self.processing.iter().take(last + 1).skip(from);
                 array(items.map(|item| bulk(item)))
             }

@@ -106,7 +106,7 @@ pub struct Engine {
     clocks: fn() -> Clocks,
     /// Work of an engine without threads, before its start.
     #[cfg(feature = "simulation")]
-    stepped: Option<crossbeam_channel::Receiver<Arc<Queue>>>,
+    stepped: Option<crossbeam_channel::Receiver<threads::Work>>,
 }
 
 impl Engine {

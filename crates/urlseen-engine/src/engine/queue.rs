@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::asking::Answers;
 use super::judge::Judge;
 use super::reading::Reading;
+use super::threads::Work;
 use crate::item::Findings;
 use crate::item::batch::Batch;
 use urlseen_core::filter::{Full, KeyHash};
@@ -54,8 +55,8 @@ pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     /// Signals that steps were taken.
     taken: Condvar,
-    /// Line of the queues that have work for a thread.
-    line: Sender<Arc<Queue>>,
+    /// Line of the work for threads.
+    line: Sender<Work>,
     /// Number of threads that may work for this queue; none if a simulation does.
     pub(super) threads: usize,
     tell: mpsc::UnboundedSender<Done>,
@@ -96,7 +97,7 @@ pub(super) struct Free<'a> {
 impl Queue {
     pub(super) fn new(
         judge: Judge,
-        line: Sender<Arc<Self>>,
+        line: Sender<Work>,
         threads: usize,
         tell: mpsc::UnboundedSender<Done>,
     ) -> Self {
@@ -221,7 +222,7 @@ impl Queue {
                 None => return done > 0,
             }
         }
-        let _ = self.line.send(Arc::clone(self));
+        let _ = self.line.send(Work::Queue(Arc::clone(self)));
         true
     }
 
@@ -329,7 +330,7 @@ impl Queue {
     fn call(self: &Arc<Self>, waiting: &mut Waiting, most: usize) {
         for _ in 0..most.min(self.threads.max(1).saturating_sub(waiting.called)) {
             waiting.called += 1;
-            let _ = self.line.send(Arc::clone(self));
+            let _ = self.line.send(Work::Queue(Arc::clone(self)));
         }
     }
 
@@ -362,7 +363,7 @@ impl Drop for Free<'_> {
         if waiting.is_judging_due() {
             // A thread that found the judge away may be leaving.
             waiting.called += 1;
-            let _ = self.queue.line.send(Arc::clone(self.queue));
+            let _ = self.queue.line.send(Work::Queue(Arc::clone(self.queue)));
         }
     }
 }

@@ -1,19 +1,17 @@
 //! Engine and folder without threads, for a simulation: the caller does their work, step by step.
 
-use std::sync::Arc;
-
 use crossbeam_channel::{Receiver, unbounded};
 
 use super::query::QueryDispatcher;
-use super::queue::Queue;
 use super::store::{Keeper, Local, Storage};
+use super::threads::Work;
 use super::{Engine, Parts, StartError, Threads, Works};
 use urlseen_core::storage::Clocks;
 
 /// Work of an engine and of its folder. A simulation decides when each step is done.
 #[derive(Debug)]
 pub struct Steps {
-    line: Receiver<Arc<Queue>>,
+    line: Receiver<Work>,
     keeper: Option<Keeper>,
 }
 
@@ -48,7 +46,7 @@ impl Steps {
     /// Reads a part of a batch, or does a step of the judge. Returns false if there is nothing to
     /// do.
     pub fn judge(&self) -> bool {
-        self.line.try_iter().any(|queue| queue.turn())
+        self.line.try_iter().any(Work::begin)
     }
 
     /// Does the jobs that wait for the folder. The writes of these jobs share a sync. Returns false

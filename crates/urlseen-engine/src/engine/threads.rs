@@ -1,22 +1,33 @@
 //! Threads that read and judge.
 
+use std::fmt::{self, Debug};
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
 use crossbeam_channel::{Sender, unbounded};
+use tokio::sync::oneshot;
 
-use super::StartError;
 use super::queue::Queue;
+use super::{EngineError, StartError};
 use crate::config::THREADS_MAX;
+
+/// Entry of the line from which threads take work.
+pub(super) enum Work {
+    /// Queue of a filter that has work.
+    Queue(Arc<Queue>),
+    /// Work of a task that must not be held up.
+    Job(Box<dyn FnOnce() + Send>),
+}
 
 /// Threads that any number of engines share. Each thread takes the next queue that has work, from
 /// any engine. The threads end when the engines and the clones of this value are gone.
 #[derive(Debug, Clone)]
 pub struct Threads {
-    /// Queues that wait for a thread. A queue stands there at most once for each thread and each
-    /// task that uses its judge.
-    pub(super) line: Sender<Arc<Queue>>,
+    /// Work that waits for a thread. A queue stands there at most once for each thread and each
+    /// task that uses its judge, and a task has at most one job there.
+    pub(super) line: Sender<Work>,
     /// Number of threads; 0 if a simulation does the work.
     pub(super) count: usize,
 }
@@ -29,12 +40,12 @@ impl Threads {
     pub fn start(count: usize) -> Result<Self, StartError> {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let count = count_of(count, processors);
-        let (line, queues) = unbounded::<Arc<Queue>>();
+        let (line, works) = unbounded::<Work>();
         for number in 0..count {
-            let queues = queues.clone();
+            let works = works.clone();
             let life = move || {
-                for queue in queues {
-                    queue.turn();
+                for work in works {
+                    work.begin();
                 }
             };
             let thread = thread::Builder::new().name(format!("filter-{number}"));
@@ -43,10 +54,43 @@ impl Threads {
         Ok(Self { line, count })
     }
 
+    /// Runs `job` on the next free thread, and waits for its result.
+    ///
+    /// # Errors
+    /// The job panicked.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let (reply, replied) = oneshot::channel();
+        let job = move || drop(reply.send(job()));
+        let _ = self.line.send(Work::Job(Box::new(job)));
+        replied.await.map_err(|_| EngineError::Panicked)
+    }
+
     /// Returns no threads: a simulation does the work.
     #[cfg(feature = "simulation")]
     pub fn none() -> Self {
         Self { line: unbounded().0, count: 0 }
+    }
+}
+
+impl Work {
+    /// Does some of the work. Returns true if there was any. A panic of a job ends only the job.
+    pub(super) fn begin(self) -> bool {
+        match self {
+            Self::Queue(queue) => queue.turn(),
+            Self::Job(job) => catch_unwind(AssertUnwindSafe(job)).is_ok(),
+        }
+    }
+}
+
+impl Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Queue(_) => "Queue",
+            Self::Job(_) => "Job",
+        })
     }
 }
 

@@ -72,6 +72,14 @@ async fn a_panic_of_a_reader_ends_one_engine_and_not_the_threads() {
     }
 }
 
+#[tokio::test]
+async fn a_panic_of_a_job_ends_only_the_job() {
+    let threads = Threads::start(1).unwrap();
+    let panicked: Result<(), _> = threads.run(|| panic!("for the test")).await;
+    assert_eq!(panicked, Err(EngineError::Panicked));
+    assert_eq!(threads.run(|| 7).await, Ok(7));
+}
+
 #[test]
 fn a_shard_that_loads_slowly_delays_no_other_engine() {
     /// Saved shard whose bytes come after the other engine has judged a batch.
