@@ -16,6 +16,10 @@ use crate::filter::ShardId;
 use crate::limit::Counted;
 use crate::storage::head::Position;
 
+/// Maximum number of keys in a section, so that sums of these numbers are exact. No filter has so
+/// many keys.
+const KEYS_MAX: u64 = 1 << 48;
+
 /// Header and trailer of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
@@ -137,7 +141,7 @@ impl Summary {
             read_exact_at(&*file, &mut head, offset)?;
             let is_due = |it: &Section| {
                 let len = each.map_or(Some(it.len), |each| each.checked_mul(it.keys));
-                (it.shard, Some(it.len)) == (shard, len)
+                (it.shard, Some(it.len)) == (shard, len) && it.keys <= KEYS_MAX
             };
             let begin = offset + SECTION as u64;
             let Some(section) = decode(&head, begin).filter(is_due) else {
