@@ -5,6 +5,7 @@
 pub mod admin;
 pub mod cli;
 pub mod crawl;
-pub mod pipeline;
+mod pipeline;
+pub mod report;
 mod route;
 pub(crate) mod serve;

@@ -16,8 +16,9 @@ use tokio::sync::Semaphore;
 use super::access::Access;
 use super::metrics::{self, Format};
 use super::server::Busy;
-use super::{CheckQuery, Phase, Sample, Statuses, Verdicts, View, page};
+use super::{CheckQuery, Verdicts, View, page};
 use crate::admin::printable::{json_text, printable};
+use crate::report::{Phase, Statuses};
 
 /// State that the answers to all requests share.
 struct RouteState {
@@ -100,7 +101,7 @@ async fn samples(
     let after = query.map_or(Some(0), |query| query.strip_prefix("after=")?.parse().ok());
     let refused = || Refusal(StatusCode::BAD_REQUEST, "the query is not after=NUMBER".to_owned());
     let samples = desk.view.samples(after.ok_or_else(refused)?);
-    json(&samples.into_iter().map(Sample::from).collect::<Vec<_>>())
+    json(&samples)
 }
 
 /// Checks that the request declares its body as JSON. A browser lets a page of another site declare

@@ -8,11 +8,11 @@ use urlseen_engine::item::Brief;
 
 use super::ItemText;
 use super::printable::printable;
-use crate::pipeline::{Sampled, moment};
+use crate::report::{Sampled, moment};
 
 /// Item of the sample, as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// Number of the item. A later item has a higher number.
     pub(crate) number: u64,
     /// Time of the item's commit.
@@ -38,8 +38,10 @@ pub(crate) struct Sample {
     pub(crate) item: ItemText,
 }
 
-impl From<Sampled> for Sample {
-    fn from(Sampled { number, time, fate, rule, reason, same_as, item }: Sampled) -> Self {
+impl Sample {
+    /// Shows a sampled item. `same_as` is the URL that it equals by the rules `[[same]]`.
+    pub fn new(same_as: Option<String>, sampled: Sampled) -> Self {
+        let Sampled { number, time, fate, rule, reason, item } = sampled;
         let Brief { text, url } = Brief::of(&item);
         let (fate, text) = (fate.to_owned(), printable(&text, None));
         Self { number, time, fate, rule, reason, same_as, text, url, item: ItemText::of(&item) }

@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::admin::printable::{json_text, printable};
-use crate::pipeline::repeats::AllRepeats;
+use crate::report::AllRepeats;
 use urlseen_engine::config::{Level, LogFormat};
 
 /// Standard error. If it is a terminal, a line of progress follows the log lines.

@@ -14,7 +14,8 @@ use super::start::{each_partition, runtime};
 use super::status::{self, span};
 use super::{Outcome, storage};
 use crate::admin::printable::{json_text, stdout};
-use crate::admin::{AdminClient, ClientError, Counts, FATES, HeldStatus, Status};
+use crate::admin::{AdminClient, ClientError};
+use crate::report::{Counts, FATES, HeldStatus, Status};
 
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
 /// of them have lost. If the filters are in Redis, prints the state that Redis records for each

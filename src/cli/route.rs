@@ -12,11 +12,10 @@ use super::settings::Settings;
 use super::start::{self, runtime};
 use super::{Outcome, service_manager};
 use crate::admin::telemetry::Console;
-use crate::admin::{
-    AdminServer, CheckError, Checked, Limits, RouteStatus, Sampled, Statuses, View,
-};
+use crate::admin::{AdminServer, CheckError, Checked, Limits, Sample, View};
 use crate::crawl::protocol::record;
 use crate::pipeline::{RunError, shutdown};
+use crate::report::{RouteStatus, Statuses};
 use crate::route::Router;
 use urlseen_engine::config::{Config, HostPort, SourceKind};
 
@@ -63,7 +62,7 @@ fn parse_address(text: &str) -> Result<HostPort, String> {
 struct RouterView(watch::Receiver<RouteStatus>);
 
 impl View for RouterView {
-    fn samples(&self, _after: u64) -> Vec<Sampled> {
+    fn samples(&self, _after: u64) -> Vec<Sample> {
         Vec::new()
     }
 

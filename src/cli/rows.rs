@@ -5,8 +5,8 @@ use std::io::{self, StdoutLock, Write};
 
 use indicatif::HumanCount;
 
-use crate::admin::RuleCount;
 use crate::admin::printable::{Plain, json_text, printable, stdout};
+use crate::report::RuleCount;
 
 /// Widths of a name and of a number in the tables of a crawl, in columns.
 pub(super) const CRAWL: [usize; 2] = [12, 15];

@@ -13,9 +13,10 @@ use sd_notify::NotifyState;
 use tokio::net::UnixDatagram;
 use tracing::warn;
 
+use crate::admin::View;
 use crate::admin::printable::printable;
-use crate::admin::{Phase, Statuses, View};
 use crate::pipeline::shutdown::Stop;
+use crate::report::{Phase, Statuses};
 
 /// Time between two looks at the phase of the daemon.
 const LOOK: Duration = Duration::from_millis(200);
@@ -119,7 +120,7 @@ fn text(statuses: &Statuses) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::Status;
+    use crate::report::Status;
     use urlseen_engine::config::{Config, Sources};
 
     fn statuses(phases: &[Phase]) -> Statuses {

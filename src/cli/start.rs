@@ -32,8 +32,8 @@ use crate::admin::{AdminServer, StartError, View};
 use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use crate::pipeline::RunError;
-use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
+use crate::report::Phase;
 
 /// Returns the runtime of the process. It runs its tasks on the calling thread, while the thread
 /// waits for it.

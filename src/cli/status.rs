@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::say;
-use crate::admin::{
-    AdminClient, Archive, Asked, ByRule, ClientError, ClientsStatus, Counts, FilterStatus,
-    GenerationsStatus, GroupCount, HeldStatus, Lists, Status, Storage,
+use crate::admin::{AdminClient, ClientError};
+use crate::report::{
+    Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
+    HeldStatus, Lists, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;

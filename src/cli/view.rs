@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
 
-use crate::admin::{CheckError, Checked, ClientsStatus, Phase, Sampled, Status, Statuses, View};
-use crate::pipeline::{Live, Watch};
+use crate::admin::{CheckError, Checked, Sample, View};
+use crate::report::{Phase, Status, Statuses, Watch};
 use crate::serve::ClientCount;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
-use urlseen_core::storage::Moment;
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::item::{Identity, Options, Reader};
@@ -100,7 +98,7 @@ impl View for Partitions {
         }
     }
 
-    fn samples(&self, after: u64) -> Vec<Sampled> {
+    fn samples(&self, after: u64) -> Vec<Sample> {
         let views = self.views();
         let running = views.values().filter_map(|view| match view {
             PartitionView::Running(daemon) => Some(daemon.samples(after)),
@@ -170,35 +168,7 @@ impl Daemon {
     }
 
     fn status_now(&self) -> Status {
-        let now = Instant::now();
-        let Live { mut status, lease_until, next_generation, waiting_since, growth, lengths_read } =
-            self.watch.live.borrow().clone();
-        let lease = lease_until.filter(|_| status.phase.is_ready());
-        let left = |until: Instant| until.saturating_duration_since(now).as_secs_f64();
-        status.lease_seconds = lease.map(left);
-        status.lists.age_seconds =
-            lengths_read.map(|read| now.saturating_duration_since(read).as_secs());
-        // The daemon asks for the source's length when it begins to work.
-        status.waiting_seconds = status
-            .lists
-            .source
-            .map(|_| waiting_since.map_or(0.0, |since| since.elapsed().as_secs_f64()));
-        status.clients = self.clients.as_ref().map(|count| ClientsStatus {
-            open: count.open() as u64,
-            accepted: count.accepted(),
-            refused: count.refused(),
-        });
-        if let Some(filter) = &mut status.filter {
-            let until = |limit| growth.seconds_until(limit, filter.keys, now);
-            filter.full_seconds = filter.limit.and_then(until);
-            if let Some(generations) = &mut filter.generations {
-                generations.next_seconds = next_generation.map(|begin| {
-                    let left = begin.since_boot().saturating_sub(Moment::now().since_boot());
-                    left.as_secs_f64()
-                });
-            }
-        }
-        status
+        self.watch.status(self.clients.as_ref().map(ClientCount::status))
     }
 }
 
@@ -207,12 +177,10 @@ impl View for Daemon {
         Statuses::One(Box::new(self.status_now()))
     }
 
-    fn samples(&self, after: u64) -> Vec<Sampled> {
-        let (mut samples, mut reader) = (self.watch.samples.after(after), Reader::new(self.items));
-        for sample in &mut samples {
-            sample.same_as = reader.same_steps(&sample.item).pop().map(|step| step.after);
-        }
-        samples
+    fn samples(&self, after: u64) -> Vec<Sample> {
+        let (samples, mut reader) = (self.watch.samples.after(after), Reader::new(self.items));
+        let mut same_as = |item: &[u8]| reader.same_steps(item).pop().map(|step| step.after);
+        samples.into_iter().map(|it| Sample::new(same_as(&it.item), it)).collect()
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {

@@ -16,7 +16,8 @@ use super::settings::{Folder, daemon_of};
 use super::start::{self, runtime};
 use super::{Outcome, overview, status};
 use crate::admin::printable::{json_line, printable, stdout};
-use crate::admin::{AdminClient, ClientError, Counts, FATES, Sample, Status};
+use crate::admin::{AdminClient, ClientError, Sample};
+use crate::report::{Counts, FATES, Status};
 
 /// Time between two drawings.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -5,11 +5,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::board::{Board, Report};
-use super::filter_status::LostUrls;
-use super::{Ending, FilterStatus, RunError};
-use crate::pipeline::phase::Phase;
+use super::{Ending, RunError};
 use crate::pipeline::shutdown::Stop;
+use crate::report::{Board, FilterFill, FilterReport, FilterStatus, Phase, Report};
 use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::Works;
@@ -25,7 +23,7 @@ pub(crate) struct Alone {
     limit: Option<u64>,
     when_full: WhenFull,
     board: Board,
-    lost: LostUrls,
+    filter: FilterReport,
     stop: Stop,
 }
 
@@ -40,10 +38,9 @@ impl Alone {
         board: Board,
         stop: Stop,
     ) -> Self {
-        let mut lost = LostUrls::new(parameters);
-        let filter = FilterStatus::of_gauges(works.engine.gauges(), &mut lost).limited(limit);
-        let board = board.with_filter(filter);
-        Self { works, limit, when_full, board, lost, stop }
+        let mut filter = FilterReport::new(works.engine.gauges(), parameters, limit);
+        let board = board.with_filter(status(&mut filter, &works));
+        Self { works, limit, when_full, board, filter, stop }
     }
 
     /// Recovers the filter, and answers queries until the run is asked to stop. If `every` is set,
@@ -56,7 +53,7 @@ impl Alone {
         self.enter(Phase::Recovering);
         self.recover().await?;
         self.enter(Phase::Working);
-        let Self { works, limit, when_full, board, lost, stop } = self;
+        let Self { works, limit, when_full, board, filter, stop } = self;
         // The feed has no pages. It ends at the request to stop, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
         let mut stopped = stop.clone();
@@ -71,16 +68,7 @@ impl Alone {
             effect: &mut (),
             fill: limit.map(FillWatch::new),
             remedy: REMEDY,
-            audience: &mut Teller {
-                board,
-                lost,
-                stop,
-                limit: *limit,
-                most,
-                every,
-                due: Instant::now(),
-                show,
-            },
+            audience: &mut Teller { board, filter, stop, most, every, due: Instant::now(), show },
         };
         match flow.run().await {
             Ok(_) => Ok(Ending::Stopped),
@@ -110,27 +98,24 @@ impl Alone {
 
     fn enter(&mut self, phase: Phase) {
         self.board.now.status.phase = phase;
-        let filter = self.filter();
-        self.board.publish(filter);
+        self.board.publish(status(&mut self.filter, &self.works));
     }
 
     /// Returns the state of the run.
     pub(crate) fn report(&mut self) -> Report {
-        let filter = self.filter();
-        self.board.report(filter)
+        self.board.report(status(&mut self.filter, &self.works))
     }
+}
 
-    fn filter(&mut self) -> FilterStatus {
-        FilterStatus::of_gauges(self.works.engine.gauges(), &mut self.lost).limited(self.limit)
-    }
+fn status(report: &mut FilterReport, works: &Works) -> FilterStatus {
+    report.status(&FilterFill { gauges: works.engine.gauges(), in_redis: None })
 }
 
 /// Publishes the progress of the run.
 struct Teller<'a> {
     board: &'a mut Board,
-    lost: &'a mut LostUrls,
+    filter: &'a mut FilterReport,
     stop: &'a Stop,
-    limit: Option<u64>,
     /// Number of keys at which additions are refused.
     most: Option<u64>,
     /// Time between two calls of `show`, and the time of the next call.
@@ -154,8 +139,7 @@ impl Audience for Teller<'_> {
 
     fn look(&mut self, works: &mut Works) {
         let next_generation = works.next_generation();
-        let gauges = works.engine.gauges();
-        let keys = gauges.fill().counted;
+        let keys = works.engine.gauges().fill().counted;
         let is_full = self.most.is_some_and(|most| keys >= most);
         if is_full && !works.dispatcher.is_full {
             warn!(
@@ -175,11 +159,11 @@ impl Audience for Teller<'_> {
             board.now.status.phase = Phase::Stopping;
         }
         if board.has_news() {
-            board.publish(FilterStatus::of_gauges(gauges, self.lost).limited(self.limit));
+            board.publish(status(self.filter, works));
         }
         let now = Instant::now();
         if let Some(every) = self.every.filter(|_| self.due <= now) {
-            (self.show)(&board.report(FilterStatus::of_gauges(gauges, self.lost)));
+            (self.show)(&board.report(status(self.filter, works)));
             self.due = now.max(self.due + every);
         }
     }

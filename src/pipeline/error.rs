@@ -4,7 +4,7 @@ use std::io;
 
 use super::disk::Hang;
 use crate::crawl::protocol::ProtocolError;
-use crate::pipeline::phase::Phase;
+use crate::report::Phase;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::lease::{LEASE, MARGIN};
 use urlseen_core::redis::limits::ItemBytesError;

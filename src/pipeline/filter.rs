@@ -1,16 +1,13 @@
-//! Filter of a run, in memory or in Redis, with its storage and the checks of its fill.
+//! Filter of a run, in memory or in Redis, with its storage and its report.
 
 use std::io;
 
 use crate::crawl::protocol::Persistence;
-use indicatif::{BinaryBytes, HumanCount};
+use indicatif::BinaryBytes;
 use redis::Value;
 use tracing::{info, warn};
+use urlseen_core::filter::Parameters;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::memory::{self, Available, SPARE};
-use urlseen_core::filter::{
-    Estimate, Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS,
-};
 use urlseen_core::redis::Node;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
@@ -19,10 +16,10 @@ use urlseen_core::storage::{Finished, Head, Moment};
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::{Footprint, MismatchError, Reach};
 
+use super::RunError;
 use super::disk::{Disk, Hang};
-use super::filter_status::LostUrls;
 use super::shared::Shared;
-use super::{FilterStatus, RunError};
+use crate::report::{FilterFill, FilterReport, FilterStatus};
 
 /// Filter that a run uses.
 pub(super) struct RunFilter {
@@ -34,15 +31,7 @@ pub(super) struct RunFilter {
     disk: Option<Disk>,
     /// Configured capacity, for a filter in Redis.
     capacity: u64,
-    /// Capacity of a filter of fixed size: more fingerprints raise its error rate. `None` for a
-    /// filter that takes more memory instead.
-    limit: Option<u64>,
-    /// Observer that warns if a filter with a limit becomes full.
-    watch: Option<FillWatch>,
-    /// Number of layers of a filter that grows, as last reported.
-    layers: usize,
-    memory: MemoryWatch,
-    lost: LostUrls,
+    report: FilterReport,
 }
 
 /// Snapshots of a filter while a crawl runs.
@@ -67,66 +56,38 @@ impl RunFilter {
         limit: Option<u64>,
         shared: Option<Shared>,
     ) -> Self {
-        let Fill { layers, bytes, .. } = works.engine.gauges().fill();
         Self {
             disk: works.storage.as_ref().map(Disk::of),
-            watch: limit.map(FillWatch::new),
-            layers,
-            memory: MemoryWatch::new(bytes),
-            lost: LostUrls::new(parameters),
+            report: FilterReport::new(works.engine.gauges(), parameters, limit),
             snapshots: Snapshots::default(),
             works,
             shared,
             capacity,
-            limit,
         }
+    }
+
+    /// Returns the report of the filter, and the fill that it is to report.
+    fn reported(&mut self) -> (&mut FilterReport, FilterFill<'_>) {
+        let Self { works, shared, capacity, report, .. } = self;
+        (report, fill(works, shared.as_ref(), *capacity))
     }
 
     /// Returns the state of the filter. The computation of the error rate takes up to a
     /// millisecond.
     pub(super) fn status(&mut self) -> FilterStatus {
-        let Some(shared) = &self.shared else {
-            let gauges = self.works.engine.gauges();
-            return FilterStatus::of_gauges(gauges, &mut self.lost).limited(self.limit);
-        };
-        let Estimate { keys, error_rate } = shared.estimate();
-        let capacity = self.capacity;
-        let bytes = shared.bytes();
-        let fill = Fill { keys, counted: keys, capacity, bytes, ..Fill::default() };
-        FilterStatus::new(fill, error_rate, 0, &mut self.lost).limited(self.limit)
+        let (report, fill) = self.reported();
+        report.status(&fill)
     }
 
     /// Warns if the fill has crossed a threshold, and logs if the filter has grown.
     pub(super) fn watch_fill(&mut self) {
-        let gauges = self.works.engine.gauges();
-        let crossing = self.watch.as_mut().and_then(|watch| match &self.shared {
-            Some(shared) => {
-                let Estimate { keys, error_rate } = shared.estimate();
-                watch.observe(keys, || error_rate)
-            }
-            None => watch.observe(gauges.fill().counted, || gauges.error_rate()),
-        });
-        if let Some(crossing) = crossing {
-            let remedy = if self.shared.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
-            warn!("{crossing}. {remedy}");
-        }
-        let Fill { layers, capacity, bytes, .. } = gauges.fill();
-        if layers > std::mem::replace(&mut self.layers, layers) && layers > 1 {
-            let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
-            info!("the filter has grown: {layers} layers for {capacity} fingerprints, {bytes}");
-        }
-        if let Some(warning) = self.memory.observe(bytes, memory::available) {
-            warn!("{warning}");
-        }
+        let (report, fill) = self.reported();
+        report.look(&fill);
     }
 
     /// Returns true if the filter holds at least as many keys as it is made for, and cannot grow.
     pub(super) fn is_past_capacity(&self) -> bool {
-        let keys = || match &self.shared {
-            Some(shared) => shared.estimate().keys,
-            None => self.works.engine.gauges().fill().counted,
-        };
-        self.limit.is_some_and(|limit| keys() >= limit)
+        self.report.is_past_capacity(&fill(&self.works, self.shared.as_ref(), self.capacity))
     }
 
     /// Checks that the filter can belong to the crawl in Redis. The crawl is at the head `theirs`,
@@ -217,6 +178,12 @@ impl RunFilter {
     }
 }
 
+/// Returns the fill of the filter in Redis if there is one, else of the filter in memory.
+fn fill<'a>(works: &'a Works, shared: Option<&Shared>, capacity: u64) -> FilterFill<'a> {
+    let in_redis = shared.map(|shared| shared.fill(capacity));
+    FilterFill { gauges: works.engine.gauges(), in_redis }
+}
+
 impl Snapshots {
     /// Logs that a snapshot is finished.
     pub(super) fn tell(&mut self, finished: Finished) {
@@ -247,87 +214,5 @@ impl Snapshots {
     /// Logs that a snapshot could not be begun or finished.
     pub(super) fn tell_none(error: &io::Error) {
         warn!("no snapshot could be taken ({error}). The log grows until the next snapshot");
-    }
-}
-
-/// Growth of a filter, in bytes, after which the available memory is read again.
-const STEP: u64 = 2 << 20;
-
-/// Minimum growth for which there should be memory. It is several steps, so that a small filter
-/// also warns before its growth fails.
-const LEAST: u64 = 8 * STEP;
-
-/// Observer of a filter that takes memory while it grows. It warns once.
-#[derive(Debug)]
-struct MemoryWatch {
-    /// Size of the filter at which the available memory is read again.
-    next: u64,
-    is_told: bool,
-}
-
-impl MemoryWatch {
-    /// Creates the observer of a filter that takes `bytes` bytes at the start.
-    pub(super) fn new(bytes: u64) -> Self {
-        Self { next: bytes + STEP, is_told: false }
-    }
-
-    /// Returns a warning if less memory is available than the filter takes for its next growth, a
-    /// quarter of its size. The memory that a growing filter leaves free is not available to it.
-    pub(super) fn observe(
-        &mut self,
-        bytes: u64,
-        available: impl FnOnce() -> Option<Available>,
-    ) -> Option<String> {
-        if bytes < self.next || self.is_told {
-            return None;
-        }
-        self.next = bytes + STEP;
-        let Available { bytes: left, limit } = available()?;
-        self.is_told = left < SPARE + (bytes / 4).max(LEAST);
-        self.is_told.then(|| {
-            let [bytes, left, spare] = [bytes, left, SPARE].map(BinaryBytes);
-            format!(
-                "the filter takes {bytes} and still grows, and {left} are available {limit}. The \
-                 daemon ends when less than {spare} are left, and loses nothing. Give it more \
-                 memory before that"
-            )
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use urlseen_core::filter::memory::Limit;
-
-    use super::*;
-
-    #[test]
-    fn the_end_of_the_memory_is_told_once_and_in_time() {
-        let mut watch = MemoryWatch::new(100 << 20);
-        let mut observe = |bytes: u64, left: u64| {
-            watch.observe(bytes << 20, || {
-                Some(Available { bytes: left << 20, limit: Limit::Machine })
-            })
-        };
-        assert_eq!(observe(100, 1), None, "the filter has not grown");
-        assert_eq!(observe(200, 64 + 50), None);
-        assert_eq!(observe(201, 1), None, "the memory was read a short time ago");
-        let warning = observe(220, 64 + 54).unwrap();
-        let expected = "the filter takes 220.00 MiB and still grows, and 118.00 MiB are available \
-                        on this machine. The daemon ends when less than 64.00 MiB are left";
-        assert!(warning.starts_with(expected), "{warning}");
-        assert_eq!(observe(300, 1), None);
-    }
-
-    #[test]
-    fn a_small_filter_warns_before_its_growth_fails() {
-        let mut watch = MemoryWatch::new(1 << 20);
-        let steps = (5..64).step_by(4);
-        let told = steps.map(|bytes: u64| {
-            let available = Available { bytes: (100 - bytes) << 20, limit: Limit::Machine };
-            (bytes, watch.observe(bytes << 20, || Some(available)).is_some())
-        });
-        // The growth would fail at 36 MiB.
-        assert_eq!(told.filter(|told| told.1).map(|told| told.0).collect::<Vec<_>>(), [21]);
     }
 }

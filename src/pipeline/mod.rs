@@ -6,39 +6,27 @@
 
 mod alone;
 mod asking;
-mod board;
-mod by_group;
-mod by_rule;
 mod claim;
-mod counts;
 mod disk;
 mod error;
 mod filter;
-mod filter_status;
-mod growth;
 pub(crate) mod intake;
-pub(crate) mod moment;
-pub(crate) mod phase;
 mod queue;
 mod recovery;
-pub(crate) mod repeats;
-mod samples;
 mod server;
 mod session;
 mod shared;
 pub(crate) mod shutdown;
-mod status;
 #[cfg(test)]
 mod tests;
-mod times;
 pub(crate) mod window;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError};
-use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
+use crate::report::{Board, ByRule, Phase, Report};
 use claim::Claim;
 use filter::RunFilter;
 use intake::Arrivals;
@@ -53,22 +41,10 @@ use urlseen_engine::engine::Works;
 use urlseen_engine::item::Options;
 
 pub(crate) use alone::Alone;
-pub use board::{Board, Report};
-pub(crate) use board::{Live, Watch};
-pub use by_group::GroupCount;
-pub use by_rule::{ByRule, RuleCount};
-pub use counts::Counts;
-pub(crate) use counts::FATES;
 pub(crate) use error::RunError;
-pub use filter_status::{FilterStatus, GenerationsStatus};
 pub(crate) use queue::Queue;
-pub use samples::Sampled;
 pub use server::Server;
 pub(crate) use shared::Shared;
-pub use status::ByReason;
-pub use status::{Archive, ClientsStatus, Head, HeldStatus, Lists, Status, Storage};
-pub use times::Times;
-pub use urlseen_engine::engine::query::Asked;
 
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use super::queue::{Queue, Settled};
 use super::session::Owned;
 use super::{Pipeline, RunError, Shared};
 use crate::crawl::protocol::Standing;
-use crate::pipeline::phase::Phase;
+use crate::report::Phase;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::connect;
 use urlseen_core::redis::lease::RENEWAL;

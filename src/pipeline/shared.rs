@@ -8,7 +8,7 @@ use tracing::warn;
 use super::RunError;
 use crate::crawl::protocol::Standing;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{Estimate, RedisFilterKeys};
+use urlseen_core::filter::{Estimate, Fill, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_core::storage::Head;
@@ -49,14 +49,12 @@ impl Shared {
         CrawlPosition { head: theirs, filter }.check_redis_filter(self.id())
     }
 
-    /// Returns the memory that the complete filter takes in Redis, in bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        self.opened.bytes()
-    }
-
-    /// Returns the fill and the error rate, estimated from the last samples.
-    pub(crate) fn estimate(&self) -> Estimate {
-        self.samples.estimate(&self.opened.filter)
+    /// Returns the fill of the filter, which has this capacity, and its error rate. Both are
+    /// estimated from the last samples.
+    pub(super) fn fill(&self, capacity: u64) -> (Fill, f64) {
+        let Estimate { keys, error_rate } = self.samples.estimate(&self.opened.filter);
+        let bytes = self.opened.bytes();
+        (Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }, error_rate)
     }
 
     /// Builds the command that asks for the fill of the next key to sample.

@@ -14,7 +14,7 @@ use urlseen_engine::config::Config;
 use urlseen_engine::flow::source::Source;
 
 use super::batch::Share;
-use super::{PartitionStatus, RouteStatus};
+use crate::report::{PartitionStatus, RouteStatus};
 
 /// Maximum number of shares that are sent together.
 const SENT: usize = WAITING_MAX;

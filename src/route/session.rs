@@ -18,9 +18,9 @@ use super::{RouteError, Router};
 use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
 use crate::pipeline::intake::Intake;
 use crate::pipeline::intake::Linger;
-use crate::pipeline::phase::Phase;
 use crate::pipeline::window::Window;
 use crate::pipeline::{Ending, RunError};
+use crate::report::Phase;
 
 /// Number of items that are read and not acknowledged by all partitions, from which on no more are
 /// read.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tracing::warn;
 
-use crate::pipeline::repeats::Repeats;
+use crate::report::Repeats;
 
 /// State of the warning, shared by all clients.
 #[derive(Debug, Default)]

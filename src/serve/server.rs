@@ -13,6 +13,7 @@ use tracing::{debug, warn};
 use super::House;
 use super::client::Client;
 use super::connection::Connection;
+use crate::report::ClientsStatus;
 use urlseen_core::storage::descriptors;
 use urlseen_engine::config::{Config, HostPort};
 use urlseen_engine::engine::Threads;
@@ -47,19 +48,14 @@ pub struct Server {
 pub(crate) struct ClientCount(Arc<House>);
 
 impl ClientCount {
-    /// Returns the number of clients that are connected.
-    pub(crate) fn open(&self) -> usize {
-        self.0.settings.max_clients - self.0.places.available_permits()
-    }
-
-    /// Returns the number of clients that have connected.
-    pub(crate) fn accepted(&self) -> u64 {
-        self.0.accepted.load(Ordering::Relaxed)
-    }
-
-    /// Returns the number of clients that were refused, because too many were connected.
-    pub(crate) fn refused(&self) -> u64 {
-        self.0.refused.load(Ordering::Relaxed)
+    /// Returns the present counts.
+    pub(crate) fn status(&self) -> ClientsStatus {
+        let House { settings, places, accepted, refused, .. } = &*self.0;
+        ClientsStatus {
+            open: (settings.max_clients - places.available_permits()) as u64,
+            accepted: accepted.load(Ordering::Relaxed),
+            refused: refused.load(Ordering::Relaxed),
+        }
     }
 }
 

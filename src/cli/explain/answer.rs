@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::admin::{Checked, ClientError, GenerationsStatus, Status};
+use crate::admin::{Checked, ClientError};
+use crate::report::{GenerationsStatus, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use urlseen_core::filter::generation::Generation;

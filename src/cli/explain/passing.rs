@@ -8,7 +8,7 @@ use urlseen_core::filter::generation::{Generation, LIVE};
 use urlseen_core::filter::lifetime::LetThrough;
 use urlseen_core::storage::timing_of;
 
-use crate::admin::GenerationsStatus;
+use crate::report::GenerationsStatus;
 
 /// Length of a generation from which times are shown without seconds.
 const LONG: Duration = Duration::from_hours(1);

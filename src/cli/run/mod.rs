@@ -5,12 +5,11 @@ mod process;
 
 use std::sync::Arc;
 
-use crate::admin::ByRule;
 use crate::admin::telemetry::Console;
 use crate::crawl::protocol::Protocol;
-use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use crate::pipeline::{Alone, Board, Ending, Parts, Pipeline, Report, RunError, Shared};
+use crate::pipeline::{Alone, Ending, Parts, Pipeline, RunError, Shared};
+use crate::report::{Board, ByRule, Phase, Report};
 use crate::serve::{ClientCount, Server};
 use anyhow::Context;
 use tokio::task::JoinSet;

@@ -18,13 +18,13 @@ use super::super::rows::{CRAWL, Rows, answer, filled, paced};
 use super::super::{service_manager, status};
 use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::telemetry::Console;
-use crate::admin::{AdminServer, ByRule, Limits};
+use crate::admin::{AdminServer, Limits};
 use crate::cli::start;
 use crate::cli::view::Partitions;
 use crate::crawl::protocol::record;
-use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::{self, Stop};
-use crate::pipeline::{Ending, FilterStatus, Report, RunError};
+use crate::pipeline::{Ending, RunError};
+use crate::report::{ByRule, FilterStatus, Phase, Report};
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);

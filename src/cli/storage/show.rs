@@ -21,9 +21,9 @@ use super::super::rows::{CRAWL, Rows, answer};
 use super::super::start::{find, runtime};
 use super::super::status::{self, about_rate, lost};
 use super::super::{Outcome, settings};
-use crate::admin::Lists;
 use crate::admin::printable::{json_text, stdout};
 use crate::crawl::protocol::Protocol;
+use crate::report::Lists;
 
 /// Prints the contents of a folder.
 pub(in crate::cli) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {

@@ -114,7 +114,7 @@ impl Session<'_> {
 
     fn report(&mut self) {
         let Self { pipeline, show, .. } = self;
-        pipeline.board.note(&pipeline.queue);
+        pipeline.board.note(pipeline.queue.head(), pipeline.queue.processing());
         show(&pipeline.report());
     }
 

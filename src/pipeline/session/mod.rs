@@ -29,9 +29,9 @@ use urlseen_engine::config::{Config, WhenFull};
 
 use super::intake::{Intake, Linger};
 use super::window::Window;
-use super::{Ending, Pipeline, Report, RunError};
+use super::{Ending, Pipeline, RunError};
 use crate::crawl::protocol::GIVE_BACK_MAX;
-use crate::pipeline::phase::{Backpressure, Phase};
+use crate::report::{Backpressure, Phase, Report};
 
 pub(super) use begin::Owned;
 pub(super) use lease::Lease;
@@ -186,7 +186,7 @@ impl<'a> Session<'a> {
         let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
         queue.claimed(given.left);
         board.note_source(given.source);
-        board.note(queue);
+        board.note(queue.head(), queue.processing());
         if let Some(footprint) = filter.rest(head).await? {
             board.keep_footprint(footprint);
         }
@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
     fn look(&mut self) {
         let Pipeline { board, filter, queue, arrivals, .. } = &mut *self.pipeline;
         filter.watch_fill();
-        board.note(queue);
+        board.note(queue.head(), queue.processing());
         board.note_times(&filter.works);
         board.now.waiting_since = arrivals.since(queue.processing() > 0, self.intake.is_empty());
         board.now.lease_until = Some(self.lease.until.into_std());

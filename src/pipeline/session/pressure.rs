@@ -6,8 +6,8 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::Session;
-use crate::pipeline::phase::Backpressure;
 use crate::pipeline::{Parts, Pipeline};
+use crate::report::Backpressure;
 use urlseen_engine::config::{Config, RejectsFull};
 
 /// Time between two checks of a full sink or rejects list.

@@ -6,7 +6,7 @@ use redis::Value;
 use tracing::{info, warn};
 
 use super::{RunError, Session};
-use crate::pipeline::HeldStatus;
+use crate::report::HeldStatus;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::held::{Calls, Requeued, Stopped};
 

@@ -11,7 +11,7 @@ use super::items::{self, ITEMS, Treatment};
 use super::oracle::Tally;
 use super::state::State;
 use super::world::World;
-use crate::pipeline::Live;
+use crate::report::Live;
 use urlseen_core::storage::sim::Fault;
 
 /// Kind of event in a run, other than the arrival of items.

@@ -10,7 +10,7 @@ use super::run_calm;
 use super::state::State;
 use super::wire::{Words, integer};
 use super::world::World;
-use crate::pipeline::phase::{Backpressure, Phase};
+use crate::report::{Backpressure, Phase};
 use urlseen_core::filter::choice::Fsync;
 
 /// Number of replicas that the crawls of these tests wait for.

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::run_calm;
 use super::world::World;
-use crate::pipeline::phase::Phase;
+use crate::report::Phase;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::redis::lease::{LEASE, RENEWAL};
 

@@ -17,7 +17,7 @@ use super::replicas::Replicas;
 use super::server::Fate;
 use super::state::{Head, State};
 use super::wire::{Word, Words, array, integer};
-use crate::pipeline::Live;
+use crate::report::Live;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::redis::preflight::ServerVersion;

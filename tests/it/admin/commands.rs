@@ -3,7 +3,7 @@
 use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
-use urlseen_cli::admin::{Phase, Status};
+use urlseen_cli::report::{Phase, Status};
 
 use super::{Endpoint, status};
 use crate::transcripts::assert_recorded;

@@ -1,6 +1,6 @@
 //! Host names of requests to the admin endpoint.
 
-use urlseen_cli::admin::{Phase, Status};
+use urlseen_cli::report::{Phase, Status};
 
 use super::{Endpoint, ask, connect_tcp, status};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::SystemTime;
 
-use urlseen_cli::admin::{PartitionStatus, Phase, RouteStatus};
+use urlseen_cli::report::{PartitionStatus, Phase, RouteStatus};
 
 use super::{Answer, Endpoint};
 use crate::tidy::report;

@@ -21,9 +21,12 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    AdminServer, Archive, Asked, ByRule, CheckError, Checked, ClientsStatus, Counts, FilterStatus,
-    GenerationsStatus, GroupCount, Head, HeldStatus, Limits, ListeningSocket, Lists, Phase,
-    RouteStatus, RuleCount, SOCKET, Sampled, Status, Statuses, Storage, Times, View,
+    AdminServer, CheckError, Checked, Limits, ListeningSocket, SOCKET, Sample, View,
+};
+use urlseen_cli::report::{
+    Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
+    Head, HeldStatus, Lists, Phase, RouteStatus, RuleCount, Sampled, Status, Statuses, Storage,
+    Times,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 use urlseen_engine::item::RejectReason;
@@ -54,17 +57,19 @@ impl View for Pretender {
         }
     }
 
-    fn samples(&self, after: u64) -> Vec<Sampled> {
+    fn samples(&self, after: u64) -> Vec<Sample> {
         let sampled = |number| Sampled {
             number,
             time: SystemTime::UNIX_EPOCH,
             fate: "dropped",
             rule: Some("archives".to_owned()),
             reason: None,
-            same_as: None,
             item: b"http://a/\xff.zip".to_vec(),
         };
-        (1..=3).filter(|&number| number > after).map(sampled).collect()
+        (1..=3)
+            .filter(|&number| number > after)
+            .map(|number| Sample::new(None, sampled(number)))
+            .collect()
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {

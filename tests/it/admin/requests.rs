@@ -1,6 +1,6 @@
 //! All requests of the admin endpoint, and their answers.
 
-use urlseen_cli::admin::{Backpressure, Phase, Status};
+use urlseen_cli::report::{Backpressure, Phase, Status};
 
 use super::{Endpoint, ask, connect_tcp, status};
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    AdminClient, AdminServer, ClientError, Limits, ListeningSocket, Phase, SOCKET, StartError,
-    Status, View,
+    AdminClient, AdminServer, ClientError, Limits, ListeningSocket, SOCKET, StartError, View,
 };
+use urlseen_cli::report::{Phase, Status};
 
 use super::{Endpoint, Pretender, by_first_letter, connect_tcp, host_port, status};
 

@@ -1,24 +1,46 @@
-//! State of a run, for the run itself and for its watchers.
+//! Report of a run: the state that the run publishes, for its watchers, and its progress.
+//!
+//! A run changes the present state of its [`Board`], and publishes it. The status, the metrics, the
+//! page and the summary read the published [`Status`]. A new counter is one line in `counts.rs`,
+//! and one line of code that counts.
+
+mod counts;
+mod filter;
+mod phase;
+mod repeats;
+mod rules;
+mod samples;
+mod status;
+mod trend;
 
 use std::time::Instant;
 
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::by_group::ByGroup;
-use super::by_rule::ByRule;
-use super::counts::Counts;
-use super::filter_status::FilterStatus;
-use super::growth::Growth;
-use super::queue::Queue;
-use super::samples::Samples;
-use super::status::Status;
+use rules::ByGroup;
+use samples::Samples;
+use trend::Growth;
 use urlseen_core::storage::Moment;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
-use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
+
+pub(crate) use counts::FATES;
+pub use counts::{ByReason, Counts, Times};
+pub(crate) use filter::{FilterFill, FilterReport};
+pub use filter::{FilterStatus, GenerationsStatus};
+pub use phase::{Backpressure, Phase};
+pub(crate) use repeats::{AllRepeats, Repeats};
+pub use rules::{ByRule, GroupCount, RuleCount};
+pub use samples::Sampled;
+pub(crate) use status::moment;
+pub use status::{
+    Archive, ClientsStatus, Head, HeldStatus, Lists, PartitionStatus, RouteStatus, Status,
+    Statuses, Storage,
+};
+pub use urlseen_engine::engine::query::Asked;
 
 /// Progress of a run at some moment.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
@@ -91,9 +113,41 @@ pub(crate) struct Watch {
     pub(crate) samples: Samples,
 }
 
+impl Watch {
+    /// Returns the present status, with the values that change with time. `clients` are those of
+    /// `serve.listen`.
+    pub(crate) fn status(&self, clients: Option<ClientsStatus>) -> Status {
+        let now = Instant::now();
+        let Live { mut status, lease_until, next_generation, waiting_since, growth, lengths_read } =
+            self.live.borrow().clone();
+        let lease = lease_until.filter(|_| status.phase.is_ready());
+        let left = |until: Instant| until.saturating_duration_since(now).as_secs_f64();
+        status.lease_seconds = lease.map(left);
+        status.lists.age_seconds =
+            lengths_read.map(|read| now.saturating_duration_since(read).as_secs());
+        // The daemon asks for the source's length when it begins to work.
+        status.waiting_seconds = status
+            .lists
+            .source
+            .map(|_| waiting_since.map_or(0.0, |since| since.elapsed().as_secs_f64()));
+        status.clients = clients;
+        if let Some(filter) = &mut status.filter {
+            let until = |limit| growth.seconds_until(limit, filter.keys, now);
+            filter.full_seconds = filter.limit.and_then(until);
+            if let Some(generations) = &mut filter.generations {
+                generations.next_seconds = next_generation.map(|begin| {
+                    let left = begin.since_boot().saturating_sub(Moment::now().since_boot());
+                    left.as_secs_f64()
+                });
+            }
+        }
+        status
+    }
+}
+
 /// State of a run: the current one and the last published one.
 pub struct Board {
-    pub(super) now: Live,
+    pub(crate) now: Live,
     published: watch::Sender<Live>,
     samples: Samples,
     groups: ByGroup,
@@ -118,7 +172,7 @@ impl Board {
     }
 
     /// Returns the state of a run that starts with a filter.
-    pub(super) fn with_filter(mut self, filter: FilterStatus) -> Self {
+    pub(crate) fn with_filter(mut self, filter: FilterStatus) -> Self {
         self.publish(filter);
         self
     }
@@ -128,14 +182,14 @@ impl Board {
         Watch { live: self.published.subscribe(), samples: self.samples.clone() }
     }
 
-    pub(super) fn counts(&mut self) -> &mut Counts {
+    pub(crate) fn counts(&mut self) -> &mut Counts {
         &mut self.now.status.counts
     }
 
     /// Counts committed batches, and samples their items. If the filter is in Redis, `unseen` is
     /// the number of their unseen items. Then the unseen ones are not known, and no item is
     /// sampled.
-    pub(super) fn count<'a>(
+    pub(crate) fn count<'a>(
         &mut self,
         batches: impl Iterator<Item = &'a Batch<Ready>> + Clone,
         unseen: Option<u64>,
@@ -158,26 +212,27 @@ impl Board {
         counts.add(batches, unseen);
     }
 
-    /// Notes the position of the crawl.
-    pub(super) fn note(&mut self, queue: &Queue) {
+    /// Notes the position of the crawl: its last commit, and the number of items that are claimed
+    /// and not committed.
+    pub(crate) fn note(&mut self, last: urlseen_core::storage::Head, processing: u64) {
         let Status { head, lists, .. } = &mut self.now.status;
-        *head = Some(queue.head().into());
-        lists.processing = Some(queue.processing());
+        *head = Some(last.into());
+        lists.processing = Some(processing);
     }
 
     /// Notes the length of the source, which the daemon has just read.
-    pub(super) fn note_source(&mut self, waiting: u64) {
+    pub(crate) fn note_source(&mut self, waiting: u64) {
         self.now.status.lists.source = Some(waiting);
         self.now.lengths_read = Some(Instant::now());
     }
 
     /// Notes the summary of the folder's contents.
-    pub(super) fn keep_footprint(&mut self, footprint: Footprint) {
+    pub(crate) fn keep_footprint(&mut self, footprint: Footprint) {
         self.now.status.storage = Some(footprint.into());
     }
 
     /// Notes the durations that the engine and the folder of the filter have observed.
-    pub(super) fn note_times(&mut self, works: &Works) {
+    pub(crate) fn note_times(&mut self, works: &Works) {
         let times = &mut self.now.status.times;
         times.judge = works.engine.judge_times();
         if let Some(storage) = &works.storage {
@@ -187,12 +242,12 @@ impl Board {
 
     /// Returns true if the state has changed since the last publication. Ignores the state of the
     /// filter.
-    pub(super) fn has_news(&self) -> bool {
+    pub(crate) fn has_news(&self) -> bool {
         *self.published.borrow() != self.now
     }
 
     /// Publishes the state, with the given state of the filter.
-    pub(super) fn publish(&mut self, filter: FilterStatus) {
+    pub(crate) fn publish(&mut self, filter: FilterStatus) {
         if self.now.status.phase.is_ready() {
             self.now.growth.note(filter.keys, Instant::now());
         } else {
@@ -204,14 +259,14 @@ impl Board {
     }
 
     /// Returns the numbers of items by rule and by group.
-    pub(super) fn by_rule(&self) -> ByRule {
+    pub(crate) fn by_rule(&self) -> ByRule {
         let rules = self.now.status.rules.clone();
         let over_limit_by_group = self.groups.fullest(&rules.over_limit);
         ByRule { over_limit_by_group, ..rules }
     }
 
     /// Returns the progress of the run, with the given state of the filter.
-    pub(super) fn report(&self, filter: FilterStatus) -> Report {
+    pub(crate) fn report(&self, filter: FilterStatus) -> Report {
         let Status { counts, asked, lists, .. } = &self.now.status;
         let (source, processing) = (lists.source.unwrap_or(0), lists.processing.unwrap_or(0));
         let seconds = self.started.elapsed().as_secs_f64();

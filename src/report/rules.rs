@@ -1,13 +1,67 @@
-//! Numbers of dropped items by group of a limit.
+//! Numbers of items by the rule that decided about them, and of dropped items by group of a limit.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use tracing::info;
-
-use super::by_rule::RuleCount;
+use urlseen_engine::config::{Config, NamedRule};
 use urlseen_engine::item::OverLimit;
+
+/// Numbers of items by rule. A list is empty if there are no rules of its kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByRule {
+    /// Items that rules of `[[pass]]` let pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<RuleCount>,
+    /// Items that rules of `[[drop]]` dropped. `dropped` is the number of all of them.
+    #[serde(rename = "dropped_by_rule", default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<RuleCount>,
+    /// Items that are over limits of `[[limit]]`. `over_limit` is the number of all of them.
+    #[serde(rename = "over_limit_by_rule", default, skip_serializing_if = "Vec::is_empty")]
+    pub over_limit: Vec<RuleCount>,
+    /// Groups of these rules with most items over their limits, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_limit_by_group: Vec<GroupCount>,
+}
+
+/// Rule, and the number of items that it decided about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleCount {
+    /// Name of the rule in the configuration.
+    pub rule: String,
+    /// Number of items since the start of the daemon.
+    pub items: u64,
+}
+
+impl ByRule {
+    /// Lists the configured rules, before any item.
+    pub(crate) fn new(config: &Config) -> Self {
+        let none = |name: &str| RuleCount { rule: name.to_owned(), items: 0 };
+        let named = |rules: &[NamedRule]| rules.iter().map(|rule| none(&rule.name)).collect();
+        Self {
+            passed: named(config.pass),
+            dropped: named(config.drop),
+            over_limit: config.limits.iter().map(|rule| none(&rule.name)).collect(),
+            over_limit_by_group: Vec::new(),
+        }
+    }
+
+    /// Adds the numbers of another partition, which has the same rules.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        let added = |own: Vec<RuleCount>, other: Vec<RuleCount>| {
+            let pairs = own.into_iter().zip(other);
+            pairs.map(|(own, other)| RuleCount { items: own.items + other.items, ..own }).collect()
+        };
+        Self {
+            passed: added(self.passed, other.passed),
+            dropped: added(self.dropped, other.dropped),
+            over_limit: added(self.over_limit, other.over_limit),
+            over_limit_by_group: added_groups(self.over_limit_by_group, other.over_limit_by_group),
+        }
+    }
+}
 
 /// Maximum number of groups whose dropped items are counted.
 const COUNTED: usize = 1000;
@@ -32,11 +86,11 @@ pub struct GroupCount {
 /// Numbers of dropped items of the first groups that have any. A site can have groups without an
 /// end, so further groups count only for their rule.
 #[derive(Debug, Default)]
-pub(super) struct ByGroup(HashMap<(u16, Box<str>), u64>);
+pub(crate) struct ByGroup(HashMap<(u16, Box<str>), u64>);
 
 impl ByGroup {
     /// Counts a dropped item. Logs the first one of each group. `rules` has the names of the rules.
-    pub(super) fn add(&mut self, OverLimit { rule, group, .. }: &OverLimit, rules: &[RuleCount]) {
+    pub(crate) fn add(&mut self, OverLimit { rule, group, .. }: &OverLimit, rules: &[RuleCount]) {
         let name = &group[..group.floor_char_boundary(LONGEST)];
         let key = (*rule, Box::from(name));
         if let Some(items) = self.0.get_mut(&key) {
@@ -55,7 +109,7 @@ impl ByGroup {
     }
 
     /// Returns the groups with most dropped items, those with most items first.
-    pub(super) fn fullest(&self, rules: &[RuleCount]) -> Vec<GroupCount> {
+    pub(crate) fn fullest(&self, rules: &[RuleCount]) -> Vec<GroupCount> {
         let counts = self.0.iter().map(|((rule, group), items)| GroupCount {
             rule: rules[usize::from(*rule)].rule.clone(),
             group: group.to_string(),
@@ -66,7 +120,7 @@ impl ByGroup {
 }
 
 /// Adds the numbers of another partition, which has the same rules.
-pub(super) fn added(mut own: Vec<GroupCount>, other: Vec<GroupCount>) -> Vec<GroupCount> {
+fn added_groups(mut own: Vec<GroupCount>, other: Vec<GroupCount>) -> Vec<GroupCount> {
     for it in other {
         match own.iter_mut().find(|own| (&own.rule, &own.group) == (&it.rule, &it.group)) {
             Some(own) => own.items += it.items,
@@ -116,7 +170,7 @@ mod tests {
         assert_eq!(shown.len(), SHOWN);
         let first = GroupCount { rule: "hosts".to_owned(), group: "h999".to_owned(), items: 4 };
         assert_eq!(shown[0], first);
-        let both = added(shown.clone(), shown);
+        let both = added_groups(shown.clone(), shown);
         assert_eq!((both.len(), &both[0]), (SHOWN, &GroupCount { items: 8, ..first }));
     }
 

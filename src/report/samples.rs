@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
-use super::by_rule::ByRule;
+use super::rules::ByRule;
 use urlseen_engine::item::batch::{Batch, Ready};
 use urlseen_engine::item::fate::Fate;
 
@@ -41,8 +41,6 @@ pub struct Sampled {
     pub rule: Option<String>,
     /// Reason why the item could not be read.
     pub reason: Option<String>,
-    /// URL that the item equals by the rules `[[same]]`. The sample itself does not know it.
-    pub same_as: Option<String>,
     /// First bytes of the item, at most 1 KiB.
     pub item: Vec<u8>,
 }
@@ -56,7 +54,7 @@ type ByFate = BTreeMap<(&'static str, Option<String>), VecDeque<Sampled>>;
 
 impl Samples {
     /// Adds the last items of a committed batch. `rules` has the names of the rules.
-    pub(super) fn add(&self, batch: &Batch<Ready>, rules: &ByRule) {
+    pub(crate) fn add(&self, batch: &Batch<Ready>, rules: &ByRule) {
         let (time, mut kept) = (SystemTime::now(), self.lock());
         for (item, fate) in batch.last_items(KEPT) {
             let number = number(time);
@@ -78,8 +76,7 @@ impl Samples {
                 items.pop_front();
             }
             let item = item[..item.len().min(LONGEST)].to_vec();
-            let same_as = None;
-            items.push_back(Sampled { number, time, fate, rule, reason, same_as, item });
+            items.push_back(Sampled { number, time, fate, rule, reason, item });
         }
     }
 

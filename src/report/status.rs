@@ -1,23 +1,17 @@
 //! State of a daemon at some moment, for other programs.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use tracing::warn;
 use urlseen_engine::config::{Config, SourceKind};
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
-use urlseen_engine::item::RejectReason;
-use urlseen_engine::item::batch::{Batch, Ready};
 
-use super::by_rule::ByRule;
-use super::counts::Counts;
-use super::filter_status::FilterStatus;
-use super::moment;
+use super::counts::{ByReason, Counts, Times};
+use super::filter::FilterStatus;
 use super::phase::Phase;
-use super::times::Times;
+use super::rules::ByRule;
 
 /// State of a daemon, as its endpoint reports it. A value that is not known (yet) is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -222,34 +216,115 @@ pub struct Archive {
     pub is_whole: bool,
 }
 
-/// Numbers of rejected items by reason. A reason without items is left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByReason(BTreeMap<RejectReason, u64>);
+/// Status of a daemon, or of each partition that it runs.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Statuses {
+    /// Status of a crawl with one partition, or of one partition.
+    One(Box<Status>),
+    /// Statuses of the partitions of a crawl that has several.
+    Partitions {
+        /// Statuses in the order of the partitions.
+        partitions: Vec<Status>,
+    },
+    /// Status of a process that routes a list.
+    Route(Box<RouteStatus>),
+}
 
-impl ByReason {
-    /// Adds the rejects of a committed batch. Logs a warning about the first one for each reason.
-    pub(super) fn add(&mut self, batch: &Batch<Ready>) {
-        for (_, unreadable) in batch.rejects() {
-            let items = self.0.entry(RejectReason::of(unreadable)).or_default();
-            if *items == 0 {
-                warn!(
-                    "an item was rejected: {unreadable}. urlseen rejects list shows it; further \
-                     rejects of this kind are only counted (urlseen_rejects_total)"
-                );
-            }
-            *items += 1;
+impl Statuses {
+    /// Returns the statuses of all partitions that the process runs.
+    pub(crate) fn all(&self) -> &[Status] {
+        match self {
+            Self::One(status) => std::slice::from_ref(status),
+            Self::Partitions { partitions } => partitions,
+            Self::Route(_) => &[],
         }
     }
 
-    /// Returns the word and the number of every reason.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let items = |reason| self.0.get(reason).copied().unwrap_or_default();
-        RejectReason::ALL.iter().map(move |(word, reason)| (*word, items(reason)))
+    /// Describes the first phase that is not good, with its partition; `None` if all are good.
+    pub(crate) fn first_bad(&self, is_good: impl Fn(&Phase) -> bool) -> Option<String> {
+        let (partition, phase) = self.phases().into_iter().find(|(_, phase)| !is_good(phase))?;
+        let partition = partition.map(|number| format!("partition {number}: "));
+        Some(format!("{}{phase}", partition.unwrap_or_default()))
+    }
+
+    /// Returns the phase of the process or of each partition, with the number of the partition.
+    pub(crate) fn phases(&self) -> Vec<(Option<u16>, &Phase)> {
+        match self {
+            Self::Route(status) => vec![(None, &status.phase)],
+            _ => self.all().iter().map(|it| (it.partition, &it.phase)).collect(),
+        }
     }
 }
 
-impl FromIterator<(RejectReason, u64)> for ByReason {
-    fn from_iter<I: IntoIterator<Item = (RejectReason, u64)>>(items: I) -> Self {
-        Self(items.into_iter().collect())
+/// State of a router, as its endpoint reports it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RouteStatus {
+    /// Name of the crawl, `crawl.name`.
+    pub crawl: String,
+    /// The version of the program that runs.
+    pub version: String,
+    /// Process id of the router.
+    pub pid: u32,
+    /// Time at which the router started.
+    #[serde(serialize_with = "moment::serialize")]
+    pub since: SystemTime,
+    /// Present phase of the router.
+    pub phase: Phase,
+    /// Key of the list that the router reads.
+    pub source: String,
+    /// Items that all partitions have acknowledged, and that have left the list.
+    pub routed: u64,
+    /// State of each partition, in order.
+    pub partitions: Vec<PartitionStatus>,
+}
+
+/// State of a partition, as its router sees it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PartitionStatus {
+    /// Number of the partition.
+    pub partition: u16,
+    /// Items that the partition has acknowledged.
+    pub pushed: u64,
+    /// Items that the partition has not acknowledged yet.
+    pub waiting: u64,
+    /// Last error of the connection to the partition; `None` while the connection works.
+    pub trouble: Option<String>,
+}
+
+/// Points in time as written in JSON: RFC 3339, to the millisecond. For `#[serde(with)]`.
+pub(crate) mod moment {
+    use std::time::SystemTime;
+
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&humantime::format_rfc3339_millis(*time))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+        let text = String::deserialize(from)?;
+        humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
+    }
+
+    /// Optional points in time: RFC 3339, to the millisecond, or null.
+    pub(crate) mod optional {
+        use super::*;
+
+        #[expect(clippy::ref_option, reason = "serde passes this type")]
+        pub(crate) fn serialize<S: Serializer>(
+            time: &Option<SystemTime>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            time.map(|time| humantime::format_rfc3339_millis(time).to_string()).serialize(to)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<SystemTime>, D::Error> {
+            let text = Option::<String>::deserialize(from)?;
+            text.map(|text| humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom))
+                .transpose()
+        }
     }
 }

@@ -1,0 +1,175 @@
+//! Counts of a run since its start, and durations of its operations.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+use urlseen_core::storage::Histogram;
+use urlseen_engine::item::RejectReason;
+use urlseen_engine::item::batch::{Batch, Ready};
+
+/// Declares the counters: those of the fates of items, then the others. A new counter needs one
+/// line here, and one line of code that counts.
+macro_rules! counters {
+    (
+        fates { $( $fate:ident, $name:literal: $meaning:literal; )+ }
+        $( $field:ident, $metric:literal: $help:literal $(, event: $event:literal)?; )+
+    ) => {
+        /// Names of all fates of an item.
+        pub(crate) const FATES: [&str; 6] = [$( $name ),+];
+
+        /// Counts since the daemon was started. They never decrease.
+        #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct Counts {
+            $( #[doc = concat!($meaning, ".")] #[serde(default)] pub $fate: u64, )+
+            $( #[doc = concat!($help, ".")] #[serde(default)] pub $field: u64, )+
+        }
+
+        impl Counts {
+            /// Returns the numbers of committed items, in the order of [`FATES`].
+            pub(crate) fn by_fate(&self) -> [u64; FATES.len()] {
+                [$( self.$fate ),+]
+            }
+
+            /// Returns name, help text and value of each metric, except those of items.
+            pub(crate) fn metrics(&self) -> Vec<(&'static str, &'static str, u64)> {
+                vec![$( ($metric, $help, self.$field) ),+]
+            }
+
+            /// Adds the counts of another partition.
+            #[must_use]
+            pub(crate) fn and(self, other: Self) -> Self {
+                Self {
+                    $( $fate: self.$fate + other.$fate, )+
+                    $( $field: self.$field + other.$field, )+
+                }
+            }
+
+            /// Returns the count and the name of each unhealthy event that has happened. A healthy
+            /// run has no such events.
+            pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &'static str)> {
+                let all: Vec<(u64, &str)> = vec![$( $( (self.$field, $event), )? )+];
+                all.into_iter().filter(|&(count, _)| count > 0)
+            }
+        }
+    };
+}
+
+counters! {
+    fates {
+        unseen, "unseen": "Committed items that were unseen. They are in the sink";
+        seen, "seen": "Committed items that had been seen before";
+        unfiltered, "unfiltered":
+            "Items that went to the sink without a check, because of `dont_filter` or a rule";
+        dropped, "dropped": "Items that a rule dropped";
+        over_limit, "over-limit": "Unseen items that were over a limit";
+        rejected, "rejected": "Items that could not be read";
+    }
+    rejects_dropped, "rejects_dropped": "Rejects dropped from a full list",
+        event: "rejects were dropped from a full list";
+    own_fingerprints, "own_fingerprints": "Items with a fingerprint of their own";
+    batches, "batches": "Batches committed";
+    batches_aborted, "batches_aborted": "Batches that were not committed and were tested again",
+        event: "batches were not committed and were tested again";
+    recoveries, "recoveries": "Times that the filter was loaded from the folder";
+    rollbacks, "rollbacks": "Rollbacks of the filter because Redis came back with older data",
+        event: "rollbacks, because Redis came back with older data";
+    snapshots, "snapshots": "Snapshots finished";
+    snapshots_failed, "snapshots_failed": "Snapshots that could not be taken",
+        event: "snapshots could not be taken";
+    reconnects, "redis_reconnects": "Connections to Redis in place of a lost one";
+}
+
+impl Counts {
+    /// Returns the number of all committed items.
+    pub fn items(&self) -> u64 {
+        self.by_fate().into_iter().sum()
+    }
+
+    /// Adds committed batches. If the filter is in Redis, `unseen` is the number of their unseen
+    /// items.
+    pub(crate) fn add<'a>(
+        &mut self,
+        batches: impl IntoIterator<Item = &'a Batch<Ready>>,
+        unseen: Option<u64>,
+    ) {
+        let before = *self;
+        batches.into_iter().for_each(|batch| self.add_batch(batch));
+        if let Some(unseen) = unseen {
+            let judged = self.unseen - before.unseen + (self.seen - before.seen);
+            self.unseen = before.unseen + unseen.min(judged);
+            self.seen = before.seen + judged.saturating_sub(unseen);
+        }
+    }
+
+    fn add_batch(&mut self, batch: &Batch<Ready>) {
+        let count = |number: usize| number as u64;
+        let unfiltered = count(batch.unfiltered_len());
+        self.unseen += count(batch.onward_len()) - unfiltered;
+        self.seen += count(batch.seen_len());
+        self.unfiltered += unfiltered;
+        self.dropped += count(batch.dropped().len());
+        self.over_limit += count(batch.over_limit().len());
+        self.rejected += count(batch.rejects().len());
+        self.own_fingerprints += count(batch.own_fingerprints());
+        self.batches += 1;
+    }
+}
+
+/// Numbers of rejected items by reason. A reason without items is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByReason(BTreeMap<RejectReason, u64>);
+
+impl ByReason {
+    /// Adds the rejects of a committed batch. Logs a warning about the first one for each reason.
+    pub(crate) fn add(&mut self, batch: &Batch<Ready>) {
+        for (_, unreadable) in batch.rejects() {
+            let items = self.0.entry(RejectReason::of(unreadable)).or_default();
+            if *items == 0 {
+                warn!(
+                    "an item was rejected: {unreadable}. urlseen rejects list shows it; further \
+                     rejects of this kind are only counted (urlseen_rejects_total)"
+                );
+            }
+            *items += 1;
+        }
+    }
+
+    /// Returns the word and the number of every reason.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let items = |reason| self.0.get(reason).copied().unwrap_or_default();
+        RejectReason::ALL.iter().map(move |(word, reason)| (*word, items(reason)))
+    }
+}
+
+impl FromIterator<(RejectReason, u64)> for ByReason {
+    fn from_iter<I: IntoIterator<Item = (RejectReason, u64)>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
+}
+
+/// Declares the durations. A new one needs one line here, and one line of code that observes it.
+macro_rules! times {
+    ($( $field:ident, $metric:literal: $help:literal; )+) => {
+        /// Durations of a daemon's operations since its start.
+        #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct Times {
+            $( #[doc = concat!($help, ".")] pub $field: Histogram, )+
+        }
+
+        impl Times {
+            /// Returns name, help text and values of each metric.
+            pub(crate) fn metrics(&self) -> Vec<(&'static str, &'static str, Histogram)> {
+                vec![$( ($metric, $help, self.$field) ),+]
+            }
+        }
+    };
+}
+
+times! {
+    commit, "commit_seconds": "Time from sending a commit until Redis has answered it";
+    judge, "judge_seconds": "Time from passing a batch to the threads until it is judged";
+    log_sync, "log_sync_seconds": "Time that a sync of the log took";
+    recovery, "recovery_seconds": "Time that loading the filter took";
+    round_trip, "redis_round_trip_seconds": "Time from any other request until Redis answers it";
+}
