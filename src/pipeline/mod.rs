@@ -271,7 +271,7 @@ impl Pipeline {
 
     /// Returns true if the filter had no room for further items.
     pub(crate) fn lacks_room(&self) -> bool {
-        self.filter.works.full.is_some()
+        self.filter.works.engine.full.is_some()
     }
 
     /// Returns the numbers of items by rule.

@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
     /// Returns the reason why the run ends now. A request to stop is not one of these reasons.
     fn ending(&self) -> Option<Ending> {
         let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
-        let is_full = if filter.works.full.is_some() {
+        let is_full = if filter.works.engine.full.is_some() {
             // The run first commits the batches that were tested before.
             filter.works.in_progress() == 0 && queue.batches() == 0
         } else {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use super::queue::SHORT;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::{Hashed, KeyHash, SHARDS, ShardId};
 use urlseen_core::limit::Counted;
@@ -41,6 +42,12 @@ impl ByLifetime {
             Some((_, key_hashes)) => key_hashes.push(key_hash),
             None => self.0.push((lifetime, vec![key_hash])),
         }
+    }
+
+    /// Returns the shards of a few of the keys.
+    pub(super) fn shards(&self) -> Vec<ShardId> {
+        let keys = self.iter().flat_map(|(_, key_hashes)| key_hashes);
+        keys.take(SHORT + 1).map(KeyHash::shard).collect()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Lifetime, &[KeyHash])> + Clone {

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::asking::{Answer, Asked, Wanted};
 use super::in_flight::{ByLifetime, InFlight, JudgedBatch};
 use super::limiter::Limiter;
+use super::query::{Answer, Wanted};
 use super::queue::SHORT;
 use super::reading::{Part, Reading};
 use crate::item::Findings;
@@ -114,16 +114,11 @@ impl Judge {
                 found.seen.push(fingerprint);
             }
         }
-        if !part.unfiltered.is_empty() {
-            found.onward.extend(part.unfiltered.iter().map(|&(place, _)| place));
+        if !part.found.unfiltered.is_empty() {
+            found.onward.extend(part.found.unfiltered.iter().map(|&(place, _)| place));
             found.onward[from..].sort();
         }
-        found.unfiltered.extend(part.unfiltered);
-        found.dropped.extend(part.dropped);
-        found.rejects.extend(part.rejects);
-        found.emitted.extend(part.emitted);
-        found.scores.extend(part.scores);
-        found.own_fingerprints += part.own_fingerprints;
+        found.append(part.found);
     }
 
     /// Returns the error of a filter that had no room for the keys of a batch or of a recovery.
@@ -131,21 +126,28 @@ impl Judge {
         self.full.clone().map_or(Ok(()), Err)
     }
 
-    /// Returns true if a few keys in each of these shards need no long work.
-    pub(super) fn has_room_for(&mut self, shards: impl Iterator<Item = ShardId>) -> bool {
-        has_room_for(&mut self.filter, &self.in_flight, shards)
+    /// Returns true if keys in these shards are few and need no long work.
+    pub(super) fn has_room_for(
+        &mut self,
+        mut shards: impl ExactSizeIterator<Item = ShardId>,
+    ) -> bool {
+        shards.len() <= SHORT
+            && shards.all(|shard| {
+                let keys = self.in_flight.in_shard(shard) + SHORT as u64;
+                self.filter.kind().reserve(shard, keys, Effort::Short) == Ok(true)
+            })
     }
 
     /// Returns true if the next commit is a short step.
     pub(super) fn is_commit_short(&mut self) -> bool {
-        let Self { filter, in_flight, .. } = self;
-        is_short(filter, in_flight, in_flight.batches.front().map(|batch| &batch.keys))
+        let shards = self.in_flight.batches.front().map(|batch| batch.keys.shards());
+        shards.is_some_and(|shards| self.has_room_for(shards.into_iter()))
     }
 
     /// Returns true if it is a short step to set the keys of the oldest answered group.
     pub(super) fn is_memory_short(&mut self) -> bool {
-        let Self { filter, in_flight, .. } = self;
-        is_short(filter, in_flight, in_flight.groups.front())
+        let shards = self.in_flight.groups.front().map(ByLifetime::shards);
+        shards.is_some_and(|shards| self.has_room_for(shards.into_iter()))
     }
 
     /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
@@ -174,7 +176,7 @@ impl Judge {
     /// once. Added fingerprints count as seen immediately. They are set in the filter after the log
     /// has them, or at once if the kind requires it. Then a snapshot may have an addition that the
     /// log lacks, if the process is killed before the client gets its answer.
-    pub(super) fn answer(&mut self, asked: &Asked) -> Vec<Answer> {
+    pub(super) fn answer(&mut self, asked: &[(KeyHash, Wanted)]) -> Vec<Answer> {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();
         self.filter.test(&key_hashes, &mut verdicts);
@@ -278,27 +280,4 @@ impl Judge {
         self.filter.clear();
         (self.counts, self.at, self.full) = (Counts::default(), Position::START, None);
     }
-}
-
-fn has_room_for(
-    filter: &mut ForgettingFilter,
-    in_flight: &InFlight,
-    mut shards: impl Iterator<Item = ShardId>,
-) -> bool {
-    shards.all(|shard| {
-        let keys = in_flight.in_shard(shard) + SHORT as u64;
-        filter.kind().reserve(shard, keys, Effort::Short) == Ok(true)
-    })
-}
-
-/// Returns true if it is a short step to set these keys, which are in flight.
-fn is_short(
-    filter: &mut ForgettingFilter,
-    in_flight: &InFlight,
-    keys: Option<&ByLifetime>,
-) -> bool {
-    keys.is_some_and(|keys| {
-        let shards = keys.iter().flat_map(|(_, key_hashes)| key_hashes).map(KeyHash::shard);
-        shards.clone().count() <= SHORT && has_room_for(filter, in_flight, shards)
-    })
 }

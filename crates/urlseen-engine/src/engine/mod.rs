@@ -13,8 +13,6 @@
 //! short batch is read and judged by the task that submits it. Engines may share their threads
 //! ([`Threads`]).
 
-mod asking;
-mod batches;
 mod error;
 mod gauges;
 mod generating;
@@ -26,29 +24,28 @@ mod parts;
 pub mod query;
 mod queue;
 mod reading;
-mod restoring;
 #[cfg(feature = "simulation")]
 mod steps;
 pub mod store;
 mod threads;
 mod works;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
 use crate::item::Options;
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
-pub(crate) use asking::Answers;
-use asking::Asking;
-pub use asking::{Answer, Question, Wanted};
-use batches::Batches;
 pub use error::{EngineError, StartError};
 pub use gauges::Gauges;
 pub use handle::Handle;
 use judge::Judge;
 use limiter::Limiter;
 pub use parts::Parts;
+pub use query::{Answer, Question, Wanted};
+use query::{Answers, Asking};
 use queue::{Done, Queue, SHORT};
 use reading::{Readers, Reading};
 #[cfg(feature = "simulation")]
@@ -91,11 +88,15 @@ pub struct Engine {
     keeps_seen: bool,
     done: mpsc::UnboundedReceiver<Done>,
     readers: Arc<Readers>,
-    batches: Batches,
+    /// Times at which the batches were submitted that are not handed back, oldest first.
+    judging: VecDeque<Instant>,
+    /// Number of batches that were handed back and are neither committed nor aborted.
+    pub(crate) uncommitted: usize,
+    judge_times: Histogram,
     asking: Asking,
-    /// Error of a filter that had no room for a batch. That batch and all later ones are not
-    /// judged.
-    full: Option<Full>,
+    /// Error of a filter that had no room for a batch, which [`Engine::heard`] returns once. That
+    /// batch and all later ones are not judged.
+    pub full: Option<Full>,
     /// Time after which fingerprints of the filter pass again, if they expire.
     pub(crate) expire_after: Option<ExpireAfter>,
     /// Generation that began last.
@@ -128,7 +129,9 @@ impl Engine {
             keeps_seen: false,
             done,
             readers: Arc::new(readers),
-            batches: Batches::default(),
+            judging: VecDeque::new(),
+            uncommitted: 0,
+            judge_times: Histogram::default(),
             asking: Asking::default(),
             full: None,
             expire_after: *expire_after,
@@ -142,17 +145,17 @@ impl Engine {
 
     /// Returns true if another batch may be submitted now.
     pub fn has_room(&self) -> bool {
-        self.batches.has_room() && self.full.is_none()
+        self.judging.len() + self.uncommitted < BATCHES_MAX && self.full.is_none()
     }
 
     /// Counts the batches that were submitted and not handed back.
     pub fn in_progress(&self) -> usize {
-        self.batches.judging.len()
+        self.judging.len()
     }
 
     /// Returns the durations from the submission of a batch until it is judged.
     pub fn judge_times(&self) -> Histogram {
-        self.batches.times
+        self.judge_times
     }
 
     /// Makes each later batch keep the fingerprints of its seen items.
@@ -177,7 +180,7 @@ impl Engine {
     /// If there is no room ([`Engine::has_room`]).
     pub fn submit(&mut self, batch: Batch<Claimed>) {
         assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
-        self.batches.submit();
+        self.judging.push_back(Instant::now());
         let queue = &self.handle.queue;
         let items = batch.items();
         let is_short = items.len() <= SHORT && items.bytes_len() <= SHORT_BYTES;
@@ -207,23 +210,22 @@ impl Engine {
     /// The engine cannot continue.
     pub async fn heard(&mut self) -> Result<Heard, EngineError> {
         loop {
-            if let Some(full) = &self.full
-                && self.in_progress() + self.asking() == 0
-            {
-                return Err(EngineError::Full(full.clone()));
-            }
             match self.done.recv().await {
                 None | Some(Done::Panicked) => return Err(EngineError::Panicked),
                 Some(Done::Full(full)) => {
-                    self.full.get_or_insert(full);
-                    self.batches.judging.clear();
+                    self.judging.clear();
+                    if self.full.is_none() {
+                        return Err(EngineError::Full(self.full.insert(full).clone()));
+                    }
                 }
                 Some(Done::Answered(answers)) => {
                     self.asking.hand_back();
                     return Ok(Heard::Answers(answers));
                 }
                 Some(Done::Judged(batch)) => {
-                    self.batches.hand_back();
+                    let since = self.judging.pop_front().expect("it was submitted");
+                    self.judge_times.observe(since.elapsed());
+                    self.uncommitted += 1;
                     return Ok(if self.is_here {
                         Heard::Judged(batch.judged())
                     } else {
@@ -253,13 +255,9 @@ impl Engine {
     /// # Panics
     /// If no batch was handed back.
     pub fn committed(&mut self, logged: Logged) {
-        self.batches.commit();
+        let left = self.uncommitted.checked_sub(1);
+        self.uncommitted = left.expect("only judged batches commit");
         self.handle.queue.add_or_do(Judge::is_commit_short, move |judge| judge.commit(logged));
-    }
-
-    /// Counts the batches that were handed back and not committed.
-    pub(crate) fn uncommitted(&self) -> usize {
-        self.batches.uncommitted
     }
 
     /// Aborts the batches that were handed back and not committed. Their fingerprints are unseen
@@ -268,7 +266,7 @@ impl Engine {
     /// # Panics
     /// If a batch is in progress: its judgement depends on the aborted batches.
     pub fn abort(&mut self) {
-        self.batches.abort();
+        self.restoring();
         self.handle.queue.add(Judge::abort);
     }
 
@@ -296,8 +294,6 @@ impl Drop for Engine {
     }
 }
 
-#[cfg(test)]
-mod asking_tests;
 #[cfg(test)]
 mod expiry_tests;
 #[cfg(test)]

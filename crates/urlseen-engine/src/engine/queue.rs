@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crossbeam_channel::Sender;
 use tokio::sync::mpsc;
 
-use super::asking::Answers;
 use super::judge::Judge;
+use super::query::Answers;
 use super::reading::Reading;
 use super::threads::Work;
 use crate::item::Findings;
@@ -48,7 +48,6 @@ pub(super) enum Done {
 ///
 /// Steps are done in their order, and batches are judged in theirs. A waiting step goes before a
 /// waiting batch, whichever came first: so no batch overtakes a step.
-#[derive(Debug)]
 pub(super) struct Queue {
     /// The judge; `None` after the end of the engine.
     judge: Mutex<Option<Judge>>,
@@ -375,12 +374,8 @@ impl Waiting {
     }
 }
 
-impl Debug for Waiting {
+impl Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { steps, batches, unread, called, has_ended } = self;
-        let mut shown = f.debug_struct("Waiting");
-        shown.field("steps", &steps.len()).field("batches", &batches.len());
-        shown.field("unread", &unread.len()).field("called", called);
-        shown.field("has_ended", has_ended).finish()
+        f.debug_struct("Queue").field("judge", &self.judge).finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::item::batch::{Batch, Claimed};
-use crate::item::{Identity, Options, Reader, Unreadable};
+use crate::item::{Findings, Identity, Options, Reader, Unreadable};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::{KeyHash, KeyHasher, RedisFilterKeys};
@@ -47,13 +47,8 @@ pub(super) struct Part {
     pub(super) fingerprints: Vec<Fingerprint>,
     /// Lifetimes that differ from the default.
     pub(super) lifetimes: Vec<(u32, Lifetime)>,
-    pub(super) unfiltered: Vec<(u32, Option<u16>)>,
-    pub(super) dropped: Vec<(u32, u16)>,
-    pub(super) rejects: Vec<(u32, Unreadable)>,
-    pub(super) emitted: Vec<(u32, Box<[u8]>)>,
-    pub(super) scores: Vec<(u32, f64)>,
-    /// Number of items with a fingerprint of their own.
-    pub(super) own_fingerprints: usize,
+    /// Findings that need no judge.
+    pub(super) found: Findings,
 }
 
 impl Readers {
@@ -147,34 +142,36 @@ impl Reading {
 impl Part {
     /// Returns the number of items.
     pub(super) fn cost(&self) -> usize {
-        let others = self.unfiltered.len() + self.dropped.len() + self.rejects.len();
+        let Findings { unfiltered, dropped, rejects, .. } = &self.found;
+        let others = unfiltered.len() + dropped.len() + rejects.len();
         (self.places.len() + others).max(1)
     }
 
     /// Adds what a reader finds in an item.
     fn push(&mut self, place: u32, bytes: &[u8], reader: &mut Reader, readers: &Readers) {
+        let found = &mut self.found;
         let item = match reader.read(bytes) {
             Ok(item) => item,
-            Err(unreadable) => return self.rejects.push((place, unreadable)),
+            Err(unreadable) => return found.rejects.push((place, unreadable)),
         };
         if let Some(emitted) = item.emitted {
-            self.emitted.push((place, emitted));
+            found.emitted.push((place, emitted));
         }
         if item.score != 0.0 {
-            self.scores.push((place, item.score));
+            found.scores.push((place, item.score));
         }
         let fingerprint = match item.identity {
-            Identity::Unfiltered => return self.unfiltered.push((place, item.passed)),
-            Identity::Dropped(rule) => return self.dropped.push((place, rule)),
+            Identity::Unfiltered => return found.unfiltered.push((place, item.passed)),
+            Identity::Dropped(rule) => return found.dropped.push((place, rule)),
             Identity::Fingerprint(fingerprint) => fingerprint,
         };
         if let Some(Err(unplaced)) = readers.shared.as_ref().map(|it| it.check(&fingerprint)) {
-            return self.rejects.push((place, Unreadable::NoPlace(unplaced)));
+            return found.rejects.push((place, Unreadable::NoPlace(unplaced)));
         }
         if item.lifetime != Lifetime::default() {
             self.lifetimes.push((place, item.lifetime));
         }
-        self.own_fingerprints += usize::from(item.has_own_fingerprint);
+        found.own_fingerprints += usize::from(item.has_own_fingerprint);
         self.places.push(place);
         self.key_hashes.push(readers.hasher.key_hash(&fingerprint));
         self.fingerprints.push(fingerprint);

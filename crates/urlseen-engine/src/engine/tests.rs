@@ -84,7 +84,7 @@ async fn check(
     let expected: Vec<_> = items.into_iter().filter(|item| model.insert(item.clone())).collect();
     assert_eq!(onward(&engine.judged().await.unwrap()), expected);
     // Commits come late: the engine judges two more batches before a batch is committed.
-    if engine.uncommitted() == 2 {
+    if engine.uncommitted == 2 {
         engine.committed(Logged::START);
     }
 }

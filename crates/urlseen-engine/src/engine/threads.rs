@@ -1,6 +1,5 @@
 //! Threads that read and judge.
 
-use std::fmt::{self, Debug};
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -82,15 +81,6 @@ impl Work {
             Self::Queue(queue) => queue.turn(),
             Self::Job(job) => catch_unwind(AssertUnwindSafe(job)).is_ok(),
         }
-    }
-}
-
-impl Debug for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Queue(_) => "Queue",
-            Self::Job(_) => "Job",
-        })
     }
 }
 

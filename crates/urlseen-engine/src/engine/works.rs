@@ -27,8 +27,6 @@ pub struct Works {
     pub engine: Engine,
     /// Queries about single fingerprints.
     pub dispatcher: QueryDispatcher,
-    /// Error of a filter that has no more room. After this error, no further batch is judged.
-    pub full: Option<Full>,
     /// Generations of the filter, if its fingerprints expire.
     generations: Option<Generating>,
 }
@@ -78,7 +76,7 @@ pub enum WorksError {
 impl Works {
     /// Combines the threads that judge, the thread of the folder, and the `dispatcher` of queries.
     pub fn new(engine: Engine, storage: Option<Storage>, dispatcher: QueryDispatcher) -> Self {
-        Self { storage, engine, dispatcher, full: None, generations: None }
+        Self { storage, engine, dispatcher, generations: None }
     }
 
     /// Returns true if generations are still to begin ([`Works::begin_generations`]).
@@ -134,8 +132,7 @@ impl Works {
 
     /// Counts the submitted batches that are not yet in the log.
     pub fn in_progress(&self) -> usize {
-        let judging = if self.full.is_some() { 0 } else { self.engine.in_progress() };
-        judging + self.writing()
+        self.engine.in_progress() + self.writing()
     }
 
     /// Counts the batches that were passed to the log and are not written yet.
@@ -173,8 +170,7 @@ impl Works {
     pub async fn next(&mut self, may_ask: bool) -> Result<Event, WorksError> {
         // Before the filter is emptied, all earlier queries must be answered.
         let may_ask = may_ask && self.engine.has_room_to_ask() && !self.dispatcher.is_emptying();
-        let is_heard = self.full.is_none() || self.engine.asking() > 0;
-        let Self { storage, engine, dispatcher, full, generations } = self;
+        let Self { storage, engine, dispatcher, generations } = self;
         tokio::select! {
             biased;
             generating = Generating::due(generations.as_mut()) => {
@@ -186,16 +182,14 @@ impl Works {
                 dispatcher.hand_on(query, engine);
                 Ok(Event::Asked)
             }
-            heard = engine.heard(), if is_heard => match heard {
+            heard = engine.heard() => match heard {
                 Ok(Heard::Judged(batch)) => Ok(Event::Judged(batch)),
                 Ok(Heard::Sifted(batch)) => Ok(Event::Sifted(batch)),
                 Ok(Heard::Answers(answers)) => {
                     dispatcher.hand_over(answers, storage.as_mut(), engine);
                     Ok(Event::Asked)
                 }
-                Err(EngineError::Full(why)) => {
-                    Ok(Event::Full(full.insert(why).clone()))
-                }
+                Err(EngineError::Full(why)) => Ok(Event::Full(why)),
                 Err(died) => Err(died.into()),
             },
             stored = stored(storage.as_mut()) => Ok(match stored? {

@@ -174,7 +174,7 @@ impl Driver<'_> {
         loop {
             self.settle()?;
             if self.judged.is_empty() && self.flow.works.in_progress() == 0 {
-                if let Some(why) = &self.flow.works.full {
+                if let Some(why) = &self.flow.works.engine.full {
                     return Err(WorksError::from(EngineError::Full(why.clone())).into());
                 }
                 if let Some(ended) = ended {

@@ -76,6 +76,16 @@ impl Findings {
         self.limited.as_ref().map_or(&[], |limited| &limited.over)
     }
 
+    /// Adds the findings about later items that need no judge.
+    pub(crate) fn append(&mut self, later: Self) {
+        self.unfiltered.extend(later.unfiltered);
+        self.dropped.extend(later.dropped);
+        self.rejects.extend(later.rejects);
+        self.emitted.extend(later.emitted);
+        self.scores.extend(later.scores);
+        self.own_fingerprints += later.own_fingerprints;
+    }
+
     /// Removes and returns the entries of the items before `end`.
     pub(super) fn take_before(&mut self, end: usize) -> Self {
         let before = |index: u32| (index as usize) < end;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Answer, Question, Wanted};
+use super::{Answer, Question, Wanted};
 
 /// Counts of answered questions.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

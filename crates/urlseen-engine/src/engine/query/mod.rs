@@ -5,14 +5,15 @@
 //! log has the change.
 
 mod asked;
+mod asking;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::engine::Engine;
 use crate::engine::store::Storage;
-use crate::engine::{Answer, Answers, Engine, Question, Wanted};
 use urlseen_core::filter::Fill;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
@@ -20,6 +21,8 @@ use urlseen_core::storage::{Change, Position};
 
 pub use asked::Asked;
 use asked::Refused;
+pub use asking::{Answer, Question, Wanted};
+pub(crate) use asking::{Answers, Asking};
 
 /// Maximum number of waiting queries. A further query waits until there is room.
 const WAITING_MAX: usize = 256;
@@ -234,7 +237,7 @@ impl QueryDispatcher {
     ) {
         // Batches that are logged and not committed are not in the filter, although their positions
         // are lower than `at`. So if there are such batches, the filter is not at `at`.
-        engine.remember(generation, at.filter(|_| engine.uncommitted() == 0));
+        engine.remember(generation, at.filter(|_| engine.uncommitted == 0));
         let Answers { answers, .. } = answers;
         let group = self.groups.pop_front().expect("answers come in the order of their groups");
         for (question, &answer) in group.questions.iter().zip(&answers) {
@@ -270,3 +273,6 @@ impl Member {
         let _ = reply.send(Reply { answers, fill: Some(fill) });
     }
 }
+
+#[cfg(test)]
+mod asking_tests;

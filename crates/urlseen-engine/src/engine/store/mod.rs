@@ -8,11 +8,12 @@ mod error;
 mod fit;
 mod local;
 mod recovering;
+mod restoring;
 mod thread;
 
 use std::io;
 
-use crate::engine::asking::Answers;
+use crate::engine::query::Answers;
 use crate::engine::{Engine, Handle};
 use crate::item::batch::{Batch, Judged};
 pub use error::MismatchError;

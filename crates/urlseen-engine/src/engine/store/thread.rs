@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Footprint, Store, Write};
-use crate::engine::asking::Answers;
+use crate::engine::query::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::filter::generation::Generation;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::judge::Judge;
-use super::queue::{Done, SHORT};
-use super::{Engine, GROUPS_MAX, Handle};
+use crate::engine::judge::Judge;
+use crate::engine::queue::Done;
+use crate::engine::{Engine, GROUPS_MAX, Handle};
 use urlseen_core::filter::KeyHash;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
@@ -48,14 +48,11 @@ pub struct Answers {
     pub(crate) answers: Vec<Answer>,
 }
 
-/// Keys that a group asks for, each with the wanted operation.
-pub(super) type Asked = Vec<(KeyHash, Wanted)>;
-
 /// Numbers of the groups of questions that are under way.
 #[derive(Debug, Default)]
-pub(super) struct Asking {
+pub(crate) struct Asking {
     /// Number of groups whose answers are not handed back yet.
-    pub(super) asked: usize,
+    asked: usize,
     /// Number of groups whose answers were handed back and whose added keys are not yet set in the
     /// filter.
     unremembered: usize,
@@ -63,7 +60,7 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Counts a group whose answers are handed back.
-    pub(super) fn hand_back(&mut self) {
+    pub(crate) fn hand_back(&mut self) {
         self.asked -= 1;
         self.unremembered += 1;
     }
@@ -89,10 +86,9 @@ impl Engine {
         self.asking.asked += 1;
         let Handle { hasher, queue, .. } = &self.handle;
         let asked = questions.iter().map(|it| (hasher.key_hash(&it.fingerprint), it.wanted));
-        let asked: Asked = asked.collect();
+        let asked: Vec<(KeyHash, Wanted)> = asked.collect();
         let shards: Vec<_> = asked.iter().map(|(key_hash, _)| key_hash.shard()).collect();
-        let is_short =
-            |judge: &mut Judge| shards.len() <= SHORT && judge.has_room_for(shards.iter().copied());
+        let is_short = |judge: &mut Judge| judge.has_room_for(shards.into_iter());
         let teller = Arc::clone(queue);
         queue.add_or_do(is_short, move |judge| {
             teller.tell(Done::Answered(Answers { group, answers: judge.answer(&asked) }));

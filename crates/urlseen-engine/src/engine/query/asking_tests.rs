@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::tests::{batch, engine, engine_with_few_keys, fingerprints, onward, urls};
-use super::*;
+use super::asking::*;
+use crate::engine::tests::{batch, engine, engine_with_few_keys, fingerprints, onward, urls};
+use crate::engine::*;
 use urlseen_core::filter::generation::Generation;
 
 fn questions(wanted: Wanted, numbers: impl IntoIterator<Item = u32>) -> Vec<Question> {
@@ -139,7 +140,7 @@ async fn agrees_with_a_model(mut engine: Engine, most: u32) {
             (0..random.u32(1..=count)).map(|_| random.u32(0..most)).collect()
         };
         match step % 7 {
-            0 | 3 if engine.uncommitted() < 4 => {
+            0 | 3 if engine.uncommitted < 4 => {
                 let numbers = some(most / 10);
                 engine.submit(batch(&urls(numbers.clone())));
                 let own = model.next;
@@ -149,7 +150,7 @@ async fn agrees_with_a_model(mut engine: Engine, most: u32) {
                 let unseen: Vec<u32> = numbers.into_iter().filter(is_new).collect();
                 assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen));
             }
-            1 | 4 if engine.uncommitted() > 0 => {
+            1 | 4 if engine.uncommitted > 0 => {
                 engine.committed(Logged::START);
                 model.commit();
             }

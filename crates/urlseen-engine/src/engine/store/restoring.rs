@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 use tokio::sync::oneshot;
 
-use super::judge::Judge;
-use super::{Engine, EngineError, Handle};
+use crate::engine::judge::Judge;
+use crate::engine::{Engine, EngineError, Handle};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{KeyHash, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
@@ -19,7 +19,8 @@ impl Engine {
     /// # Panics
     /// If a batch is in progress.
     pub fn restoring(&mut self) -> Handle {
-        self.batches.abort();
+        assert_eq!(self.in_progress(), 0, "no batch may be in progress during an abort");
+        self.uncommitted = 0;
         self.handle()
     }
 
