@@ -14,7 +14,7 @@ use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{AtRest, Target};
 use urlseen_engine::config::{Config, FilterPlace, ItemForm, SourceKind};
 use urlseen_engine::flow::input;
-use urlseen_engine::item::{Identity, Options, Reader};
+use urlseen_engine::item::{Identity, Options};
 
 use super::settings::{Folder, Settings, folder_of};
 use super::start::{self, connect, find, runtime};
@@ -65,7 +65,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
             1 => filters.values_mut().next().expect("one filter").check(&items)?,
             count => {
                 let count = PartitionCount::new(count as u64).expect("all partitions");
-                view::by_partition(&items, options, count, |partition, items| {
+                view::by_partition(&items, &options, count, |partition, items| {
                     filters.get_mut(&partition).expect("all partitions").check(items)
                 })?
             }
@@ -137,7 +137,7 @@ impl FilterAccess {
                 other => Ok(other?),
             },
             Self::Redis(config, wanted) => {
-                view::check(items, start::items(config), |fingerprints| {
+                view::check(items, &start::items(config), |fingerprints| {
                     runtime()?.block_on(async {
                         let (mut link, opened) = find(config, wanted).await?;
                         Ok(opening::verdicts(&mut link, &opened.filter, fingerprints).await?)
@@ -152,10 +152,10 @@ impl FilterAccess {
                 };
                 let filter = &header.spec().filter;
                 let form = ItemForm::Auto.into();
-                let options = Options::new(form, filter.fingerprint);
+                let options = Options::new(form, filter.fingerprint.clone());
                 let test =
                     |fingerprints: &[Fingerprint]| folder.verdicts(fingerprints, Target::Last);
-                Ok(view::check(items, options, test)?)
+                Ok(view::check(items, &options, test)?)
             }
         }
     }
@@ -221,7 +221,7 @@ pub(super) fn forget(args: &ForgetArgs) -> anyhow::Result<Outcome> {
         return Err(start::usage(reason));
     }
     let parts = args.settings.partitions_of(&config)?;
-    let (mut reader, mut outcome) = (Reader::new(start::forgets(&config)), Outcome::Done);
+    let (mut reader, mut outcome) = (start::forgets(&config), Outcome::Done);
     let mut accepted = vec![0; parts.len()];
     each_page(&args.items, |items| {
         let mut taken = vec![Vec::new(); parts.len()];

@@ -177,7 +177,7 @@ impl Computing {
             algorithm: self.algorithm.unwrap_or(spec.algorithm),
             keep_fragments: self.keep_fragments || spec.keep_fragments,
             drop_tracking: self.drop_tracking.unwrap_or(spec.drop_tracking),
-            same: self.rules.unwrap_or(spec.same),
+            same: self.rules.clone().unwrap_or(spec.same),
         }
     }
 }
@@ -228,7 +228,7 @@ impl Shape {
         let recorded = header.map(Header::spec);
         let is = recorded.map(|spec| &spec.filter);
         let parameters = self.parameters(is.map(|filter| &filter.parameters))?;
-        let fingerprint = is.map(|filter| filter.fingerprint).unwrap_or_default();
+        let fingerprint = is.map(|filter| filter.fingerprint.clone()).unwrap_or_default();
         let fingerprint = self.computing.changed(fingerprint);
         Ok(StorageSpec {
             filter: FilterSpec { parameters, fingerprint },

@@ -24,7 +24,7 @@ use urlseen_core::storage::{Difference, Folder, Header, OpenError, StoragePolicy
 use urlseen_engine::config::{Config, HostPort, ItemForm, Rollback};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
-use urlseen_engine::item::{Form, Options};
+use urlseen_engine::item::{Form, Options, Reader};
 
 use super::Outcome;
 use crate::admin::printable::{printable, say, stderr, stdout};
@@ -278,20 +278,20 @@ pub(super) fn items(config: &Config) -> Options {
     Options {
         emit: config.sink.emit,
         scored: config.open_sink().is_scored(),
-        pass: config.pass,
-        drop: config.drop,
-        expire: config.expire,
-        limits: config.limits,
+        pass: config.pass.clone(),
+        drop: config.drop.clone(),
+        expire: config.expire.clone(),
+        limits: config.limits.clone(),
         partition: config.partition,
         item_bytes: config.source.item_bytes,
         ..Options::new(config.source.item.into(), config.fingerprint_spec())
     }
 }
 
-/// Returns the options for reading items to forget.
-pub(super) fn forgets(config: &Config) -> Options {
+/// Returns a reader of items to forget.
+pub(super) fn forgets(config: &Config) -> Reader {
     let Options { fingerprint, partition, .. } = items(config);
-    Options { partition, ..Options::new(lenient_form(config), fingerprint) }
+    Reader::new(Options { partition, ..Options::new(lenient_form(config), fingerprint) })
 }
 
 /// Returns the form for reading items that a user gives: the form of the source. If that form is

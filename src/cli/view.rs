@@ -110,7 +110,7 @@ impl View for Partitions {
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
-        by_partition(items, self.items, self.count, |partition, items| {
+        by_partition(items, &self.items, self.count, |partition, items| {
             let daemon = match self.views().get(&partition) {
                 Some(PartitionView::Running(daemon)) => Arc::clone(daemon),
                 Some(PartitionView::Prepared(status)) => {
@@ -130,11 +130,11 @@ impl View for Partitions {
 /// without a fingerprint go to the first partition.
 pub(super) fn by_partition<E>(
     items: &[Vec<u8>],
-    options: Options,
+    options: &Options,
     count: PartitionCount,
     mut check: impl FnMut(Partition, &[Vec<u8>]) -> Result<Vec<Checked>, E>,
 ) -> Result<Vec<Checked>, E> {
-    let mut reader = Reader::new(options);
+    let mut reader = Reader::new(options.clone());
     let mut parts: BTreeMap<Partition, Vec<usize>> = BTreeMap::new();
     let first = count.partitions().next().unwrap_or_default();
     for (index, item) in items.iter().enumerate() {
@@ -178,7 +178,8 @@ impl View for Daemon {
     }
 
     fn samples(&self, after: u64) -> Vec<Sample> {
-        let (samples, mut reader) = (self.watch.samples.after(after), Reader::new(self.items));
+        let (samples, mut reader) =
+            (self.watch.samples.after(after), Reader::new(self.items.clone()));
         let mut same_as = |item: &[u8]| reader.same_steps(item).pop().map(|step| step.after);
         samples.into_iter().map(|it| Sample::new(same_as(&it.item), it)).collect()
     }
@@ -192,7 +193,7 @@ impl View for Daemon {
             let reason = "the filter is in Redis: use urlseen check, which asks Redis".to_owned();
             return Err(CheckError(reason));
         }
-        check(items, self.items, |fingerprints| {
+        check(items, &self.items, |fingerprints| {
             let gone = || CheckError("the daemon is ending".to_owned());
             self.filter.test(fingerprints).ok_or_else(gone)
         })
@@ -202,10 +203,10 @@ impl View for Daemon {
 /// Reads items with the given options, and gets the verdicts on their fingerprints from `test`.
 pub(super) fn check<E>(
     items: &[Vec<u8>],
-    options: Options,
+    options: &Options,
     test: impl FnOnce(&[Fingerprint]) -> Result<Vec<Verdict>, E>,
 ) -> Result<Vec<Checked>, E> {
-    let (mut reader, mut fingerprints) = (Reader::new(options), Vec::new());
+    let (mut reader, mut fingerprints) = (Reader::new(options.clone()), Vec::new());
     let read = items.iter().map(|item| match reader.read(item).map(|item| item.identity) {
         Err(unreadable) => Some(Checked::Unreadable { reason: unreadable.to_string() }),
         Ok(Identity::Unfiltered) => Some(Checked::Unfiltered),

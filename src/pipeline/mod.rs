@@ -38,7 +38,7 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::limits::Limits;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
-use urlseen_engine::item::Options;
+use urlseen_engine::item::Reader;
 
 pub(crate) use alone::Alone;
 pub(crate) use error::RunError;
@@ -58,8 +58,8 @@ pub struct Parts {
     pub server: Arc<dyn Server>,
     /// Protocol that builds the crawl's requests to Redis.
     pub protocol: Protocol,
-    /// Options for reading the items that are to be forgotten.
-    pub forgets: Options,
+    /// Reader of the items that are to be forgotten.
+    pub forgets: Reader,
     /// Configuration of the crawl.
     pub config: Config,
     /// True to end the run once the source is empty and all items are committed.

@@ -79,7 +79,7 @@ impl<'a> Session<'a> {
             outboxes.spawn(Outbox::new(config, shares, router.status.clone()).run());
         }
         router.begin_session();
-        let reader = Reader::new(router.items);
+        let reader = Reader::new(router.items.clone());
         Ok(Self {
             router,
             link,

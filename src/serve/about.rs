@@ -26,7 +26,7 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
 /// Builds the reply to `INFO`.
 pub(super) fn info(house: &House) -> String {
     let settings = &house.settings;
-    let FingerprintSpec { algorithm, drop_tracking, same, .. } = house.items.fingerprint;
+    let FingerprintSpec { algorithm, drop_tracking, same, .. } = &house.items.fingerprint;
     format!(
         "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\narch_bits:{}\r\n\
          urlseen_version:{}\r\nprocess_id:{}\r\n\r\n\

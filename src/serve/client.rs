@@ -111,7 +111,7 @@ impl Client {
             asker,
             connection,
             framing: Framing::default(),
-            reader: Reader::new(house.items),
+            reader: house.reader.clone(),
             session: ClientSession::new(Arc::clone(&house), id),
             transaction: None,
             pending: VecDeque::new(),

@@ -29,7 +29,7 @@ use tokio::sync::Semaphore;
 
 use urlseen_engine::config::{Config, Emit, Secret, Serve};
 use urlseen_engine::engine::Threads;
-use urlseen_engine::item::Options;
+use urlseen_engine::item::{Options, Reader};
 
 /// Maximum number of words in a command, as in Redis.
 const WORDS: usize = 1 << 20;
@@ -39,6 +39,8 @@ const WORDS: usize = 1 << 20;
 struct House {
     settings: Serve,
     items: Options,
+    /// Reader of which each client gets a clone.
+    reader: Reader,
     password: Option<Secret>,
     /// Threads of the filter, which read long commands.
     threads: Threads,
@@ -54,8 +56,11 @@ struct House {
 impl House {
     fn new(config: &Config, items: Options, threads: Threads) -> Self {
         let settings = config.serve.clone();
+        let items =
+            Options { form: settings.item.into(), emit: Emit::Item, scored: false, ..items };
         Self {
-            items: Options { form: settings.item.into(), emit: Emit::Item, scored: false, ..items },
+            reader: Reader::new(items.clone()),
+            items,
             password: config.serve_password.clone(),
             threads,
             limits: FramingLimits { bytes: settings.request_bytes, words: WORDS },

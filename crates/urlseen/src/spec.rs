@@ -136,6 +136,6 @@ impl FilterSpec {
             return Err(Error::new(ErrorKind::Spec, text));
         }
         let parameters = kind.read(&|name| self.values.get(name).cloned()).map_err(invalid)?;
-        Ok(CoreSpec { parameters, fingerprint: self.fingerprint })
+        Ok(CoreSpec { parameters, fingerprint: self.fingerprint.clone() })
     }
 }

@@ -30,9 +30,9 @@ pub fn check(input: &[u8]) {
     let _ = Brief::of(item);
     let form = FORMS[usize::from(*form) % FORMS.len()];
     let options = options(form, *choice);
-    let mut fresh = Reader::new(options);
+    let mut fresh = Reader::new(options.clone());
     let read = outcome(fresh.read(item));
-    let mut used = Reader::new(options);
+    let mut used = Reader::new(options.clone());
     let _ = used.read(&item[item.len() / 2..]);
     let _ = used.read(&[item, item].concat());
     assert_eq!(outcome(used.read(item)), read, "after other items");
@@ -42,7 +42,7 @@ pub fn check(input: &[u8]) {
         && !matches!(fresh.read(item), Err(Unreadable::Fingerprint))
         && let Some(detected) = options.form.of(item)
     {
-        let mut detected = Reader::new(Options { form: detected.into(), ..options });
+        let mut detected = Reader::new(Options { form: detected.into(), ..options.clone() });
         assert_eq!(outcome(detected.read(item)), read, "in the detected form");
     }
     if options.emit == Emit::StartUrl
@@ -73,7 +73,7 @@ fn options(form: ItemForm, choice: u8) -> Options {
     if choice & 2 == 0 {
         return plain;
     }
-    let Config { drop, pass, .. } = *RULES;
+    let Config { drop, pass, .. } = RULES.clone();
     Options { drop, pass, fingerprint: RULES.fingerprint_spec(), ..plain }
 }
 

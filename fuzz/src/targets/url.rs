@@ -7,7 +7,7 @@ use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, trace, 
 use urlseen_core::fingerprint::same::SameRules;
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
-/// Rules by which URLs are the same. They live as long as the process.
+/// Rules by which URLs are the same.
 static RULES: LazyLock<[SameRules; 4]> = LazyLock::new(|| {
     [
         "[]",
@@ -25,20 +25,20 @@ pub fn check(input: &[u8]) {
     let spec = FingerprintSpec {
         algorithm: Algorithm::all()[usize::from(options >> 4) % 3],
         keep_fragments: options & 1 != 0,
-        same: RULES[usize::from(options >> 2) % 4],
+        same: RULES[usize::from(options >> 2) % 4].clone(),
         ..FingerprintSpec::default()
     };
     let request = Request { verbatim_url: options & 2 != 0, ..Request::get(url) };
-    let mut used = Fingerprinter::new(spec);
+    let mut used = Fingerprinter::new(spec.clone());
     let canonical = used.canonical(&request).map(str::to_owned);
     let is_as_it_is = request.verbatim_url && spec.algorithm == Algorithm::Scrapy;
     if !is_as_it_is {
-        check_trace(&request, spec, canonical.as_deref());
+        check_trace(&request, &spec, canonical.as_deref());
         if let Ok(canonical) = &canonical {
-            check_rules(&request, spec, canonical);
+            check_rules(&request, &spec, canonical);
         }
     }
-    let fresh = Fingerprinter::new(spec).fingerprint(&request);
+    let fresh = Fingerprinter::new(spec.clone()).fingerprint(&request);
     assert_eq!(used.fingerprint(&request), fresh, "after another request");
     assert_eq!(fresh.err(), canonical.err());
 }
@@ -46,7 +46,7 @@ pub fn check(input: &[u8]) {
 /// Checks that the traced steps lead from the URL to its canonical form.
 fn check_trace(
     request: &Request<'_>,
-    spec: FingerprintSpec,
+    spec: &FingerprintSpec,
     canonical: Result<&str, &CanonicalizeError>,
 ) {
     let fragments = if spec.keep_fragments { Fragments::Keep } else { Fragments::Drop };
@@ -68,8 +68,8 @@ fn check_trace(
 }
 
 /// Checks that the steps of the rules lead to the hashed URL, and that this URL is canonical.
-fn check_rules(request: &Request<'_>, spec: FingerprintSpec, canonical: &str) {
-    let mut fingerprinter = Fingerprinter::new(spec);
+fn check_rules(request: &Request<'_>, spec: &FingerprintSpec, canonical: &str) {
+    let mut fingerprinter = Fingerprinter::new(spec.clone());
     let hashed = fingerprinter.hashed(request).expect("a canonical URL").to_owned();
     let mut at = canonical.to_owned();
     for step in fingerprinter.same_steps(request).expect("a canonical URL") {

@@ -49,6 +49,6 @@ fn explain_json(
 ) -> PyResult<String> {
     let spec = fingerprints::Options { algorithm, keep_fragments, drop_tracking, same }.spec()?;
     let options = Options::new(ItemForm::Url.into(), spec);
-    let explained = urlseen_analysis::explain(url.as_bytes(), options);
+    let explained = urlseen_analysis::explain(url.as_bytes(), &options);
     serde_json::to_string(&explained).map_err(|error| PyValueError::new_err(error.to_string()))
 }

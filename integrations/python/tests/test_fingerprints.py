@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import resource
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,3 +168,15 @@ def test_an_explanation_names_each_step() -> None:
     assert explained["canonical"] == "https://example.com/?a=1&b=2"
     assert explained["fingerprint"] == urlseen.fingerprint(LINKS[0]).hex()
     assert len(explained["steps"]) >= 3
+
+
+def test_rules_that_change_leave_no_memory_behind() -> None:
+    def peak_after(rounds: range) -> int:
+        for number in rounds:
+            rules = [{"drop_params": [f"p{number}-{place}" for place in range(100)]}]
+            urlseen.fingerprint(LINKS[0], same=json.dumps(rules))
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = peak_after(range(1000))
+    # The rules of all later rounds have 24 MB.
+    assert peak_after(range(1000, 10_000)) - before < 6 << 10

@@ -70,14 +70,14 @@ impl Subject {
         let header = folder_of(&config).map(storage::header_of).transpose()?.flatten();
         if let Some(header) = &header {
             // Computes the fingerprint in the same way as those in the folder.
-            config.computed_by(header.spec().filter.fingerprint);
+            config.computed_by(header.spec().filter.fingerprint.clone());
         }
         let options = Options { form: start::lenient_form(&config), ..start::items(&config) };
         Ok(Self { config, header, options })
     }
 
     fn report(&self, item: &[u8]) -> anyhow::Result<ExplainReport> {
-        let explained = explain(item, self.options);
+        let explained = explain(item, &self.options);
         let answer = match &explained.key {
             Some(key) => Some(AnswerShown::of(item, key, self)?),
             None => None,
@@ -92,7 +92,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let items = items.collect::<Result<Vec<_>, _>>()?;
     let reports = items.iter().map(|item| subject.report(item)).collect::<Result<Vec<_>, _>>()?;
     let between = match &reports[..] {
-        [one, other] => Some(pair(&one.explained, &other.explained, subject.options)),
+        [one, other] => Some(pair(&one.explained, &other.explained, &subject.options)),
         _ => None,
     };
     let json = args.json.then(|| json(&reports, between.as_ref())).transpose()?;

@@ -190,7 +190,7 @@ pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
     let (at, wanted) = (config.storage.dir.display(), config.fingerprint_spec());
     let with_rules = FingerprintSpec {
         drop_tracking: wanted.drop_tracking,
-        same: wanted.same,
+        same: wanted.same.clone(),
         ..found.fingerprint
     };
     if with_rules != wanted {
@@ -255,12 +255,14 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     let spec = StorageSpec {
         filter: FilterSpec {
             parameters: over.expect("native"),
-            fingerprint: keeping.spec.filter.fingerprint,
+            fingerprint: keeping.spec.filter.fingerprint.clone(),
         },
         ..keeping.spec.clone()
     };
     keeping.spec.filter.parameters = frozen.parameters;
-    keeping.spec.filter.fingerprint = recorded.unwrap_or(keeping.spec.filter.fingerprint);
+    if let Some(recorded) = recorded {
+        keeping.spec.filter.fingerprint = recorded;
+    }
     let upkeep = runtime()?.block_on(start::lease(config, Some(&mut folder)))?;
     let threads = Threads::start(config.filter.threads)?;
     let mut store = start::kept(folder, keeping, start::items(config), threads)?;

@@ -12,7 +12,7 @@ use super::{RunError, Session};
 use urlseen_core::redis::reject;
 use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
-use urlseen_engine::item::{Identity, Reader};
+use urlseen_engine::item::Identity;
 
 /// Time between two checks of the list.
 pub(super) const FORGETS: Duration = Duration::from_secs(4);
@@ -90,7 +90,7 @@ impl Session<'_> {
         {
             return;
         }
-        let mut reader = Reader::new(self.pipeline.parts.forgets);
+        let mut reader = self.pipeline.parts.forgets.clone();
         let (mut questions, mut rejects) = (Vec::new(), Vec::new());
         for item in items {
             match reader.read(item).map(|read| read.identity) {

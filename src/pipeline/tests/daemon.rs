@@ -17,6 +17,7 @@ use urlseen_core::filter::Seed;
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
+use urlseen_engine::item::Reader;
 
 /// Time between two checks of the folder, as on the storage thread of a real daemon.
 const LOOK: Duration = Duration::from_millis(200);
@@ -73,7 +74,7 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
             Some(shared) => protocol.with_filter(shared.filter()),
             None => protocol,
         },
-        forgets: crawl.items(),
+        forgets: Reader::new(crawl.items()),
         config: crawl.config.clone(),
         drain: world.drains(),
         standby: true,

@@ -87,7 +87,7 @@ impl World {
     async fn ask_to_forget(&self, numbers: &[u32]) -> Option<Reply> {
         let (asker, questions) = {
             let data = &mut *self.data();
-            let mut reader = Reader::new(data.reading.expect("the crawl has begun"));
+            let mut reader = Reader::new(data.reading.clone().expect("the crawl has begun"));
             let mut questions = Vec::new();
             for &number in numbers {
                 data.forgets[number as usize] += 1;

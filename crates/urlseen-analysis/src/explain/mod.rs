@@ -93,7 +93,7 @@ impl From<&Step> for StepShown {
 
 impl StepShown {
     /// Describes a change by a rule `[[same]]`.
-    fn merging(step: SameStep, rules: SameRules) -> Self {
+    fn merging(step: SameStep, rules: &SameRules) -> Self {
         let SameStep { rule, fold, before, after } = step;
         Self {
             rule: rule.map_or_else(|| DROP_TRACKING.to_owned(), |number| rules.name(number)),
@@ -120,8 +120,8 @@ pub struct LimitShown {
 }
 
 /// Explains an item as a reader with these options would read it.
-pub fn explain(item: &[u8], options: Options) -> Explained {
-    let mut reader = Reader::new(options);
+pub fn explain(item: &[u8], options: &Options) -> Explained {
+    let mut reader = Reader::new(options.clone());
     let algorithm = options.fingerprint.algorithm.name();
     let mut explained = Explained { algorithm, ..Explained::default() };
     let outline = match reader.outline(item) {
@@ -156,7 +156,7 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
         }
     }
     if let (Some(_), Some(url)) = (&explained.key, &explained.canonical) {
-        let claims = Limits::new(options.limits).claims(url).into_iter();
+        let claims = Limits::new(options.limits.clone()).claims(url).into_iter();
         let shown = claims.map(|Claim { rule, name, .. }| {
             let LimitRule { name: limit, max, .. } = &options.limits[rule];
             LimitShown { limit: limit.clone(), group: name, max: *max }
@@ -170,7 +170,7 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
 
 impl Explained {
     /// Adds the request and the steps to its canonical URL to the explanation.
-    fn follow(&mut self, request: &OwnedRequest, options: Options) {
+    fn follow(&mut self, request: &OwnedRequest, options: &Options) {
         let OwnedRequest { method, url, body, verbatim_url } = request;
         self.request = Some(RequestShown {
             method: method.clone(),
@@ -178,7 +178,7 @@ impl Explained {
             body_bytes: body.len(),
             verbatim_url: *verbatim_url,
         });
-        let mut fingerprinter = Fingerprinter::new(options.fingerprint);
+        let mut fingerprinter = Fingerprinter::new(options.fingerprint.clone());
         let canonical = fingerprinter.canonical(&request.as_request()).map(str::to_owned);
         let fragments =
             if options.fingerprint.keep_fragments { Fragments::Keep } else { Fragments::Drop };
@@ -193,7 +193,7 @@ impl Explained {
         self.canonical = canonical.ok();
         let merged = fingerprinter.same_steps(&request.as_request()).unwrap_or_default();
         self.hashed = merged.last().map(|step| step.after.clone());
-        let shown = |step| StepShown::merging(step, options.fingerprint.same);
+        let shown = |step| StepShown::merging(step, &options.fingerprint.same);
         self.merged = merged.into_iter().map(shown).collect();
     }
 }

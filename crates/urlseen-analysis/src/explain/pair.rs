@@ -41,8 +41,8 @@ pub struct RuleShown {
 }
 
 /// Compares two explained items.
-pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
-    let [first, second] = [one, other].map(|each| key(each, options.fingerprint));
+pub fn pair(one: &Explained, other: &Explained, options: &Options) -> Pair {
+    let [first, second] = [one, other].map(|each| key(each, &options.fingerprint));
     let keys = first.zip(second);
     let same = keys.as_ref().map(|(first, second)| first.fingerprint == second.fingerprint);
     let different = keys.filter(|_| same == Some(false));
@@ -57,13 +57,13 @@ struct ItemKey<'a> {
     computed: Option<(&'a OwnedRequest, String)>,
 }
 
-fn key(explained: &Explained, spec: FingerprintSpec) -> Option<ItemKey<'_>> {
+fn key<'a>(explained: &'a Explained, spec: &FingerprintSpec) -> Option<ItemKey<'a>> {
     let Outline { request, given, .. } = explained.outline.as_ref()?;
     if let Some(given) = given {
         return Some(ItemKey { fingerprint: given.clone(), computed: None });
     }
     let request = request.as_ref()?;
-    let mut fingerprinter = Fingerprinter::new(spec);
+    let mut fingerprinter = Fingerprinter::new(spec.clone());
     let hashed = fingerprinter.hashed(&request.as_request()).ok()?.to_owned();
     let fingerprint = fingerprinter.finish(&request.as_request());
     Some(ItemKey { fingerprint, computed: Some((request, hashed)) })

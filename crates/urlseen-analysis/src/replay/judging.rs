@@ -35,7 +35,7 @@ pub(super) struct Judging {
 
 impl Judging {
     /// Starts a thread for each lane.
-    pub(super) fn start(specs: Vec<LaneSpec>, seed: Seed, items: Options) -> anyhow::Result<Self> {
+    pub(super) fn start(specs: Vec<LaneSpec>, seed: Seed, items: &Options) -> anyhow::Result<Self> {
         let lanes: Result<Vec<_>, _> =
             specs.into_iter().map(|spec| Lane::start(spec, seed)).collect();
         let lanes = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
@@ -149,13 +149,14 @@ pub(super) struct Merging {
 
 impl Merging {
     /// Starts a search. Returns `None` if there are no rules.
-    pub(super) fn start(items: Options) -> Option<Self> {
-        let FingerprintSpec { same, drop_tracking, .. } = items.fingerprint;
-        let list = (drop_tracking != TrackingList::None).then(|| Ruled::new(DROP_TRACKING));
+    pub(super) fn start(items: &Options) -> Option<Self> {
+        let FingerprintSpec { same, drop_tracking, .. } = &items.fingerprint;
+        let list = (*drop_tracking != TrackingList::None).then(|| Ruled::new(DROP_TRACKING));
         let rules = (0..same.len()).map(|number| Ruled::new(&same.name(number)));
         let merges = Merges { links: 0, by_rule: rules.chain(list).collect() };
         let is_empty = merges.by_rule.is_empty();
-        let started = || Self { reader: Reader::new(items), spellings: HashSet::new(), merges };
+        let started =
+            || Self { reader: Reader::new(items.clone()), spellings: HashSet::new(), merges };
         (!is_empty).then(started)
     }
 

@@ -101,8 +101,8 @@ pub fn run(
     let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
     let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
     check_memory(filters, exact.outlook(count)?.bytes[1])?;
-    let mut judging = Judging::start(specs, seed, items)?;
-    let mut engine = Engine::start(&Parts::local(exact, items, Threads::start(threads)?))?;
+    let mut judging = Judging::start(specs, seed, &items)?;
+    let mut engine = Engine::start(&Parts::local(exact, items.clone(), Threads::start(threads)?))?;
     if judging.needs_seen() {
         engine.keep_seen();
     }
@@ -110,8 +110,9 @@ pub fn run(
     let mut replay = Replay { works, judging: &mut judging, audience, stop };
 
     let started = Instant::now();
-    let digests = Options::new(Form::Digest, items.fingerprint);
-    let ended = replay.given(seen, digests, config).and_then(|()| replay.flow(feed, items, false));
+    let digests = Options::new(Form::Digest, items.fingerprint.clone());
+    let ended =
+        replay.given(seen, &digests, config).and_then(|()| replay.flow(feed, &items, false));
     let ending = match ended {
         Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,
         Ok(Ok(())) => Ending::Whole,
@@ -145,8 +146,8 @@ pub fn suggest(
     most: Option<u64>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Suggestions> {
+    let mut suggester = Suggester::new(items.fingerprint.clone());
     let mut reader = Reader::new(items);
-    let mut suggester = Suggester::new(items.fingerprint);
     for page in open(input, config, most)?.feed.pages {
         for item in page?.items.iter() {
             if let Ok(Outline { request: Some(request), .. }) = reader.outline(item) {
@@ -200,7 +201,7 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     /// Adds to all filters the fingerprints that count as seen from the start.
-    fn given(&mut self, seen: Vec<Seen>, options: Options, config: &Config) -> anyhow::Result<()> {
+    fn given(&mut self, seen: Vec<Seen>, options: &Options, config: &Config) -> anyhow::Result<()> {
         for seen in seen {
             let origin = match seen {
                 Seen::File(name) => Origin::Files { files: vec![name], format: ImportFormat::Auto },
@@ -218,10 +219,10 @@ impl Replay<'_> {
     fn flow(
         &mut self,
         feed: Feed,
-        options: Options,
+        options: &Options,
         is_given: bool,
     ) -> anyhow::Result<Result<(), FeedError>> {
-        self.works.engine.read_as(options);
+        self.works.engine.read_as(options.clone());
         self.judging.is_given = is_given;
         let (Feed { expected, mut pages }, stop) = (feed, Arc::clone(self.stop));
         // When `stop` is set, the page that is being read is still counted.

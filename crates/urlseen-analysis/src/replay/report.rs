@@ -182,7 +182,7 @@ impl LaneReport {
 
 impl Tally {
     /// Makes a tally of no items, which are read with these options.
-    pub(super) fn new(options: Options) -> Self {
+    pub(super) fn new(options: &Options) -> Self {
         Self {
             passed: options.pass.iter().map(|rule| Ruled::new(&rule.name)).collect(),
             dropped: options.drop.iter().map(|rule| Ruled::new(&rule.name)).collect(),

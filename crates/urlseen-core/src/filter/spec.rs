@@ -122,7 +122,7 @@ impl FilterSpec {
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("filter.kind", self.kind().to_string())];
         fields.extend(self.parameters.fields());
-        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = self.fingerprint;
+        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = &self.fingerprint;
         fields.push(("fingerprint.algorithm", algorithm.name().to_owned()));
         fields.push(("fingerprint.keep_fragments", keep_fragments.to_string()));
         fields.push((DROP_TRACKING, drop_tracking.to_string()));

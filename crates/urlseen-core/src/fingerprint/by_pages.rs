@@ -1,15 +1,13 @@
 //! Pages of many rules, searched by their hosts first.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-
 use memchr::memchr;
 use regex::{RegexSet, RegexSetBuilder};
 
 use super::pages::{LARGEST, LONGEST_MATCHED, Page, Pages};
 
-/// Pages of many rules. For a page whose host no rule names, a look at the host is enough.
-#[derive(Debug)]
+/// Pages of many rules. For a page whose host no rule names, a look at the host is enough. Clones
+/// share the compiled patterns.
+#[derive(Debug, Clone)]
 pub struct ByPages {
     rules: Vec<Pages>,
     /// Hosts that rules name; `None` if no rule names any.
@@ -19,17 +17,13 @@ pub struct ByPages {
 }
 
 /// Hosts that rules name.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Hosts {
     patterns: RegexSet,
     /// Hosts that no pattern fits, each at the place of its hash. A crawl meets the same hosts
     /// again and again.
     unnamed: Vec<Box<str>>,
 }
-
-/// All sets of patterns of hosts that were ever made, by the texts of the patterns. All threads and
-/// clients share the compiled patterns.
-static SETS: Mutex<BTreeMap<Vec<String>, RegexSet>> = Mutex::new(BTreeMap::new());
 
 /// Number of hosts that are remembered: the number of values of a byte.
 const REMEMBERED: usize = 1 << u8::BITS;
@@ -42,15 +36,11 @@ impl Hosts {
         if patterns.is_empty() {
             return None;
         }
-        let mut sets = SETS.lock().expect("no holder panics");
-        let patterns = sets.entry(patterns).or_insert_with_key(|texts| {
-            // Each pattern has a bounded size.
-            let mut set = RegexSetBuilder::new(texts);
-            set.size_limit(usize::MAX).dfa_size_limit(LARGEST);
-            set.build().expect("each pattern was compiled")
-        });
-        let unnamed = vec![Box::default(); REMEMBERED];
-        Some(Box::new(Self { patterns: patterns.clone(), unnamed }))
+        // Each pattern has a bounded size.
+        let mut set = RegexSetBuilder::new(patterns);
+        set.size_limit(usize::MAX).dfa_size_limit(LARGEST);
+        let patterns = set.build().expect("each pattern was compiled");
+        Some(Box::new(Self { patterns, unnamed: vec![Box::default(); REMEMBERED] }))
     }
 
     /// Returns true if a host is remembered as one that no pattern fits.

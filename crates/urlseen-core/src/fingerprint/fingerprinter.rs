@@ -10,7 +10,7 @@ use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments}
 /// Computes the fingerprints of requests by one spec.
 ///
 /// A fingerprinter reuses its buffers from one request to the next. So each thread needs its own
-/// fingerprinter.
+/// fingerprinter. A clone shares the patterns of rules, which take long to compile.
 ///
 /// ```
 /// use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
@@ -22,7 +22,7 @@ use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments}
 /// assert_eq!(one, same);
 /// # Ok::<(), urlseen_core::fingerprint::canonical::CanonicalizeError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Fingerprinter {
     algorithm: Algorithm,
     fragments: Fragments,
@@ -40,7 +40,7 @@ impl Fingerprinter {
         Self {
             algorithm,
             fragments: if keep_fragments { Fragments::Keep } else { Fragments::Drop },
-            merger: Merger::new(drop_tracking, same),
+            merger: Merger::new(drop_tracking, &same),
             buffers: Buffers::default(),
             url: String::new(),
             text: Text::default(),

@@ -140,7 +140,7 @@ impl std::str::FromStr for Algorithm {
 /// let spec = FingerprintSpec { keep_fragments: true, ..Algorithm::Scrapy26.into() };
 /// assert_eq!(spec.algorithm.name(), "scrapy-2.6");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FingerprintSpec {
     /// Algorithm that computes the fingerprint.
     pub algorithm: Algorithm,

@@ -15,7 +15,7 @@ pub(super) struct RequestParts<'a> {
 
 /// Text that is hashed with SHA-1. A short text is collected, padded in place and hashed in one
 /// step. A long text is hashed part by part, so that only one part is in memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Text {
     pending: Vec<u8>,
     /// Number of bytes that were hashed before `pending`, always a multiple of the block size.

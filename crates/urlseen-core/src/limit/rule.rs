@@ -1,5 +1,7 @@
 //! Rules of `[[limit]]`, and what an item claims by them.
 
+use std::sync::Arc;
+
 use super::by::By;
 use super::group::Group;
 use crate::fingerprint::pages::{Page, Pages};
@@ -21,7 +23,7 @@ pub struct LimitRule {
 /// All rules of a crawl that limit unseen items.
 #[derive(Debug)]
 pub struct Limits {
-    rules: &'static [LimitRule],
+    rules: Arc<[LimitRule]>,
     /// Group that has all groups of a rule, for each rule.
     all: Vec<Group>,
     pages: ByPages,
@@ -61,14 +63,15 @@ impl LimitRule {
 
 impl Limits {
     /// Prepares the search for the rules of a page.
-    pub fn new(rules: &'static [LimitRule]) -> Self {
+    pub fn new(rules: Arc<[LimitRule]>) -> Self {
         let all = rules.iter().map(|rule| Group::of(&rule.scope())).collect();
-        Self { rules, all, pages: ByPages::new(rules.iter().map(|rule| &rule.pages)) }
+        let pages = ByPages::new(rules.iter().map(|rule| &rule.pages));
+        Self { rules, all, pages }
     }
 
     /// Returns the rules, in the order of the configuration.
-    pub fn rules(&self) -> &'static [LimitRule] {
-        self.rules
+    pub fn rules(&self) -> &[LimitRule] {
+        &self.rules
     }
 
     /// Returns what an item with this canonical URL claims, in the order of the rules.
@@ -102,7 +105,7 @@ mod tests {
     }
 
     fn limits(rules: Vec<LimitRule>) -> Limits {
-        Limits::new(rules.leak())
+        Limits::new(rules.into())
     }
 
     #[test]

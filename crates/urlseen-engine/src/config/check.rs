@@ -284,7 +284,7 @@ impl Taker {
 
     /// Checks that the filter can keep the times of the rules.
     fn check_expire_rules(&mut self, config: &Config) {
-        for rule in config.expire {
+        for rule in config.expire.iter() {
             if let Some(reason) = rule.problem(config.filter.expire_after) {
                 self.layers.refuse_rule("expire", rule.origin.clone(), &reason);
             }

@@ -108,7 +108,7 @@ impl Config {
     /// Returns the spec of the configured fingerprints.
     pub fn fingerprint_spec(&self) -> FingerprintSpec {
         let Fingerprint { algorithm, keep_fragments, drop_tracking } = self.fingerprint;
-        FingerprintSpec { algorithm, keep_fragments, drop_tracking, same: self.same }
+        FingerprintSpec { algorithm, keep_fragments, drop_tracking, same: self.same.clone() }
     }
 
     /// Sets the spec of the fingerprints.

@@ -15,6 +15,7 @@ use super::value::{
 use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{
@@ -72,15 +73,14 @@ macro_rules! sections {
             pub admin_token: Option<Secret>,
             /// Rules by which different URLs are the same.
             pub same: SameRules,
-            /// Rules that let items pass unchecked. The rules live as long as the process, because
-            /// each thread reads them.
-            pub pass: &'static [NamedRule],
+            /// Rules that let items pass unchecked.
+            pub pass: Arc<[NamedRule]>,
             /// Rules that drop items.
-            pub drop: &'static [NamedRule],
+            pub drop: Arc<[NamedRule]>,
             /// Rules that limit unseen items.
-            pub limits: &'static [LimitRule],
+            pub limits: Arc<[LimitRule]>,
             /// Rules with the times after which URLs of some pages pass again.
-            pub expire: &'static [ExpireRule],
+            pub expire: Arc<[ExpireRule]>,
             /// Partition that this configuration is for: [`Partition::WHOLE`] in a configuration
             /// that was read. See [`Config::of_partition`].
             pub partition: Partition,
@@ -95,10 +95,10 @@ macro_rules! sections {
                     serve_password: taker.secret("serve"),
                     admin_token: taker.secret("admin"),
                     same: SameRules::new(same).expect("each rule was checked"),
-                    pass: pass.leak(),
-                    drop: drop.leak(),
-                    limits: limit.leak(),
-                    expire: expire.leak(),
+                    pass: pass.into(),
+                    drop: drop.into(),
+                    limits: limit.into(),
+                    expire: expire.into(),
                     partition: Partition::WHOLE,
                 }
             }

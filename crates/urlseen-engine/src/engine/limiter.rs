@@ -1,6 +1,7 @@
 //! Limiter: lets the unseen items of a batch through as far as the limits allow.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::item::findings::{Limited, OverLimit};
 use crate::item::{Findings, Items, Options, Reader};
@@ -22,11 +23,11 @@ pub(super) struct Limiter {
 
 impl Limiter {
     /// Makes a limiter with the rules of these options; `None` if there are no rules.
-    pub(super) fn new(items: Options) -> Option<Self> {
+    pub(super) fn new(items: &Options) -> Option<Self> {
         let has_rules = !items.limits.is_empty();
         has_rules.then(|| Self {
-            limits: Limits::new(items.limits),
-            reader: Reader::new(items),
+            limits: Limits::new(Arc::clone(&items.limits)),
+            reader: Reader::new(items.clone()),
             partitions: items.partition.count(),
             in_flight: HashMap::default(),
         })

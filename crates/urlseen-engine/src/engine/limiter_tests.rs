@@ -15,8 +15,7 @@ const MAX: u64 = 7;
 fn options() -> Options {
     let rule =
         LimitRule { name: "hosts".to_owned(), max: MAX, by: By::Host, pages: Pages::default() };
-    let limits = Box::leak(Box::new([rule]));
-    Options { limits, ..Options::new(ItemForm::Auto.into(), Algorithm::Scrapy) }
+    Options { limits: [rule].into(), ..Options::new(ItemForm::Auto.into(), Algorithm::Scrapy) }
 }
 
 fn engine(threads: usize) -> Engine {

@@ -120,9 +120,9 @@ impl Engine {
         let mut filter = ForgettingFilter::new(build()?);
         let gauges = Arc::new(Gauges::new(filter.kind().gauge(), filter.count()));
         let (tell, done) = mpsc::unbounded_channel();
-        let judge = Judge::new(filter, *hasher, *inserts_at_once, Limiter::new(*items));
+        let judge = Judge::new(filter, *hasher, *inserts_at_once, Limiter::new(items));
         let queue = Arc::new(Queue::new(judge, threads.line.clone(), threads.count, tell));
-        let readers = Readers::new(*items, *hasher, *expire_after, shared.clone());
+        let readers = Readers::new(items.clone(), *hasher, *expire_after, shared.clone());
         Ok(Self {
             handle: Handle { hasher: *hasher, queue, gauges },
             is_here: shared.is_none(),
@@ -169,8 +169,10 @@ impl Engine {
     /// If a batch is in progress.
     pub fn read_as(&mut self, items: Options) {
         assert_eq!(self.in_progress(), 0, "a batch is read by the options of its submission");
-        self.handle.queue.add(move |judge| judge.limiter = Limiter::new(items));
-        self.readers = Arc::new(self.readers.with_options(items));
+        let limiter = Limiter::new(&items);
+        self.handle.queue.add(move |judge| judge.limiter = limiter);
+        let (hasher, shared) = (self.handle.hasher, self.readers.shared.clone());
+        self.readers = Arc::new(Readers::new(items, hasher, self.expire_after, shared));
     }
 
     /// Gives the engine a batch to judge. Judges it at once if the batch is short and no other one

@@ -17,11 +17,11 @@ pub(super) const PART: usize = 256;
 /// Readers with the same options. Each thread takes one while it reads a part.
 #[derive(Debug)]
 pub(super) struct Readers {
-    items: Options,
+    /// Reader of which each thread gets a clone.
+    reader: Reader,
     hasher: KeyHasher,
-    expire_after: Option<ExpireAfter>,
     /// Keys of the filter in Redis; `None` for a filter in memory.
-    shared: Option<Arc<RedisFilterKeys>>,
+    pub(super) shared: Option<Arc<RedisFilterKeys>>,
     idle: Mutex<Vec<Reader>>,
 }
 
@@ -58,12 +58,8 @@ impl Readers {
         expire_after: Option<ExpireAfter>,
         shared: Option<Arc<RedisFilterKeys>>,
     ) -> Self {
-        Self { items, hasher, expire_after, shared, idle: Mutex::default() }
-    }
-
-    /// Returns readers with other options for the same filter.
-    pub(super) fn with_options(&self, items: Options) -> Self {
-        Self::new(items, self.hasher, self.expire_after, self.shared.clone())
+        let reader = Reader::new(items).expiring(expire_after);
+        Self { reader, hasher, shared, idle: Mutex::default() }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Reader>> {
@@ -102,8 +98,7 @@ impl Reading {
     /// Reads the items of a part, with an idle reader or a new one.
     pub(super) fn read(&self, part: usize) -> Part {
         let idle = self.readers.idle().pop();
-        let mut reader = idle
-            .unwrap_or_else(|| Reader::new(self.readers.items).expiring(self.readers.expire_after));
+        let mut reader = idle.unwrap_or_else(|| self.readers.reader.clone());
         let range = self.range(part);
         let mut read = Part {
             places: Vec::with_capacity(range.len()),

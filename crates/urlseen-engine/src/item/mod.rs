@@ -22,6 +22,7 @@ mod ttl;
 pub mod url;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 pub use findings::{Findings, OverLimit};
 pub use items::Items;
@@ -160,9 +161,9 @@ pub enum Unreadable {
     TooLarge { length: usize, most: usize },
 }
 
-/// Reader that finds the identity of items in any form. Each thread has a reader of its own, with
-/// buffers for fingerprints.
-#[derive(Debug)]
+/// Reader that finds the identity of items in any form. Each thread has a clone of its own, with
+/// buffers for fingerprints. Clones share the patterns of rules.
+#[derive(Debug, Clone)]
 pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
@@ -177,7 +178,7 @@ pub struct Reader {
 }
 
 /// Options for reading items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Form of all items to be read.
     pub form: Form,
@@ -188,13 +189,13 @@ pub struct Options {
     /// True if each item needs a score (`Item::score`).
     pub scored: bool,
     /// Rules that let items pass unchecked and unrecorded.
-    pub pass: &'static [NamedRule],
+    pub pass: Arc<[NamedRule]>,
     /// Rules that drop items.
-    pub drop: &'static [NamedRule],
+    pub drop: Arc<[NamedRule]>,
     /// Rules with the times after which URLs of some pages pass again.
-    pub expire: &'static [ExpireRule],
+    pub expire: Arc<[ExpireRule]>,
     /// Rules that limit unseen items. A [`Reader`] does not apply them.
-    pub limits: &'static [LimitRule],
+    pub limits: Arc<[LimitRule]>,
     /// Partition to which the items must belong.
     pub partition: Partition,
     /// Maximum size of an item in bytes.
@@ -209,10 +210,10 @@ impl Options {
             emit: Emit::Item,
             fingerprint: fingerprint.into(),
             scored: false,
-            pass: &[],
-            drop: &[],
-            expire: &[],
-            limits: &[],
+            pass: Arc::default(),
+            drop: Arc::default(),
+            expire: Arc::default(),
+            limits: Arc::default(),
             partition: Partition::WHOLE,
             item_bytes: usize::MAX,
         }
@@ -249,15 +250,14 @@ impl From<ItemForm> for Form {
 impl Reader {
     /// Makes a reader with these options.
     pub fn new(options: Options) -> Self {
-        let fingerprinter = Fingerprinter::new(options.fingerprint);
         Self {
-            options,
-            fingerprinter,
+            fingerprinter: Fingerprinter::new(options.fingerprint.clone()),
             pickles: Pickles::default(),
             expire_after: None,
             pass: ByPages::new(options.pass.iter().map(|rule| &rule.pages)),
             drop: ByPages::new(options.drop.iter().map(|rule| &rule.pages)),
             expire: ByPages::new(options.expire.iter().map(|rule| &rule.pages)),
+            options,
         }
     }
 

@@ -109,7 +109,8 @@ fn rules_of_equal_urls_change_the_fingerprint_of_items_and_nothing_else() {
         (ItemForm::Auto, Emit::StartUrl),
     ] {
         let plain = Options { emit, scored: true, ..Options::new(form.into(), Algorithm::Scrapy) };
-        let mut by_rules = Reader::new(Options { fingerprint, ..plain });
+        let mut by_rules =
+            Reader::new(Options { fingerprint: fingerprint.clone(), ..plain.clone() });
         let mut plain = Reader::new(plain);
         for item in [
             "http://www.a.x/index.html?sid=1#b",

@@ -59,7 +59,7 @@ pub enum Fragments {
 }
 
 /// Working memory, which a caller reuses from one URL to the next.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Buffers {
     cleaned: String,
     safe: String,
@@ -67,7 +67,7 @@ pub struct Buffers {
 }
 
 /// Part of [`Buffers`] that is used for paths and queries.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct TailBuffers {
     spare: String,
     fields: Vec<query::Field>,

@@ -14,7 +14,7 @@ const _: () = assert!(MOST < RuleSet::BITS as usize, "one more for the tracking 
 
 /// Changes canonical URLs so that the same URLs become equal. Each thread has its own, because two
 /// threads cannot share the memory of a pattern.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::fingerprint) struct Merger {
     /// Rules of the crawl; the last one can be that of the tracking list.
     rules: Vec<SameRule>,
@@ -41,7 +41,7 @@ pub struct SameStep {
 
 impl Merger {
     /// Makes a merger. Returns `None` if there is nothing to change.
-    pub(in crate::fingerprint) fn new(list: TrackingList, rules: SameRules) -> Option<Box<Self>> {
+    pub(in crate::fingerprint) fn new(list: TrackingList, rules: &SameRules) -> Option<Box<Self>> {
         let (own, mut rules) = (rules.0.len(), rules.0.to_vec());
         let names = list.names().iter().map(ToString::to_string).collect();
         let drop_params = Names::new(names).expect("the lists are within the bounds");

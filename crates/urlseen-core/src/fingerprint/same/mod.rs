@@ -22,6 +22,7 @@ pub use text::SameRulesError;
 pub use tracking::{TrackingList, UnknownListError};
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::pages::Pages;
 use fold::Folds;
@@ -73,25 +74,23 @@ impl SameRule {
     }
 }
 
-/// All rules of a crawl by which different URLs are the same.
-///
-/// The rules live as long as the process, so that copies are free.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct SameRules(&'static [SameRule]);
+/// All rules of a crawl by which different URLs are the same. Clones share them.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct SameRules(Arc<[SameRule]>);
 
 impl SameRules {
     /// Returns true if there are no rules.
-    pub fn is_empty(self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the number of rules.
-    pub fn len(self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Returns the name of a rule in messages: its number from 1, and its patterns.
-    pub fn name(self, number: usize) -> String {
+    pub fn name(&self, number: usize) -> String {
         let pages = self.0.get(number).map(|rule| rule.pages.to_string()).unwrap_or_default();
         let pages = if pages.is_empty() { pages } else { format!(": {pages}") };
         format!("[[same]] {}{pages}", number + 1)

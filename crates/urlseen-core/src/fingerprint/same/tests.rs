@@ -66,14 +66,14 @@ fn tracking_parameters_go_by_one_setting() {
 
 #[test]
 fn a_verbatim_url_is_changed_only_if_the_algorithm_makes_it_canonical() {
-    let rules = r#"[{"fold":["www"]}]"#.parse().unwrap();
+    let rules: SameRules = r#"[{"fold":["www"]}]"#.parse().unwrap();
     let request = Request { verbatim_url: true, ..Request::get("http://www.h.x/") };
     for (algorithm, expected) in [
         (Algorithm::Scrapy, "http://www.h.x/"),
         (Algorithm::Scrapy26, "http://h.x/"),
         (Algorithm::ScrapyRedis, "http://h.x/"),
     ] {
-        let spec = FingerprintSpec { same: rules, ..algorithm.into() };
+        let spec = FingerprintSpec { same: rules.clone(), ..algorithm.into() };
         assert_eq!(Fingerprinter::new(spec).hashed(&request), Ok(expected), "{algorithm}");
     }
 }

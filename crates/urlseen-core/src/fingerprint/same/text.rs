@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +14,6 @@ use crate::fingerprint::pages::{Pages, Pattern};
 pub(super) const MOST: usize = 100;
 /// Maximum length of the text of all rules, in bytes.
 const LONGEST: usize = 1 << 16;
-
-/// All rules that were ever made, so that equal rules take memory once.
-static KEPT: Mutex<Vec<SameRules>> = Mutex::new(Vec::new());
 
 /// Reason why rules are refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,19 +73,13 @@ impl TryFrom<Text> for SameRule {
 }
 
 impl SameRules {
-    /// Keeps rules for as long as the process runs.
+    /// Joins the rules of a crawl.
     ///
     /// # Errors
     /// There are too many rules, or their text is too long.
     pub fn new(rules: Vec<SameRule>) -> Result<Self, SameRulesError> {
         Self::check(&rules)?;
-        let mut kept = KEPT.lock().expect("no holder panics");
-        if let Some(same) = kept.iter().copied().find(|kept| kept.0 == rules) {
-            return Ok(same);
-        }
-        let rules = Self(rules.leak());
-        kept.push(rules);
-        Ok(rules)
+        Ok(Self(rules.into()))
     }
 
     /// Checks the number of rules and the length of their text.
@@ -117,7 +107,7 @@ fn text(rules: &[SameRule]) -> String {
 /// Shows the rules as JSON on one line.
 impl fmt::Display for SameRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text(self.0))
+        f.write_str(&text(&self.0))
     }
 }
 

@@ -83,13 +83,13 @@ impl PartitionTable {
 
     /// Returns true if items belong to the same partitions by both tables.
     pub fn divides_like(&self, other: &Self) -> bool {
-        let division = |it: &Self| (it.partitions, it.item, it.fingerprint);
-        division(self) == division(other)
+        (self.partitions, self.item, &self.fingerprint)
+            == (other.partitions, other.item, &other.fingerprint)
     }
 
     /// Creates a fingerprinter for the requests of the crawl.
     pub fn fingerprinter(&self) -> Fingerprinter {
-        Fingerprinter::new(self.fingerprint)
+        Fingerprinter::new(self.fingerprint.clone())
     }
 
     fn tags(&self) -> String {

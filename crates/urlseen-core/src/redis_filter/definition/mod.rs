@@ -57,7 +57,7 @@ impl Definition {
     /// needs one.
     pub fn new(spec: &FilterSpec) -> Self {
         let parameters = spec.parameters.seeded(Seed::random);
-        Self::of(RandomId::random(), FilterSpec { parameters, ..*spec })
+        Self::of(RandomId::random(), FilterSpec { parameters, ..spec.clone() })
     }
 
     /// Creates the definition of a filter that already has an id and a seed.

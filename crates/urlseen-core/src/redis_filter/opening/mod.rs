@@ -82,7 +82,7 @@ impl Wanted {
 
     /// Returns the spec with the given seed, if the kind of the filter has a seed.
     fn seeded(&self, seed: Seed) -> FilterSpec {
-        FilterSpec { parameters: self.spec.parameters.reseeded(seed), ..self.spec }
+        FilterSpec { parameters: self.spec.parameters.reseeded(seed), ..self.spec.clone() }
     }
 
     /// Returns the keys and commands that the server must permit for opening the filter.

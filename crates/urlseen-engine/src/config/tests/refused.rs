@@ -78,7 +78,8 @@ fn there_are_at_most_a_hundred_rules_of_a_kind() {
 #[test]
 fn rules_without_a_name_are_named_by_their_patterns() {
     let file = "[[drop]]\nscheme = '^(mailto|tel)$'\n[[drop]]\nhost = '^a$'\nextension = '^zip$'\n";
-    let names: Vec<_> = load(file, &[], &[]).unwrap().drop.iter().map(|it| &it.name[..]).collect();
+    let drop = load(file, &[], &[]).unwrap().drop;
+    let names: Vec<_> = drop.iter().map(|it| &it.name[..]).collect();
     assert_eq!(names, ["scheme = '^(mailto|tel)$'", "host = '^a$', extension = '^zip$'"]);
 }
 

@@ -21,7 +21,7 @@ const KEPT: usize = 1 << 14;
 /// Highest protocol of pickles that the machine knows.
 const PROTOCOL: u8 = 5;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Machine {
     stack: Vec<PickleValue>,
     /// Lengths that the stack had at the marks.

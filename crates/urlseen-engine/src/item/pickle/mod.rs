@@ -23,7 +23,7 @@ use urlseen_core::fingerprint::Fingerprint;
 use value::PickleValue;
 
 /// Reader of pickles, which reuses its memory for the next pickle.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Pickles {
     machine: Machine,
     /// `meta` of the request that was read last.

@@ -65,7 +65,7 @@ impl PickleValue {
 }
 
 /// Containers of a pickle and their contents, as chains of cells in one list.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Heap {
     chains: Vec<Chain>,
     cells: Vec<Cell>,
