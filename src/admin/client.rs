@@ -69,7 +69,7 @@ impl AdminClient {
         Ok(Self { http, folder: folder.to_owned(), _descriptor: descriptor })
     }
 
-    /// Asks for the status of the daemon, as a [`super::Status`] or another type for its JSON.
+    /// Asks for the status of the daemon, as a [`Status`](crate::report::Status) or another type.
     pub async fn status<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         self.ask(self.http.get("http://daemon/status")).await
     }
