@@ -86,7 +86,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let (store, parameters) = store(args)?;
     let mut works = store.work(query::open(0).1).map_err(RunError::Thread)?;
     let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let gauges = Arc::clone(works.engine.gauges());
+    let gauge = Arc::clone(works.engine.gauge());
     let started = Instant::now();
     let bar = Bar::counting("lines");
     let mut printed =
@@ -94,7 +94,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     // If standard output is a terminal, a line of progress would disturb the lines there.
     let is_quiet = io::stdout().is_terminal();
     let draw = |bar: &Bar, Progress { count: Count { read, new, .. }, .. }: &Progress| {
-        let fill = 100.0 * gauges.fill().counted().share();
+        let fill = 100.0 * gauge.fill().counted().share();
         let rate = *read as f64 / started.elapsed().as_secs_f64();
         if !is_quiet {
             bar.tell(format!("{read} lines, {new} unseen, {rate:.0}/s, filter {fill:.1} % full"));

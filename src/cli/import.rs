@@ -139,8 +139,8 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         })?,
     };
     let named = teller.end(count.bad, "are not fingerprints");
-    let gauges = works.engine.gauges();
-    let (fill, error_rate) = (gauges.fill().counted(), gauges.error_rate());
+    let gauge = works.engine.gauge();
+    let (fill, error_rate) = (gauge.fill().counted(), gauge.error_rate());
     let seconds = started.elapsed().as_secs_f64();
     let json = json!({
         "read": count.read, "new": count.new, "seen": count.seen, "bad": count.bad,

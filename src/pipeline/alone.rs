@@ -38,7 +38,7 @@ impl Alone {
         board: Board,
         stop: Stop,
     ) -> Self {
-        let mut filter = FilterReport::new(works.engine.gauges(), parameters, limit);
+        let mut filter = FilterReport::new(&works.engine, parameters, limit);
         let board = board.with_filter(status(&mut filter, &works));
         Self { works, limit, when_full, board, filter, stop }
     }
@@ -108,7 +108,7 @@ impl Alone {
 }
 
 fn status(report: &mut FilterReport, works: &Works) -> FilterStatus {
-    report.status(&FilterFill { gauges: works.engine.gauges(), in_redis: None })
+    report.status(&FilterFill { engine: &works.engine, in_redis: None })
 }
 
 /// Publishes the progress of the run.
@@ -139,7 +139,7 @@ impl Audience for Teller<'_> {
 
     fn look(&mut self, works: &mut Works) {
         let next_generation = works.next_generation();
-        let keys = works.engine.gauges().fill().counted;
+        let keys = works.engine.gauge().fill().counted;
         let is_full = self.most.is_some_and(|most| keys >= most);
         if is_full && !works.dispatcher.is_full {
             warn!(

@@ -58,7 +58,7 @@ impl RunFilter {
     ) -> Self {
         Self {
             disk: works.storage.as_ref().map(Disk::of),
-            report: FilterReport::new(works.engine.gauges(), parameters, limit),
+            report: FilterReport::new(&works.engine, parameters, limit),
             snapshots: Snapshots::default(),
             works,
             shared,
@@ -181,7 +181,7 @@ impl RunFilter {
 /// Returns the fill of the filter in Redis if there is one, else of the filter in memory.
 fn fill<'a>(works: &'a Works, shared: Option<&Shared>, capacity: u64) -> FilterFill<'a> {
     let in_redis = shared.map(|shared| shared.fill(capacity));
-    FilterFill { gauges: works.engine.gauges(), in_redis }
+    FilterFill { engine: &works.engine, in_redis }
 }
 
 impl Snapshots {

@@ -7,7 +7,7 @@ use urlseen_core::filter::generation::{Generations, LIVE};
 use urlseen_core::filter::{
     Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory,
 };
-use urlseen_engine::engine::Gauges;
+use urlseen_engine::engine::Engine;
 
 use super::trend::{LostUrls, MemoryWatch};
 
@@ -117,19 +117,19 @@ impl FilterStatus {
 /// Filter of a run: its fill and its error rate.
 pub(crate) struct FilterFill<'a> {
     /// Filter in memory, or the cache of a filter in Redis.
-    pub(crate) gauges: &'a Gauges,
+    pub(crate) engine: &'a Engine,
     /// Fill and error rate of a filter in Redis.
     pub(crate) in_redis: Option<(Fill, f64)>,
 }
 
 impl FilterFill<'_> {
     fn fill(&self) -> Fill {
-        self.in_redis.map_or_else(|| self.gauges.fill(), |(fill, _)| fill)
+        self.in_redis.map_or_else(|| self.engine.gauge().fill(), |(fill, _)| fill)
     }
 
     /// Returns the error rate. For a filter in memory, the computation takes up to a millisecond.
     fn error_rate(&self) -> f64 {
-        self.in_redis.map_or_else(|| self.gauges.error_rate(), |(_, error_rate)| error_rate)
+        self.in_redis.map_or_else(|| self.engine.gauge().error_rate(), |(_, error_rate)| error_rate)
     }
 }
 
@@ -149,9 +149,9 @@ pub(crate) struct FilterReport {
 }
 
 impl FilterReport {
-    /// Observes a filter that begins with these gauges, and has these parameters and this limit.
-    pub(crate) fn new(gauges: &Gauges, parameters: Parameters, limit: Option<u64>) -> Self {
-        let Fill { layers, bytes, .. } = gauges.fill();
+    /// Observes the filter of an engine, which has these parameters and this limit.
+    pub(crate) fn new(engine: &Engine, parameters: Parameters, limit: Option<u64>) -> Self {
+        let Fill { layers, bytes, .. } = engine.gauge().fill();
         Self {
             limit,
             watch: limit.map(FillWatch::new),
@@ -178,11 +178,11 @@ impl FilterReport {
         if filter.in_redis.is_some() {
             return status;
         }
-        let gauges = filter.gauges;
+        let gauge = filter.engine.gauge();
         FilterStatus {
-            frozen_error_rate: Some(gauges.frozen_error_rate()).filter(|&rate| rate > 0.0),
-            generations: gauges.generations().map(GenerationsStatus::from),
-            forgotten: gauges.tombstones() as u64,
+            frozen_error_rate: Some(gauge.frozen_error_rate()).filter(|&rate| rate > 0.0),
+            generations: gauge.generations().map(GenerationsStatus::from),
+            forgotten: filter.engine.tombstones() as u64,
             ..status
         }
     }
@@ -195,7 +195,7 @@ impl FilterReport {
             let remedy = if filter.in_redis.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
             warn!("{crossing}. {remedy}");
         }
-        let Fill { layers, capacity, bytes, .. } = filter.gauges.fill();
+        let Fill { layers, capacity, bytes, .. } = filter.engine.gauge().fill();
         if layers > std::mem::replace(&mut self.layers, layers) && layers > 1 {
             let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
             info!("the filter has grown: {layers} layers for {capacity} fingerprints, {bytes}");

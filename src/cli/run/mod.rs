@@ -124,7 +124,7 @@ fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(P
     }
     let parameters = config.filter_spec()?.parameters;
     let store = start::kept(folder, start::keeping(config)?, start::items(config), threads)?;
-    let fill = store.engine.gauges().fill();
+    let fill = store.engine.gauge().fill();
     let outlook = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning);
     for warning in outlook.into_iter().chain(settings::outgrown(&parameters)) {
         warn!("{warning}");

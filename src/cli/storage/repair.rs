@@ -85,7 +85,7 @@ impl Repair {
             // One thread is enough, because this command tests no items.
             let mut store = start::kept(folder, keeping, items, Threads::start(1)?)?;
             let head = store.adopt(theirs)?;
-            let keys = HumanCount(store.engine.gauges().fill().counted);
+            let keys = HumanCount(store.engine.gauge().fill().counted);
             let filter = store.filter().expect("the folder was begun");
             (filter, head, format!(" has {keys} fingerprints and"))
         } else {
@@ -270,7 +270,7 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let (new, folder) = NewFolder::begin(dir, ".converting")?;
     write(&store, folder, &spec, &recovered)?;
-    let keys = store.engine.gauges().fill().counted;
+    let keys = store.engine.gauge().fill().counted;
     store.rest(recovered.head)?;
     drop(store);
     renamed(dir, &earlier)?;

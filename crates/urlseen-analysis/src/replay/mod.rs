@@ -122,7 +122,7 @@ pub fn run(
             _ => Ending::Failed(error),
         },
     };
-    let fill = replay.works.engine.gauges().fill();
+    let fill = replay.works.engine.gauge().fill();
     let (tally, kinds) = judging.end();
     Ok(Report {
         tally,

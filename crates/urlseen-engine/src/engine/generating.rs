@@ -58,7 +58,7 @@ impl Generating {
         storage: Option<&Storage>,
         engine: &mut Engine,
     ) -> Option<Generation> {
-        if engine.gauges().generations().is_some_and(|it| it.expired > 0) {
+        if engine.gauge().generations().is_some_and(|it| it.expired > 0) {
             engine.sweep();
         }
         let due = self.clock.generation_at((self.clocks)().moment);

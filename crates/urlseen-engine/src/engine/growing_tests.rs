@@ -109,10 +109,10 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
         engine.settled().await.unwrap();
         assert!(wrong > 50 && model.layers().len() > 4, "{wrong}");
         assert!(copied(&engine).0 == dump(&model));
-        let fill = engine.gauges().fill();
+        let fill = engine.gauge().fill();
         assert_eq!((fill.keys, fill.capacity), (model.size(), model.capacity()));
         assert_eq!((fill.layers, fill.bytes), (model.layers().len(), model.bytes()));
-        assert!((engine.gauges().error_rate() - model.error_rate_now()).abs() < f64::EPSILON);
+        assert!((engine.gauge().error_rate() - model.error_rate_now()).abs() < f64::EPSILON);
         let asked: Vec<_> =
             digests(0..3000).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect();
         let told = engine.handle().test(&asked).unwrap();

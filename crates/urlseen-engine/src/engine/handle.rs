@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Gauges;
 use super::queue::Queue;
-use urlseen_core::filter::{KeyHasher, Verdict};
+use urlseen_core::filter::{Gauge, KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// Handle with which other threads use a filter while the engine works. The judge does their steps
@@ -13,7 +12,7 @@ use urlseen_core::fingerprint::Fingerprint;
 pub struct Handle {
     pub(super) hasher: KeyHasher,
     pub(super) queue: Arc<Queue>,
-    pub(super) gauges: Arc<Gauges>,
+    pub(super) gauge: Arc<dyn Gauge>,
 }
 
 impl Handle {
@@ -22,10 +21,5 @@ impl Handle {
     pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
         let key_hashes: Vec<_> = fingerprints.iter().map(|it| self.hasher.key_hash(it)).collect();
         self.queue.ask(move |judge| judge.test(&key_hashes))
-    }
-
-    /// Returns the gauges of the filter.
-    pub fn gauges(&self) -> &Gauges {
-        &self.gauges
     }
 }

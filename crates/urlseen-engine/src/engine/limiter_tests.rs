@@ -108,7 +108,7 @@ async fn the_filter_never_gets_an_item_over_a_limit() {
         engine.committed(at(number));
     }
     engine.settled().await.unwrap();
-    assert_eq!(engine.gauges().fill().counted, 7);
+    assert_eq!(engine.gauge().fill().counted, 7);
 }
 
 #[test]

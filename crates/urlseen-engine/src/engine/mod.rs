@@ -14,7 +14,6 @@
 //! ([`Threads`]).
 
 mod error;
-mod gauges;
 mod generating;
 mod handle;
 mod in_flight;
@@ -32,6 +31,7 @@ mod works;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
@@ -39,7 +39,6 @@ use tokio::sync::{mpsc, oneshot};
 use crate::item::Options;
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
 pub use error::{EngineError, StartError};
-pub use gauges::Gauges;
 pub use handle::Handle;
 use judge::Judge;
 use limiter::Limiter;
@@ -53,7 +52,7 @@ pub use steps::Steps;
 pub use threads::Threads;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{ForgettingFilter, Full};
+use urlseen_core::filter::{ForgettingFilter, Full, Gauge};
 use urlseen_core::storage::{Clocks, Histogram, Logged};
 pub use works::{Event, Works, WorksError};
 
@@ -82,6 +81,7 @@ pub enum Heard {
 #[derive(Debug)]
 pub struct Engine {
     handle: Handle,
+    tombstones: Arc<AtomicUsize>,
     /// True if the filter is in memory, false if the filter is in Redis.
     is_here: bool,
     /// True if each batch keeps the fingerprints of its seen items.
@@ -118,13 +118,14 @@ impl Engine {
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let Parts { hasher, build, inserts_at_once, expire_after, shared, items, threads } = parts;
         let mut filter = ForgettingFilter::new(build()?);
-        let gauges = Arc::new(Gauges::new(filter.kind().gauge(), filter.count()));
+        let (gauge, tombstones) = (filter.kind().gauge(), filter.count());
         let (tell, done) = mpsc::unbounded_channel();
         let judge = Judge::new(filter, *hasher, *inserts_at_once, Limiter::new(items));
         let queue = Arc::new(Queue::new(judge, threads.line.clone(), threads.count, tell));
         let readers = Readers::new(items.clone(), *hasher, *expire_after, shared.clone());
         Ok(Self {
-            handle: Handle { hasher: *hasher, queue, gauges },
+            handle: Handle { hasher: *hasher, queue, gauge },
+            tombstones,
             is_here: shared.is_none(),
             keeps_seen: false,
             done,
@@ -238,7 +239,7 @@ impl Engine {
         }
     }
 
-    /// Waits until the judge has done all earlier steps. After that, the gauges count every
+    /// Waits until the judge has done all earlier steps. After that, the gauge counts every
     /// committed batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
@@ -282,9 +283,14 @@ impl Engine {
         self.handle.clone()
     }
 
-    /// Returns the gauges of the filter, which the judge keeps up to date.
-    pub fn gauges(&self) -> &Arc<Gauges> {
-        &self.handle.gauges
+    /// Returns the gauge of the filter. Its counts lag by at most one batch.
+    pub fn gauge(&self) -> &Arc<dyn Gauge> {
+        &self.handle.gauge
+    }
+
+    /// Counts the fingerprints that were forgotten and have not passed again.
+    pub fn tombstones(&self) -> usize {
+        self.tombstones.load(Ordering::Relaxed)
     }
 }
 

@@ -107,7 +107,7 @@ async fn unfiltered_items_keep_their_place_and_are_not_recorded() {
 }
 
 #[tokio::test]
-async fn settled_gauges_count_all_committed_batches() {
+async fn a_settled_gauge_counts_all_committed_batches() {
     let mut engine = engine(5);
     for round in 1..=50u32 {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
@@ -122,7 +122,7 @@ async fn settled_gauges_count_all_committed_batches() {
             () = std::future::ready(()) => {}
         }
         engine.settled().await.unwrap();
-        assert_eq!(engine.gauges().fill().counted, u64::from(round) * 100);
+        assert_eq!(engine.gauge().fill().counted, u64::from(round) * 100);
         assert_eq!(onward(&engine.judged().await.unwrap()).len(), 0);
         engine.committed(Logged::START);
     }
@@ -205,7 +205,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     filter.set(fingerprints(&urls(1000..1010)), Generation::FOREVER);
     filter.stand(at);
     to.settled().await.unwrap();
-    assert_eq!(to.gauges().fill().counted, 1010);
+    assert_eq!(to.gauge().fill().counted, 1010);
     assert_eq!(to.handle().copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
     let seen = tested(&to, &urls(0..6000));
     assert!((0..).zip(seen).all(|(number, seen)| seen == Verdict::of(number < 1010)));

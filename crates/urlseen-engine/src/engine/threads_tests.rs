@@ -111,5 +111,5 @@ fn a_shard_that_loads_slowly_delays_no_other_engine() {
     let mut slow = Slow { saved: &saved, other, runtime };
     engine.restoring().load(section, &mut slow).unwrap();
     engine.restored_blocking().unwrap();
-    assert_eq!(engine.gauges().fill().counted, section.keys);
+    assert_eq!(engine.gauge().fill().counted, section.keys);
 }

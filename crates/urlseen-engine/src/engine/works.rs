@@ -100,7 +100,7 @@ impl Works {
         else {
             return Ok(None);
         };
-        let recorded = self.engine.gauges().generations().map(|it| it.now).unwrap_or_default();
+        let recorded = self.engine.gauge().generations().map(|it| it.now).unwrap_or_default();
         let last = self.storage.as_ref().and_then(|storage| storage.timing);
         let Clocks { moment: now, local } = (self.engine.clocks)();
         let times = TimesOfDay { local, redis };
@@ -116,17 +116,17 @@ impl Works {
         }
         let generating = Generating::new(clock, generation, self.engine.clocks);
         self.engine.begin_generation(generation);
-        // From now on, the gauges show the generation.
+        // From now on, the gauge shows the generation.
         self.engine.settled().await?;
         self.generations = Some(generating);
         Ok(doubt)
     }
 
-    /// Returns the moment at which the generation after that of the gauges begins. `None` if
+    /// Returns the moment at which the generation after that of the gauge begins. `None` if
     /// fingerprints do not expire, or if no generation has begun.
     pub fn next_generation(&self) -> Option<Moment> {
         let generations = self.generations.as_ref()?;
-        let now = self.engine.gauges().generations()?.now;
+        let now = self.engine.gauge().generations()?.now;
         Some(generations.begin_of(now.later(1)))
     }
 
@@ -225,7 +225,7 @@ impl Works {
         {
             // Waits until the filter contains the earlier additions.
             self.engine.settled().await?;
-            let fill = self.engine.gauges().fill().counted();
+            let fill = self.engine.gauge().fill().counted();
             if waiting.extra == Extra::Empty {
                 self.empty().await?;
             }

@@ -286,9 +286,9 @@ impl Driver<'_> {
 
     fn tell(&mut self) {
         let Flow { works, fill, remedy, audience, .. } = &mut self.flow;
-        let gauges = works.engine.gauges();
-        let keys = gauges.fill().counted;
-        let observed = fill.as_mut().and_then(|it| it.observe(keys, || gauges.error_rate()));
+        let gauge = works.engine.gauge();
+        let keys = gauge.fill().counted;
+        let observed = fill.as_mut().and_then(|it| it.observe(keys, || gauge.error_rate()));
         if let Some(crossing) = observed {
             audience.say(&format!("{crossing}. {remedy}"));
         }

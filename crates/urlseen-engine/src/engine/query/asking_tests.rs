@@ -59,7 +59,7 @@ async fn a_forgotten_fingerprint_passes_once() {
     let answers = ask(&mut engine, &forget, &mut asked).await;
     assert_eq!(answers, [Answer::Seen, Answer::Unseen, Answer::Seen, Answer::Unseen]);
     remember(&mut engine, &mut asked);
-    assert_eq!(engine.gauges().tombstones(), 2);
+    assert_eq!(engine.tombstones(), 2);
     engine.submit(batch(&urls([0, 0, 2])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
     // The batch is aborted, so the key passes again. The next batch with that key is committed.
@@ -71,8 +71,8 @@ async fn a_forgotten_fingerprint_passes_once() {
     assert_eq!(add, [Answer::Seen, Answer::Unseen, Answer::Seen]);
     remember(&mut engine, &mut asked);
     engine.settled().await.unwrap();
-    assert_eq!(engine.gauges().tombstones(), 0);
-    assert_eq!(engine.gauges().fill().counted, 3);
+    assert_eq!(engine.tombstones(), 0);
+    assert_eq!(engine.gauge().fill().counted, 3);
 }
 
 /// Model of the seen keys. If a key is not committed yet, the model has the batch in flight that

@@ -177,7 +177,7 @@ impl QueryDispatcher {
         let forgets = questions.iter().filter(|it| it.wanted == Wanted::Forget).count();
         let refused = Refused {
             adds: self.is_full,
-            forgets: forgets > 0 && engine.gauges().tombstones() + forgets > self.tombstones_max,
+            forgets: forgets > 0 && engine.tombstones() + forgets > self.tombstones_max,
         };
         if refused.adds || refused.forgets {
             let asked: Vec<Question> = questions.iter().map(|it| refused.without(it)).collect();

@@ -116,7 +116,7 @@ impl LiveFilter for Handle {
     }
 
     fn saved_bytes(&self) -> u64 {
-        self.gauges.saved_bytes()
+        self.gauge.saved_bytes()
     }
 
     #[cfg(feature = "simulation")]
