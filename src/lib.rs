@@ -4,7 +4,6 @@
 
 pub mod admin;
 pub mod cli;
-pub mod crawl;
 mod pipeline;
 pub mod report;
 mod route;

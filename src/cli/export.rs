@@ -21,7 +21,6 @@ use super::start::{self, connect, runtime, usage};
 use super::{Outcome, moving};
 use crate::admin::printable::{say, stdout};
 use crate::cli::migrate::{self, COUNT, SetForm, Written, write_fingerprint};
-use crate::crawl::protocol::Protocol;
 
 /// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
 /// scrapy-redis.
@@ -220,8 +219,7 @@ fn export_archive(args: &ExportArgs) -> anyhow::Result<Outcome> {
 async fn target(config: &Config) -> anyhow::Result<Target> {
     let ask = async {
         let mut link = connect(config).await?;
-        let protocol = Protocol::new(config);
-        let (head, _) = protocol.place(link.call(&protocol.look()).await?)?;
+        let (head, _) = config.protocol().look(&mut link).await?;
         anyhow::Ok(head)
     };
     let head = ask.await.context(

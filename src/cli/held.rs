@@ -4,14 +4,13 @@ use std::io::Write;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::admin::printable::{printable, say, stdout};
-use crate::crawl::protocol::record;
 use anyhow::{Context as _, Error};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
-use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::link::Link;
+use urlseen_core::redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 
 use super::Outcome;
 use super::settings::Settings;
@@ -83,7 +82,7 @@ const ALMOST_A_SECOND: Duration = Duration::from_millis(999);
 
 /// Builder of the commands for held requests, and the connection for these commands.
 struct HeldSession {
-    calls: Calls,
+    calls: HeldCalls,
     link: Link,
 }
 
@@ -95,7 +94,7 @@ pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
 
 /// Works on the held requests of one partition.
 async fn held(args: &HeldArgs, config: &Config) -> anyhow::Result<Outcome> {
-    let calls = Calls::new(record(config, &config.keys()));
+    let calls = HeldCalls::new(config.crawl_record());
     let (mut session, timeout) =
         (HeldSession { calls, link: connect(config).await? }, config.held.timeout);
     match &args.command {
@@ -127,7 +126,7 @@ impl HeldSession {
         for (consumer, heartbeat) in heartbeats {
             let key = self.calls.keys().held(&consumer);
             let reply = self.link.call(&self.calls.held(&consumer)).await.map_err(Error::from);
-            let held = reply.and_then(|reply| Ok(Calls::requests(reply)?));
+            let held = reply.and_then(|reply| Ok(HeldCalls::requests(reply)?));
             let mut held =
                 held.with_context(|| format!("cannot read the held requests at {key}"))?;
             held.sort_by_key(|request| request.delivery.parse::<u64>().ok());
@@ -198,7 +197,7 @@ impl HeldSession {
 
     async fn heartbeats(&mut self) -> anyhow::Result<Vec<(String, String)>> {
         let reply = self.link.call(&self.calls.consumers()).await?;
-        Calls::heartbeats(reply).context("cannot read the reply with the consumers")
+        HeldCalls::heartbeats(reply).context("cannot read the reply with the consumers")
     }
 
     /// Watches the heartbeats during `timeout`. Returns the consumers whose heartbeat did not
@@ -221,7 +220,7 @@ impl HeldSession {
         let Stopped { consumer, heartbeat } = stopped;
         let requeue = self.calls.requeue(consumer, heartbeat, &[]).by_text();
         let reply = self.link.call(&requeue).await?;
-        let reply = Calls::requeued(reply).context("cannot read the reply to the requeue")?;
+        let reply = HeldCalls::requeued(reply).context("cannot read the reply to the requeue")?;
         if let Some(words) = self.calls.foreign(stopped, &reply) {
             say(format_args!("urlseen: {words}"));
         }

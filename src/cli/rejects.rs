@@ -17,7 +17,7 @@ use super::bar::Bar;
 use super::settings::Settings;
 use super::start::{confirmed, each_partition, runtime};
 use crate::admin::printable::{columns, json_line, printable, say, width};
-use crate::crawl::rejects::{Fate, RejectsList, Sorted};
+use urlseen_core::redis::protocol::{Fate, RejectsList, Sorted};
 
 /// Maximum number of foreign rejects that the command prints. Foreign rejects are entries of the
 /// list that urlseen did not write.
@@ -86,7 +86,7 @@ pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
     };
     each_partition(settings.load_all()?, |config| {
         runtime()?.block_on(async {
-            let list = RejectsList::open(&config).await?;
+            let list = RejectsList::open(&config.redis.url, config.keys(), config.list()).await?;
             match &args.command {
                 RejectsCommand::List(args) => show(list, args).await,
                 RejectsCommand::Requeue { reason, .. } => requeue(list, reason.as_deref()).await,

@@ -13,7 +13,6 @@ use super::start::{self, runtime};
 use super::{Outcome, service_manager};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, CheckError, Checked, Limits, Sample, View};
-use crate::crawl::protocol::record;
 use crate::pipeline::{RunError, shutdown};
 use crate::report::{RouteStatus, Statuses};
 use crate::route::Router;
@@ -121,7 +120,7 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
     }
     // The task ends with the runtime, when the process ends.
     tokio::spawn(service_manager::inform(view, stop.clone()));
-    let publish = async || record::publish(config).await.map_err(RunError::from);
+    let publish = async || start::publish(config, false).await;
     let enter = |phase| {
         router.enter(phase);
     };

@@ -16,9 +16,9 @@ use urlseen_core::filter::{Parameters, Seed, SpecError};
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
+use urlseen_core::redis::protocol::{LeaseHolder, Leased};
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, Header, OpenError, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, HostPort, ItemForm, Rollback};
@@ -29,8 +29,6 @@ use urlseen_engine::item::{Form, Options, Reader};
 use super::Outcome;
 use crate::admin::printable::{printable, say, stderr, stdout};
 use crate::admin::{AdminServer, StartError, View};
-use crate::crawl::protocol::Protocol;
-use crate::crawl::upkeep::Upkeep;
 use crate::pipeline::RunError;
 use crate::pipeline::shutdown::Stop;
 use crate::report::Phase;
@@ -190,7 +188,7 @@ pub(super) async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, Run
 
 /// Takes the lease of the crawl. If a run that `folder` records still has the lease, takes it from
 /// that run. The lock of the folder proves that the recorded runs have ended.
-pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyhow::Result<Upkeep> {
+pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyhow::Result<Leased> {
     let (run, mut dead) = (RandomId::random(), Vec::new());
     if let Some(folder) = folder {
         dead = folder.runs();
@@ -198,10 +196,16 @@ pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyho
         folder.record_runs(&runs)?;
     }
     let dead: Vec<RandomId> = dead.into_iter().map(RandomId::new).collect();
-    let Config { redis, .. } = config;
-    let protocol = Protocol::new(config);
+    let (link, protocol) = (connect(config).await?, Arc::new(config.protocol()));
     let holder = LeaseHolder::this(&config.crawl_name());
-    Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
+    Ok(Leased::take(link, protocol, &holder, run, &dead).await?)
+}
+
+/// Publishes the partition table of a crawl, or only checks that it could be published.
+pub(super) async fn publish(config: &Config, is_check: bool) -> Result<(), RunError> {
+    let mut link = connect(config).await?;
+    let published = config.partition_table().publish(&mut link, &config.keys(), is_check).await;
+    Ok(published?)
 }
 
 /// Opens the filter in `folder` with the given settings. Fails if the spec of the folder differs

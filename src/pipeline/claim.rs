@@ -4,7 +4,7 @@ use tracing::info;
 
 use super::RunError;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::redis::lease::{LeaseHolder, Token};
+use urlseen_core::redis::protocol::{LeaseHolder, Token};
 use urlseen_engine::engine::store::Storage;
 
 /// Identity of a run, and its claim on the lease.

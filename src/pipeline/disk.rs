@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use urlseen_core::redis::lease::{LEASE, RENEWAL};
+use urlseen_core::redis::protocol::{LEASE, RENEWAL};
 use urlseen_core::storage::{Request, Requests};
 use urlseen_engine::engine::store::Storage;
 

@@ -3,12 +3,11 @@
 use std::io;
 
 use super::disk::Hang;
-use crate::crawl::protocol::ProtocolError;
 use crate::report::Phase;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::lease::{LEASE, MARGIN};
 use urlseen_core::redis::limits::ItemBytesError;
 use urlseen_core::redis::preflight::PreflightError;
+use urlseen_core::redis::protocol::{LEASE, MARGIN, ProtocolError};
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::EngineError;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::crawl::protocol::Persistence;
+use super::persistence::Persistence;
 use indicatif::BinaryBytes;
 use redis::Value;
 use tracing::{info, warn};

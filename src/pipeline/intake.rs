@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::crawl::protocol::{Cursor, Protocol};
 use redis::Value;
 use tokio::time::{self, sleep_until};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Reply};
+use urlseen_core::redis::protocol::{Cursor, Places, Protocol};
 use urlseen_engine::config;
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Claimed};
@@ -112,9 +112,10 @@ impl Intake {
         *self.windows.front().expect("a window was requested")
     }
 
-    /// Splits the items of a window into batches.
-    pub(crate) fn read(&mut self, items: Items) {
-        self.windows.pop_front();
+    /// Splits the items of the oldest window into batches.
+    pub(crate) fn read(&mut self, (bytes, places): Places) {
+        let left = self.windows.pop_front().map_or(0, |(after, count)| after - count);
+        let items = Items::new(bytes, places).before(left);
         if !items.is_empty() {
             let parts = self.window.split(items).into_iter();
             self.backlog.extend(parts.map(Batch::<Claimed>::new));
@@ -160,7 +161,7 @@ impl Intake {
             && let Some(waiter) = &mut self.waiter
             && waiter.is_idle()
         {
-            waiter.send(&protocol.source().wait(protocol.keys(), WAIT_S));
+            waiter.send(&protocol.wait_for_items(WAIT_S));
         }
     }
 

@@ -11,6 +11,7 @@ mod disk;
 mod error;
 mod filter;
 pub(crate) mod intake;
+mod persistence;
 mod queue;
 mod recovery;
 mod server;
@@ -24,7 +25,6 @@ pub(crate) mod window;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError};
 use crate::pipeline::shutdown::Stop;
 use crate::report::{Board, ByRule, Phase, Report};
 use claim::Claim;
@@ -36,6 +36,7 @@ use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::protocol::{GivenBack, Protocol, ProtocolError};
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
 use urlseen_engine::item::Reader;
@@ -48,6 +49,11 @@ pub(crate) use shared::Shared;
 
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
+
+/// Maximum number of claimed items that the daemon moves back to the source when it ends. If the
+/// source or the list of claimed items is empty, one rename is enough. Otherwise the move blocks
+/// all other clients of Redis for about a microsecond per item.
+pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 
 /// Maximum time for releasing the lease of a run that failed.
 const RELEASE: Duration = Duration::from_secs(2);
@@ -234,10 +240,7 @@ impl Pipeline {
         let Parts { server, protocol, .. } = &self.parts;
         let release = async {
             let mut link = server.connect().await?;
-            for command in protocol.load().chain([protocol.release(&self.claim.token())]) {
-                link.call(&command).await?;
-            }
-            Ok::<_, LinkError>(())
+            protocol.release(&mut link, &self.claim.token()).await
         };
         if !matches!(tokio::time::timeout(RELEASE, release).await, Ok(Ok(()))) {
             warn!("the lease could not be released: the lease ends by itself within 15 s");

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use crate::crawl::protocol::{Cursor, Standing};
+use urlseen_core::redis::protocol::{Cursor, Standing};
 use urlseen_core::redis::reject;
 use urlseen_core::storage::Head;
 use urlseen_engine::item::Unreadable;

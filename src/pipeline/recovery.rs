@@ -9,13 +9,12 @@ use tracing::{info, warn};
 use super::queue::{Queue, Settled};
 use super::session::Owned;
 use super::{Pipeline, RunError, Shared};
-use crate::crawl::protocol::Standing;
 use crate::report::Phase;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::connect;
-use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
+use urlseen_core::redis::protocol::{RENEWAL, Standing};
 use urlseen_core::storage::{Head, Restore as _};
 use urlseen_engine::engine::store::{How, Recovery};
 

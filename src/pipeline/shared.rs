@@ -6,10 +6,10 @@ use redis::{Cmd, Value};
 use tracing::warn;
 
 use super::RunError;
-use crate::crawl::protocol::Standing;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Estimate, Fill, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
+use urlseen_core::redis::protocol::Standing;
 use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_core::storage::Head;
 use urlseen_engine::engine::store::{CrawlPosition, MismatchError};

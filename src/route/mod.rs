@@ -12,9 +12,9 @@ mod batch;
 mod outbox;
 mod session;
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::crawl::protocol::{Protocol, ProtocolError};
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Ending, RunError};
 use crate::report::{PartitionStatus, Phase, RouteStatus};
@@ -26,8 +26,8 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::lease::{LeaseHolder, Token};
 use urlseen_core::redis::link::Link;
+use urlseen_core::redis::protocol::{LeaseHolder, Protocol, ProtocolError};
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
@@ -40,7 +40,7 @@ pub(crate) struct Router {
     config: Config,
     /// Address of the node that has the list.
     address: RedisAddress,
-    protocol: Protocol,
+    protocol: Arc<Protocol>,
     /// Options for reading items of all partitions.
     items: Options,
     /// True to end the run once the list is empty.
@@ -92,7 +92,7 @@ impl Router {
             partitions: partitions.collect(),
         };
         let of_list = config.with_source(list);
-        let (protocol, run) = (Protocol::new(&of_list), RandomId::random());
+        let (protocol, run) = (Arc::new(of_list.protocol()), RandomId::random());
         Self {
             config: config.clone(),
             address: of_list.redis.url,
@@ -166,11 +166,6 @@ impl Router {
 
     async fn connect(&self) -> Result<Link, LinkError> {
         connect(&self.address).await
-    }
-
-    /// Makes a token for a connection.
-    fn token(&self) -> Token {
-        Token::new(self.run)
     }
 
     fn holder(&self) -> LeaseHolder {

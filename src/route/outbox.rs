@@ -11,7 +11,6 @@ use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, WAITING_MAX};
 use urlseen_engine::config::Config;
-use urlseen_engine::flow::source::Source;
 
 use super::batch::Share;
 use crate::report::{PartitionStatus, RouteStatus};
@@ -75,7 +74,7 @@ impl Outbox {
             self.shares.extend(std::iter::from_fn(|| self.queue.try_recv().ok()));
             let sent = self.shares.len().min(SENT);
             for share in self.shares.iter().take(sent) {
-                let mut push = cmd(Source::new(self.config.source.take_from).push());
+                let mut push = cmd(self.config.list().push());
                 push.arg(&self.config.source.key);
                 share.items().for_each(|item| _ = push.arg(item));
                 link.send(&push);

@@ -6,18 +6,16 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, Token};
-use urlseen_core::redis::link::Link;
+use urlseen_core::redis::protocol::{Cursor, LEASE, Leased, MARGIN, RENEWAL};
 use urlseen_engine::item::Reader;
 
 use super::batch::{RoutedBatch, Share};
 use super::outbox::Outbox;
 use super::{RouteError, Router};
-use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
-use crate::pipeline::intake::Intake;
-use crate::pipeline::intake::Linger;
+use crate::pipeline::GIVE_BACK_MAX;
+use crate::pipeline::intake::{Intake, Linger};
 use crate::pipeline::window::Window;
 use crate::pipeline::{Ending, RunError};
 use crate::report::Phase;
@@ -38,10 +36,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// Work on one connection, with the lease of the source.
 pub(super) struct Session<'a> {
     router: &'a mut Router,
-    link: Link,
-    token: Token,
-    /// Time of the last request for the lease.
-    renewed: Instant,
+    leased: Leased,
     intake: Intake,
     reader: Reader,
     /// Number of claimed items.
@@ -62,14 +57,10 @@ impl<'a> Session<'a> {
     /// Connects, takes the lease, and finds the position of the source.
     pub(super) async fn begin(router: &'a mut Router) -> Result<Self, RouteError> {
         let Router { config, protocol, .. } = &*router;
-        let mut link = router.connect().await?;
-        let waiter = router.connect().await?;
-        for command in protocol.load() {
-            link.call(&command).await?;
-        }
-        let (token, renewed) = (router.token(), Instant::now());
-        let own = protocol.own(&token, &router.holder(), &[]);
-        let claimed = protocol.owned(link.call(&own).await?)?.cursor;
+        let (link, waiter) = (router.connect().await?, router.connect().await?);
+        let protocol = Arc::clone(protocol);
+        let leased = Leased::take(link, protocol, &router.holder(), router.run, &[]).await?;
+        let claimed = leased.standing().cursor;
         let window = Window::configured(&config.source, usize::MAX, BYTES);
         let linger = Linger::configured(&config.source);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
@@ -82,9 +73,7 @@ impl<'a> Session<'a> {
         let reader = Reader::new(router.items.clone());
         Ok(Self {
             router,
-            link,
-            token,
-            renewed,
+            leased,
             intake: Intake::new(waiter, linger, window, claimed),
             reader,
             claimed,
@@ -118,10 +107,10 @@ impl<'a> Session<'a> {
             let is_drained = self.router.drain && self.intake.is_empty();
             if is_stopping && !self.batches.is_empty() && self.router.has_trouble() {
                 // The items stay claimed, and the next run pushes them again.
-                self.release().await?;
+                self.leased.release().await?;
                 return Ok(Ending::Stopped);
             } else if self.batches.is_empty() && (is_stopping || is_drained) {
-                self.give_back().await?;
+                self.leased.give_back(GIVE_BACK_MAX).await?;
                 return Ok(if is_stopping { Ending::Stopped } else { Ending::Drained });
             }
             self.wait(is_stopping).await?;
@@ -130,27 +119,20 @@ impl<'a> Session<'a> {
 
     /// Renews the lease, if it is time.
     async fn renew_if_due(&mut self) -> Result<(), RouteError> {
-        if self.renewed.elapsed() < RENEWAL {
+        if self.leased.age() < RENEWAL {
             return Ok(());
         }
-        if self.renewed.elapsed() > LEASE.saturating_sub(MARGIN) {
+        if self.leased.age() > LEASE.saturating_sub(MARGIN) {
             return Err(RunError::Lapsed.into());
         }
-        let asked = Instant::now();
-        let protocol = &self.router.protocol;
-        let reply = self.link.call(&protocol.renew(&self.token)).await?;
-        protocol.done(reply)?;
-        self.renewed = asked;
-        Ok(())
+        Ok(self.leased.renew().await?)
     }
 
     /// Removes the oldest batches from the source, if all partitions have them.
     async fn remove_routed(&mut self) -> Result<(), RouteError> {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.is_done()) {
-            let protocol = &self.router.protocol;
             let count = batch.items().len() as u64;
-            let routed = protocol.routed(&self.token, self.claimed, count);
-            protocol.done(self.link.call(&routed).await?)?;
+            self.leased.remove(self.claimed, count).await?;
             self.claimed -= count;
             self.items -= count;
             self.bytes -= batch.items().bytes_len();
@@ -161,11 +143,8 @@ impl<'a> Session<'a> {
 
     /// Reads the next items, and hands them to the outboxes.
     async fn read(&mut self, after: Cursor, count: u64) -> Result<(), RouteError> {
-        let protocol = &self.router.protocol;
-        self.link.send(&protocol.source().read(protocol.keys(), after, count));
         self.intake.asked(count);
-        let items = protocol.items(self.link.receive().await?, after, count)?;
-        self.intake.read(items);
+        self.intake.read(self.leased.read(after, count).await?);
         while let Some(batch) = self.intake.next_batch() {
             self.items += batch.items().len() as u64;
             self.bytes += batch.items().bytes_len();
@@ -187,9 +166,7 @@ impl<'a> Session<'a> {
 
     /// Claims items of the source, behind those that are claimed.
     async fn claim(&mut self) -> Result<(), RouteError> {
-        let protocol = &self.router.protocol;
-        let claim = protocol.claim(&self.token, CLAIM);
-        self.claimed = protocol.claimed(self.link.call(&claim).await?)?;
+        self.claimed = self.leased.claim(CLAIM).await?;
         self.intake.claimed(self.claimed.saturating_sub(self.items));
         Ok(())
     }
@@ -210,22 +187,6 @@ impl<'a> Session<'a> {
             },
             _ = self.router.stop.wait_for(|stop| *stop), if !is_stopping => {}
         }
-        Ok(())
-    }
-
-    async fn release(&mut self) -> Result<(), RouteError> {
-        let protocol = &self.router.protocol;
-        let reply = self.link.call(&protocol.release(&self.token)).await?;
-        protocol.done(reply)?;
-        Ok(())
-    }
-
-    /// Gives unread items back to the source, and releases the lease.
-    async fn give_back(&mut self) -> Result<(), RouteError> {
-        let protocol = &self.router.protocol;
-        let give_back = protocol.give_back(&self.token, GIVE_BACK_MAX);
-        let reply = self.link.call(&give_back).await?;
-        protocol.given_back(reply)?;
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["fingerprint", "filter", "limit", "storage", "redis", "redis_filter"],
     ),
     ("crates/urlseen-engine/src/", &["config", "item", "engine", "flow"]),
-    ("src/", &["crawl", "report", "pipeline", "serve", "route", "admin", "cli"]),
+    ("src/", &["report", "pipeline", "serve", "route", "admin", "cli"]),
 ];
 
 #[test]

@@ -23,7 +23,6 @@ use super::super::settings::Settings;
 use super::super::start::{self, connect, each_partition, runtime};
 use super::super::{Outcome, settings};
 use crate::admin::printable::{say, stderr, stdout};
-use crate::crawl::protocol::{Protocol, record};
 use crate::pipeline::RunError;
 
 /// Check everything that `urlseen run` checks at its start, and start nothing.
@@ -65,7 +64,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
     let mut is_running = false;
     if crawl.partitions.count.get() > 1 {
         let mut findings = Findings::default();
-        let fits = runtime()?.block_on(record::check(&crawl)).map_err(anyhow::Error::from);
+        let fits = runtime()?.block_on(start::publish(&crawl, true)).map_err(anyhow::Error::from);
         let fits = findings.note("partitions", fits.map(|()| ((), crawl.partitions.count)))?;
         // Each partition would have the same problem.
         if fits.is_none() {
@@ -163,7 +162,7 @@ fn writable(dir: &Path) -> io::Result<()> {
 
 /// Checks the Redis server, the types of its keys, and the permissions.
 async fn server(config: &Config) -> anyhow::Result<(Link, String)> {
-    let mut protocol = Protocol::new(config);
+    let mut protocol = config.protocol();
     let mut needs = protocol.needs();
     if config.filter.place == FilterPlace::Redis {
         let wanted = config.redis_filter()?;
@@ -184,8 +183,8 @@ async fn crawl(
     mut link: Link,
     folder: Option<&Storage>,
 ) -> anyhow::Result<(bool, String)> {
-    let protocol = Protocol::new(config);
-    let standing = protocol.owned(link.call(&protocol.peek()).await?)?;
+    let protocol = config.protocol();
+    let standing = protocol.peek(&mut link).await?;
     let position = CrawlPosition { head: standing.head, filter: standing.filter };
     let (dir, emit_again) = (&config.storage.dir, start::keeping(config)?.emit_again);
     match folder {
@@ -198,7 +197,7 @@ async fn crawl(
     {
         position.check_redis_filter(opened.definition.id)?;
     }
-    let (head, holder) = protocol.place(link.call(&protocol.look()).await?)?;
+    let (head, holder) = protocol.look(&mut link).await?;
     let at = head.map_or_else(|| "new".to_owned(), |head| format!("at {head}"));
     let by = holder.as_ref().map_or_else(|| "no daemon".to_owned(), ToString::to_string);
     Ok((holder.is_some(), format!("{}, {at}, run by {by}", config.crawl_name())))

@@ -6,7 +6,6 @@ mod process;
 use std::sync::Arc;
 
 use crate::admin::telemetry::Console;
-use crate::crawl::protocol::Protocol;
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Alone, Ending, Parts, Pipeline, RunError, Shared};
 use crate::report::{Board, ByRule, Phase, Report};
@@ -234,7 +233,7 @@ fn begin(
         let when_full = config.filter.when_full;
         Work::Alone(Box::new(Alone::new(works, parameters, limit, when_full, board, stop)))
     } else {
-        let protocol = Protocol::new(config);
+        let protocol = config.protocol();
         let parts = Parts {
             server: Arc::new(config.redis.url.clone()),
             protocol: match &shared {

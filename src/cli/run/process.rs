@@ -21,7 +21,6 @@ use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, Limits};
 use crate::cli::start;
 use crate::cli::view::Partitions;
-use crate::crawl::protocol::record;
 use crate::pipeline::shutdown::{self, Stop};
 use crate::pipeline::{Ending, RunError};
 use crate::report::{ByRule, FilterStatus, Phase, Report};
@@ -65,7 +64,7 @@ pub(super) async fn run(
     tokio::spawn(service_manager::inform(view.clone(), stop.clone()));
     if crawl.partitions.count.get() > 1 {
         let enter = |phase| view.enter_all(&phase);
-        let publish = async || record::publish(crawl).await.map_err(RunError::from);
+        let publish = async || start::publish(crawl, false).await;
         if start::until(&mut stop, enter, publish).await?.is_none() {
             return Ok(None);
         }

@@ -7,14 +7,14 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use redis::Cmd;
 use repair::Repair;
 use urlseen_core::filter::expire_after::shown;
 
 use super::super::admin::printable::stdout;
 use super::Outcome;
 use super::settings::{Folder, Settings, folder_of};
-use super::start::{confirmed, each_partition, runtime, usage};
-use crate::crawl::protocol::record;
+use super::start::{self, confirmed, each_partition, runtime, usage};
 
 pub(super) use show::{show, show_in_redis};
 
@@ -200,7 +200,8 @@ fn change(
 fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
     let crawl = settings.load_crawl()?;
     if done == Outcome::Done && crawl.partitions.count.get() > 1 && settings.partition.is_none() {
-        runtime()?.block_on(record::delete(&crawl))?;
+        let delete = Cmd::del(crawl.keys().record);
+        runtime()?.block_on(async { start::connect(&crawl).await?.call(&delete).await })?;
     }
     Ok(done)
 }

@@ -21,7 +21,7 @@ use super::super::moving::{NewFolder, beside, renamed};
 use super::super::settings::folder_of;
 use super::super::start::{self, confirmed, runtime, usage};
 use crate::admin::printable::{stderr, stdout};
-use crate::crawl::upkeep::Upkeep;
+use urlseen_core::redis::protocol::Leased;
 
 /// Crawl that does not run, for commands that change its filter.
 pub(super) struct Repair {
@@ -141,7 +141,7 @@ impl Repair {
                 self.config.redis_filter()?.delete(upkeep.link()).await?;
             }
             upkeep.drop_crawl().await?;
-            anyhow::Ok(upkeep.give_back().await?)
+            anyhow::Ok(upkeep.give_back(usize::MAX).await?)
         })?;
         if let Some(mut folder) = self.folder {
             folder.erase()?;
@@ -172,7 +172,7 @@ impl Repair {
     }
 
     /// Takes the lease. Fails if a running process holds it.
-    fn lease(&mut self) -> anyhow::Result<Upkeep> {
+    fn lease(&mut self) -> anyhow::Result<Leased> {
         runtime()?.block_on(start::lease(&self.config, self.folder.as_mut()))
     }
 }

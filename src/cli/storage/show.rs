@@ -22,7 +22,6 @@ use super::super::start::{find, runtime};
 use super::super::status::{self, about_rate, lost};
 use super::super::{Outcome, settings};
 use crate::admin::printable::{json_text, stdout};
-use crate::crawl::protocol::Protocol;
 use crate::report::Lists;
 
 /// Prints the contents of a folder.
@@ -143,8 +142,8 @@ pub(in crate::cli) fn show_in_redis(config: &Config, as_json: bool) -> anyhow::R
     let (opened, estimate, (head, holder), lists) = runtime()?.block_on(async {
         let (mut link, opened) = find(config, &config.redis_filter()?).await?;
         let estimate = opening::estimate(&mut link, &opened.filter).await?;
-        let protocol = Protocol::new(config);
-        let place = protocol.place(link.call(&protocol.look()).await?)?;
+        let protocol = config.protocol();
+        let place = protocol.look(&mut link).await?;
         let mut lengths = [None; 4];
         for (length, ask) in lengths.iter_mut().zip(protocol.lengths()) {
             *length = Some(protocol.length(link.call(&ask).await?)?);

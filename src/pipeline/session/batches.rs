@@ -10,11 +10,10 @@
 //! crawl waits for replicas, they must have the commit, too.
 
 use super::{Pending, Session};
-use crate::crawl::protocol::{Commit, Committed, Order};
 use crate::pipeline::queue::Prepared;
 use crate::pipeline::{Parts, Pipeline};
+use urlseen_core::redis::protocol::{Commit, Committed, Order};
 use urlseen_engine::config::RejectsFull;
-use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Sifted};
 
 /// Maximum number of commits that are sent and not acknowledged.
@@ -22,11 +21,6 @@ const IN_FLIGHT_MAX: usize = 3;
 
 /// Batches that are read and submitted.
 impl Session<'_> {
-    /// Processes the items of a window.
-    pub(super) fn read(&mut self, items: Items) {
-        self.intake.read(items);
-    }
-
     /// Submits the batches that were read to the engine, in order.
     pub(super) fn submit(&mut self) {
         let engine = &mut self.pipeline.filter.works.engine;
@@ -67,9 +61,18 @@ impl Session<'_> {
                 RejectsFull::DropOldest => config.rejects.max_len,
             };
             let Prepared { batch, rejects, .. } = prepared;
-            let (token, before) = (&self.lease.token, queue.cursor(self.sent));
-            let order = Order { token, batch, rejects, before, rejects_max };
-            let commit = protocol.commit(order);
+            let onward: Vec<_> = batch.onward().zip(batch.onward_scores()).collect();
+            let commit = protocol.commit(&Order {
+                token: &self.lease.token,
+                base: batch.base(),
+                head: batch.head(),
+                before: queue.cursor(self.sent),
+                count: batch.items().len(),
+                onward: &onward,
+                question: protocol.question(batch.onward_fingerprints()),
+                rejects,
+                rejects_max,
+            });
             self.sent += 1;
             match commit {
                 Commit::Script(script) => {

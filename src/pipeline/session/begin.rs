@@ -5,10 +5,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Lease;
-use crate::crawl::protocol::Standing;
 use crate::pipeline::{Pipeline, RunError};
-use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::link::Link;
+use urlseen_core::redis::protocol::{LeaseHolder, Standing};
 
 /// State with two open connections, without the lease.
 pub(super) struct Connected {
@@ -64,14 +63,10 @@ impl Connected {
         pipeline.gather().await?;
         let Pipeline { parts, claim, filter, .. } = pipeline;
         let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl_name()));
-        for command in parts.protocol.load() {
-            link.call(&command).await?;
-        }
         claim.is_made = true;
         let dead = claim.announce(filter.works.storage.as_ref()).await?;
         let asked = Instant::now();
-        let own = parts.protocol.own(&token, &holder, dead);
-        let standing = parts.protocol.owned(link.call(&own).await?)?;
+        let standing = parts.protocol.take_lease(&mut link, &token, &holder, dead).await?;
         pipeline.wait_for_replicas(&mut link).await?;
         Ok(Owned { link, waiter, lease: Lease::new(token, asked), standing })
     }

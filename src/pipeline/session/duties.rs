@@ -6,8 +6,7 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use redis::{Cmd, Value};
 use tokio::time::{Instant, sleep_until};
-use urlseen_core::redis::held::Reclaimer;
-use urlseen_core::redis::lease::RENEWAL;
+use urlseen_core::redis::protocol::{RENEWAL, Reclaimer};
 
 use super::forgetting::FORGETS;
 use super::pending::Pending;

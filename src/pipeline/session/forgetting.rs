@@ -70,9 +70,14 @@ impl Session<'_> {
         let is_ending = self.intake.is_ending();
         let is_here = self.pipeline.filter.shared.is_none();
         if is_free && is_here && !is_ending {
-            let most = AT_ONCE.min(self.pipeline.limits.items);
-            let forgets = self.pipeline.parts.protocol.forgets(&self.lease.token, most);
-            self.ask("forget list", &forgets, |session, reply| {
+            let protocol = &self.pipeline.parts.protocol;
+            let claim = protocol.claim_forgets(&self.lease.token);
+            let read = protocol.read_forgets(AT_ONCE.min(self.pipeline.limits.items) as u64);
+            self.ask("claim of the forget list", &claim, |session, reply| {
+                session.pipeline.parts.protocol.claimed(reply)?;
+                Ok(())
+            });
+            self.ask("forget list", &read, |session, reply| {
                 let items = session.pipeline.parts.protocol.to_forget(reply)?;
                 session.forget(&items);
                 Ok(())

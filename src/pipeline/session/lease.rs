@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::{Pending, RunError, Session};
-use urlseen_core::redis::lease::{LEASE, MARGIN, Token};
+use urlseen_core::redis::protocol::{LEASE, MARGIN, Token};
 
 /// The lease, under the token of one connection.
 #[derive(Debug)]

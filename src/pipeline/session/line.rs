@@ -118,7 +118,7 @@ mod tests {
             line.ask(duty("several", false), &ping);
         }
         for _ in 0..2 {
-            for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
+            for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"] {
                 line.ask(duty(name, true), &ping);
             }
             line.ask(Pending::Claim, &ping);

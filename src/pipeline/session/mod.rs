@@ -23,14 +23,14 @@ use pending::Pending;
 use pressure::Pressure;
 use replicas::Replicas;
 use tokio::time::sleep_until;
-use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::protocol::Reclaimer;
 use urlseen_engine::config::{Config, WhenFull};
 
 use super::intake::{Intake, Linger};
 use super::window::Window;
 use super::{Ending, Pipeline, RunError};
-use crate::crawl::protocol::GIVE_BACK_MAX;
+use crate::pipeline::GIVE_BACK_MAX;
 use crate::report::{Backpressure, Phase, Report};
 
 pub(super) use begin::Owned;
@@ -222,7 +222,7 @@ impl<'a> Session<'a> {
             && let Some((after, items)) = self.intake.next_window(AHEAD_MAX)
         {
             let protocol = &self.pipeline.parts.protocol;
-            let window = protocol.source().read(protocol.keys(), after, items);
+            let window = protocol.read(after, items);
             self.intake.asked(items);
             self.line.ask(Pending::Window, &window);
         }
@@ -247,7 +247,7 @@ impl<'a> Session<'a> {
             if self.line.has_room() {
                 // After the commits that were sent, nothing else is claimed.
                 let items = self.intake.first_window();
-                let window = protocol.source().window(&protocol.keys().processing, 0, items);
+                let window = protocol.first(items);
                 self.line.ask(Pending::Window, &window);
             }
         }

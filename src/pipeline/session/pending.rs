@@ -26,7 +26,7 @@ pub(super) enum Pending {
 
 /// Maximum number of waiting requests of the kinds of which at most one waits: see
 /// [`Pending::is_single`].
-pub(super) const SINGLES: usize = 12;
+pub(super) const SINGLES: usize = 13;
 
 impl Pending {
     /// Returns true if at most one request of this kind waits for its reply.
@@ -68,7 +68,7 @@ impl Session<'_> {
             Pending::Window => {
                 let (after, wanted) = self.intake.next_answer();
                 let items = protocol.items(reply, after, wanted)?;
-                self.read(items);
+                self.intake.read(items);
             }
             Pending::Commit { is_transaction } => {
                 let committed = protocol.committed(reply.into_value()?, is_transaction)?;

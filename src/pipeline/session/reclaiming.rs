@@ -8,14 +8,14 @@ use tracing::{info, warn};
 use super::{RunError, Session};
 use crate::report::HeldStatus;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::held::{Calls, Requeued, Stopped};
+use urlseen_core::redis::protocol::{HeldCalls, Requeued, Stopped};
 
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers.
     pub(super) fn look_for_stopped_consumers(&mut self) {
         let consumers = self.pipeline.parts.protocol.held().consumers();
         self.ask("consumers", &consumers, |session, reply| {
-            let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
+            let heartbeats = HeldCalls::heartbeats(reply).map_err(LinkError::from)?;
             session.note_consumers(heartbeats);
             Ok(())
         });
@@ -45,7 +45,7 @@ impl Session<'_> {
             self.pipeline.board.now.status.held = Some(HeldStatus::default());
             return;
         }
-        let length = self.pipeline.parts.protocol.held_length(consumers);
+        let length = self.pipeline.parts.protocol.held().held_length(consumers).by_text();
         self.ask("held requests", &length, move |session, reply| {
             let requests = session.pipeline.parts.protocol.length(reply)?;
             session.pipeline.board.now.status.held =
@@ -57,7 +57,7 @@ impl Session<'_> {
     /// Processes the reply to a requeue. Moves requests that were delivered too often to the
     /// rejects.
     fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), RunError> {
-        let requeued = Calls::requeued(reply).map_err(LinkError::from)?;
+        let requeued = HeldCalls::requeued(reply).map_err(LinkError::from)?;
         if let Some(words) = self.pipeline.parts.protocol.held().foreign(stopped, &requeued) {
             warn!("{words}");
         }

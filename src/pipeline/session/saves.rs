@@ -4,7 +4,7 @@
 //! the snapshot.
 
 use super::Session;
-use crate::crawl::protocol::replicas;
+use crate::pipeline::persistence::replicas;
 use crate::pipeline::server::Infos;
 use urlseen_core::storage::Moment;
 

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::wire::Word;
-use crate::crawl::protocol::Protocol;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::{FilterSpec, Seed};
 use urlseen_core::redis_filter::definition::DEFINE;
@@ -75,7 +74,7 @@ impl Crawl {
         let config = config.expect("a configuration");
         let filter = config.filter_spec().expect("a filter");
         let mut scripts = Scripts::from([(DEFINE.as_bytes().into(), "define")]);
-        let mut protocol = Protocol::new(&config);
+        let mut protocol = config.protocol();
         if is_shared {
             let filter = config.redis_filter().and_then(|wanted| wanted.filter(Seed::new(0)));
             protocol = protocol.with_filter(Arc::new(filter.expect("a filter in Redis")));

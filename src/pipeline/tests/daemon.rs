@@ -10,7 +10,6 @@ use super::crawl::Crawl;
 use super::expiry::clocks;
 use super::threads;
 use super::world::World;
-use crate::crawl::protocol::Protocol;
 use crate::pipeline::{Ending, Parts, Pipeline, RunError, Server, Shared};
 use crate::report::{Board, Report};
 use urlseen_core::filter::Seed;
@@ -67,7 +66,7 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
     let (works, steps) = local.step(dispatcher);
     let requests = works.storage.as_ref().map(|storage| storage.requests.clone());
     threads::start(steps, requests, world.clone());
-    let protocol = Protocol::new(&crawl.config);
+    let protocol = crawl.config.protocol();
     let parts = Parts {
         server: Arc::new(world.clone()),
         protocol: match &shared {

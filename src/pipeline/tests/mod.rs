@@ -13,6 +13,7 @@ mod history;
 mod items;
 mod oracle;
 mod replicas;
+mod scripts;
 mod server;
 mod state;
 mod threads;

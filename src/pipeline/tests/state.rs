@@ -49,8 +49,12 @@ pub(super) type Refusal = Vec<u8>;
 impl<'a> Args<'a> {
     /// Returns the arguments after the keys of `EVALSHA` or `EVAL`.
     pub(super) fn of(words: &'a Words) -> Self {
-        let keys: usize = std::str::from_utf8(&words[2]).expect("text").parse().expect("keys");
-        Self(words[3 + keys..].iter())
+        Self(words[3 + Self::keys(words)..].iter())
+    }
+
+    /// Returns the number of keys of `EVALSHA` or `EVAL`.
+    pub(super) fn keys(words: &Words) -> usize {
+        std::str::from_utf8(&words[2]).expect("text").parse().expect("a number")
     }
 
     pub(super) fn text(&mut self) -> &'a str {
@@ -95,37 +99,34 @@ impl State {
             return array(self.definition.iter().map(|word| bulk(word)));
         }
         let token = args.text();
-        if let (false, Err(refusal)) =
-            (matches!(script, "own" | "release"), self.check_lease(token))
-        {
+        let is_release = script == "renew" && args.0.as_slice()[0] == "0";
+        if let (false, Err(refusal)) = (script == "own" || is_release, self.check_lease(token)) {
             return refusal;
         }
         match script {
             "own" => self.own(token, args),
             "begin" => self.begin(args),
-            "renew" => {
-                self.lease = self.lease.take().map(|(lease, _)| (lease, end(&mut args)));
-                done(&[])
-            }
-            "claim" => {
-                claim(&mut self.source, &mut self.processing);
-                done(&[self.processing.len()])
-            }
-            "commit_pushing" => self.commit_pushing(args).unwrap_or_else(|refusal| refusal),
-            "commit_shared" => self.commit_shared(args).unwrap_or_else(|refusal| refusal),
-            "give_back" => self.give_back(),
-            "release" => {
+            "renew" if is_release => {
                 if self.lease().is_some_and(|lease| lease[..16] == token[..16]) {
                     self.lease = None;
                 }
                 done(&[])
             }
-            "forgets" => {
-                claim(&mut self.forget, &mut self.forgetting);
-                let items = self.forgetting.iter().take(args.number()).map(|item| bulk(item));
-                array([bulk(b"ok"), array(items)])
+            "renew" => {
+                self.lease = self.lease.take().map(|(lease, _)| (lease, end(&mut args)));
+                done(&[])
             }
-            "forgotten" => {
+            "claim" if words[4] == "forget" => {
+                claim(&mut self.forget, &mut self.forgetting);
+                done(&[self.forgetting.len()])
+            }
+            "claim" => {
+                claim(&mut self.source, &mut self.processing);
+                done(&[self.processing.len()])
+            }
+            "give_back" => self.give_back(),
+            "trim" => {
+                let [_take_from, _before] = [args.text(), args.text()];
                 let count = args.number();
                 self.reject(args);
                 self.forgetting.drain(..count);
@@ -162,7 +163,9 @@ impl State {
         self.lease = Some((format!("{token} {holder}"), until));
         let state = ["ok", &seq, &commit_id, &self.format, &self.filter].map(str::as_bytes);
         let mut owned: Vec<_> = state.into_iter().map(bulk).collect();
-        owned.extend([integer(self.processing.len()), bulk(self.unseen.to_string().as_bytes())]);
+        let unseen = Some(self.unseen).filter(|&it| it > 0).map(|it| it.to_string());
+        let unseen = bulk(unseen.unwrap_or_default().as_bytes());
+        owned.extend([integer(self.processing.len()), unseen]);
         array(owned)
     }
 
@@ -186,7 +189,11 @@ impl State {
         let name = words[0].to_ascii_uppercase();
         match &*name {
             b"LRANGE" => {
-                let len = self.processing.len();
+                let list = match &*words[1] {
+                    b"urlseen:{source}:forgetting" => &self.forgetting,
+                    _ => &self.processing,
+                };
+                let len = list.len();
                 // Negative indexes count from the right end: the last item is -1.
                 let place = |word: &[u8]| {
                     let index: isize = String::from_utf8_lossy(word).parse().expect("a number");
@@ -195,7 +202,7 @@ impl State {
                 };
                 let Some(last) = place(&words[3]) else { return array([]) };
                 let from = place(&words[2]).unwrap_or(0);
-                let items = self.processing.iter().take(last + 1).skip(from);
+                let items = list.iter().take(last + 1).skip(from);
                 array(items.map(|item| bulk(item)))
             }
             b"LLEN" => integer(match &*words[1] {

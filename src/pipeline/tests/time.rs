@@ -9,7 +9,7 @@ use super::run_calm;
 use super::world::World;
 use crate::report::Phase;
 use urlseen_core::filter::choice::Fsync;
-use urlseen_core::redis::lease::{LEASE, RENEWAL};
+use urlseen_core::redis::protocol::{LEASE, RENEWAL};
 
 impl World {
     /// Makes the server answer nothing for a while.

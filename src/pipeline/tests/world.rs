@@ -359,13 +359,18 @@ impl World {
         let reply = if script == "commit" {
             let pushed = commands.iter().find(|words| &*words[0] == b"RPUSH");
             let pushed = pushed.map_or(&[][..], |push| &push[2..]);
-            let answer = data.state.transaction(pushed, last);
-            array(commands[1..].iter().map(|_| integer(0)).chain([answer]))
+            let answer = data.state.commit(pushed, last);
+            // Only in a transaction is the script sent as text.
+            match &*last[0] {
+                b"EVAL" => array(commands[1..].iter().map(|_| integer(0)).chain([answer])),
+                _ => answer,
+            }
         } else {
             data.state.run(script, last)
         };
         data.sessions += usize::from(script == "own");
-        if script == "forgets" && reply.starts_with(b"*2\r\n$2\r\nok") {
+        let is_claim = script == "claim" && last[4] == "forget";
+        if is_claim && reply.starts_with(b"*2\r\n$2\r\nok") {
             data.note_forgets(1000);
         }
         data.follow(script, before.as_ref());

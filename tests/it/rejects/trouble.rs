@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use redis::{Commands, Connection};
 use rustix::process::Signal;
-use urlseen_cli::crawl::rejects::{Fate, RejectsList};
+use urlseen_core::redis::protocol::{Fate, RejectsList};
 use urlseen_core::redis::reject::Reject;
 use urlseen_engine::config::{Config, Sources};
 
@@ -102,7 +102,8 @@ fn rejects_changed_meanwhile_are_read_again() {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let sorted = runtime.block_on(async {
-            RejectsList::open(&config).await.unwrap().sort(Fate::Requeue, wanted, |_, _| ()).await
+            let list = RejectsList::open(&config.redis.url, config.keys(), config.list()).await;
+            list.unwrap().sort(Fate::Requeue, wanted, |_, _| ()).await
         });
         assert_eq!(sorted.unwrap().gone, gone as u64);
         assert_all_there(&mut lists, COUNT);

@@ -19,6 +19,9 @@
 //! | `push ITEM...` | pushes items to the source |
 //! | `drain` | runs the daemon until the source is empty; prints summary, warnings and refusal |
 //! | `start`, `stop` | runs the daemon in the background, and ends it |
+//! | `call NAME KEY... , ARGUMENT...` | runs a script of the protocol |
+//! | `with_set call ...` | runs it with the functions of a set as a filter in Redis |
+//! | `without COMMAND call ...` | runs it as a user who may not use this command |
 
 use std::fs;
 use std::path::Path;
@@ -56,6 +59,18 @@ start() {
 stop() {
     kill $!
     wait $!
+}
+call() {
+    local name=$1
+    shift
+    cat "$CORE/redis/protocol/common.lua" - "$CORE/redis/protocol/$name.lua" >script.lua <<<"$KIND"
+    redis-cli --user "${LOGIN:-default}" --pass '' --no-auth-warning --eval script.lua "$@"
+}
+KIND='local filter_refusal, judge'
+with_set() { KIND=$(cat "$CORE/filter/kinds/set.lua") "$@"; }
+without() {
+    redis-cli acl setuser limited on nopass ~* +@all "-$1" >done
+    LOGIN=limited "${@:2}"
 }
 finish() {
     [ "$1" = 0 ] || echo "? $1"
@@ -146,6 +161,7 @@ fn outputs(script: &str, has_server: bool) -> Vec<String> {
     let programs = Path::new(env!("CARGO_BIN_EXE_urlseen")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut run = Run::of("bash", ["-c", script]).dir(folder.path()).env("PATH", path);
+    run = run.env("CORE", root().join("crates/urlseen-core/src"));
     let mut names = vec![
         (folder.path().display().to_string(), "[DIR]"),
         (env!("CARGO_PKG_VERSION").to_owned(), "[VERSION]"),

@@ -12,9 +12,9 @@ use super::report::KeyRead;
 use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
+use urlseen_core::redis::protocol::Source;
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::feed::{FeedError, Page, Place};
-use urlseen_engine::flow::source::Source;
 use urlseen_engine::item::Items;
 
 /// Approximate size in bytes and maximum number of items of a page. A page consists of the items
@@ -83,7 +83,7 @@ impl Keys {
             };
             let before = runtime.block_on(link.query(cmd(length).arg(&name)))?;
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
-            let (list, place) = (Source::new(config.source.take_from), Some(0));
+            let (list, place) = (config.list(), Some(0));
             let item_bytes = PAGE_BYTES / FIRST;
             keys.push(Key { link, row, list, length, place, item_bytes });
         }
@@ -174,7 +174,7 @@ impl Key {
         let items = if self.row.kind == "list" {
             let command = self.list.window(&self.row.key, from, count);
             let reply = self.reply(&command).await?;
-            self.list.taken(reply)
+            self.list.taken(reply).map(|(bytes, places)| Items::new(bytes, places))
         } else {
             let mut command = cmd("ZRANGE");
             command.arg(&self.row.key).arg(from).arg(from + count - 1);

@@ -5,15 +5,12 @@ mod classify;
 mod connection;
 pub mod error;
 pub mod hash_tag;
-pub mod held;
 pub mod nodes_url;
+pub mod protocol;
 pub mod reject;
-pub mod script;
-#[cfg(feature = "link")]
-pub mod sink;
 
 #[cfg(feature = "link")]
 pub use connection::{
-    ALLOWED, Node, RedisAddress, RedisAddressError, TlsFileError, TlsFiles, backoff, connect, keys,
-    lease, limits, link, packed, preflight,
+    ALLOWED, Node, RedisAddress, RedisAddressError, TlsFileError, TlsFiles, backoff, connect,
+    limits, link, packed, preflight,
 };

@@ -15,6 +15,7 @@
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
 mod check;
+mod crawl;
 mod effective;
 mod host_port;
 mod layers;
@@ -47,12 +48,13 @@ pub use urlseen_core::filter::choice::{
 };
 
 pub use urlseen_core::filter::Kind;
-pub use urlseen_core::redis::sink::SinkKind;
+pub use urlseen_core::redis::protocol::SinkKind;
 
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{FilterSpec, Parameters, SpecError};
 use urlseen_core::fingerprint::FingerprintSpec;
-use urlseen_core::redis::{self, TlsFiles, keys::Keys};
+use urlseen_core::redis::TlsFiles;
+use urlseen_core::redis::protocol::Keys;
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 use urlseen_core::storage::header_of;
 
@@ -98,11 +100,6 @@ impl Config {
     pub fn keys(&self) -> Keys {
         let Self { source, sink, rejects, forget, .. } = self;
         Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
-    }
-
-    /// Opens the configured sink.
-    pub fn open_sink(&self) -> Box<dyn redis::sink::Sink> {
-        self.sink.kind.open(self.sink.push_to)
     }
 
     /// Returns the spec of the configured fingerprints.

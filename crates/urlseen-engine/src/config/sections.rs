@@ -27,7 +27,7 @@ use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::sink::SinkKind;
+use urlseen_core::redis::protocol::SinkKind;
 
 /// Declares the sections. Each key has its field, its rule, and its default as a function of the
 /// crawl's name.

@@ -16,7 +16,7 @@ use super::patience::Patience;
 use super::search::PrimaryWatch;
 use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::script::Call;
+use urlseen_core::redis::protocol::Call;
 
 /// Filter in Redis for tasks on tokio. Many processes can share the filter.
 ///

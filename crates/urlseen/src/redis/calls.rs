@@ -21,7 +21,7 @@ use urlseen_core::filter::redis_kind::Question;
 use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, Parameters, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::hash_tag::hashed;
-use urlseen_core::redis::script::{COMMON, Call, Script};
+use urlseen_core::redis::protocol::{Call, Script};
 use urlseen_core::redis_filter::ask::{AT_ONCE, ask, verdicts};
 use urlseen_core::redis_filter::definition::{self, Definition};
 
@@ -77,10 +77,10 @@ impl Wanted {
         let kind = found.spec.parameters.in_redis();
         let kind = kind.map_err(|error| Error::new(ErrorKind::Spec, error))?;
         let filter = RedisFilterKeys::new(&self.key, kind);
-        let text = [COMMON, &filter.script().lua, include_str!("add.lua")].join("\n");
+        let add = Script::with_kind(&filter.script().lua, include_str!("add.lua"));
         let answers = definition::answers(&self.key, id::random());
         let key = self.key.clone();
-        Ok(Calls { key, definition: found, filter, add: Script::new(&text), answers })
+        Ok(Calls { key, definition: found, filter, add, answers })
     }
 }
 

@@ -13,7 +13,7 @@ use super::patience::{self, Patience};
 use super::search::PrimaryWatch;
 use crate::Error;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::script::Call;
+use urlseen_core::redis::protocol::Call;
 
 /// Address of Redis, and the open connection, if one is open.
 pub(super) struct Link {

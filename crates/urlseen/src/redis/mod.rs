@@ -21,7 +21,7 @@ pub use filter::RedisFilter;
 #[doc(hidden)]
 pub use link::Asker;
 #[doc(hidden)]
-pub use urlseen_core::redis::held::HeldRecord;
+pub use urlseen_core::redis::protocol::HeldRecord;
 
 /// Timeouts and retries of a filter in Redis.
 ///

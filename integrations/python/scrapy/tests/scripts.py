@@ -5,13 +5,13 @@ from __future__ import annotations
 from hashlib import sha1
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[4] / "crates/urlseen-core/src/redis"
+FOLDER = Path(__file__).resolve().parents[4] / "crates/urlseen-core/src/redis/protocol"
 
 
-def text(name: str, *more: str) -> bytes:
+def text(name: str) -> bytes:
     """Returns the text of a script, as docs/reference/held.md describes it."""
-    parts = ["script/common.lua", *(f"held/{part}.lua" for part in (*more, name))]
-    lines = b"\n".join((FOLDER / part).read_bytes() for part in parts).splitlines()
+    parts = [FOLDER / "common.lua", FOLDER / f"{name}.lua"]
+    lines = b"\n".join(part.read_bytes() for part in parts).splitlines()
     # urlseen sends no comments and no indentation.
     return b"\n".join(
         line.lstrip() for line in lines if line and not line.lstrip().startswith(b"--")
@@ -19,12 +19,7 @@ def text(name: str, *more: str) -> bytes:
 
 
 SCRIPTS = {
-    "pop": text("pop", "sink"),
-    "requeue": text("requeue", "sink"),
-    "finish": text("finish"),
-    "beat": text("beat"),
-    "reject": text("reject"),
-    "count": text("count"),
+    name: text(name) for name in ("pop", "requeue", "finish", "beat", "reject", "count")
 }
 #: Names by which Redis knows the scripts.
 HASHES = {name: sha1(text).hexdigest().encode() for name, text in SCRIPTS.items()}

@@ -9,8 +9,6 @@
 mod address;
 pub mod backoff;
 pub mod connect;
-pub mod keys;
-pub mod lease;
 pub mod limits;
 pub mod link;
 pub mod packed;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use redis::Cmd;
-use urlseen_core::redis::held::{Calls, Counted};
+use urlseen_core::redis::protocol::{Counted, HeldCalls};
 
 use super::Consumer;
 use super::partition::{read_as, unexpected};
@@ -53,13 +53,13 @@ impl Consumer {
         let mut total = self.unrouted()?;
         let mut uncounted: Vec<usize> = self.crawl.recorded().collect();
         for _ in 0..COUNTS {
-            let count = |number: usize, calls: &Calls| {
+            let count = |number: usize, calls: &HeldCalls| {
                 calls.count(&self.crawl.partitions[number].consumers())
             };
             let answers = self.ask_each(&uncounted, self.options.retries, count)?;
             let mut again = Vec::new();
             for (&number, answer) in uncounted.iter().zip(answers) {
-                match Calls::counted(answer?).map_err(|error| unexpected(&error))? {
+                match HeldCalls::counted(answer?).map_err(|error| unexpected(&error))? {
                     Counted::Requests(count) => total += count,
                     Counted::Consumers(consumers) => {
                         *self.crawl.partitions[number].consumers() = consumers;

@@ -15,7 +15,7 @@ use crate::redis::address::Address;
 use crate::redis::link::Link;
 use urlseen_core::fingerprint::{Fingerprint, Fingerprinter, PartitionCount};
 use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
-use urlseen_core::redis::held::{Calls, HeldKeys, PartitionTable, RecordError};
+use urlseen_core::redis::protocol::{HeldCalls, HeldKeys, PartitionTable, RecordError};
 
 /// Crawl as a consumer sees it.
 pub(super) struct Crawl {
@@ -118,7 +118,7 @@ impl Crawl {
     ///
     /// # Errors
     /// The table has changed, or the daemon has written a record that this version cannot use.
-    pub(super) fn calls(&self, partition: usize) -> Result<Arc<Calls>, Error> {
+    pub(super) fn calls(&self, partition: usize) -> Result<Arc<HeldCalls>, Error> {
         self.check_table()?;
         self.partitions[partition].calls()
     }

@@ -13,7 +13,7 @@ use crate::redis::address::Address;
 use crate::redis::link::{Link, is_unknown_script};
 use crate::redis::patience::{self, Patience};
 use crate::{Error, ErrorKind};
-use urlseen_core::redis::script::Call;
+use urlseen_core::redis::protocol::Call;
 
 /// Pause between two questions for a node.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -40,8 +40,7 @@ pub(super) use links::{Rests, resting};
 pub use options::ConsumerOptions;
 use partition::{put_back, read_as};
 use pop::Turn;
-use urlseen_core::redis::held::Calls;
-use urlseen_core::redis::script::Call;
+use urlseen_core::redis::protocol::{Call, HeldCalls};
 
 /// First and maximum pause between two pops of a call that waits for a request.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(500)];
@@ -222,7 +221,7 @@ impl Consumer {
 
     /// Registers the consumer in its partitions, by a heartbeat.
     fn register(&self) -> Result<(), Error> {
-        let beat = |_, calls: &Calls| calls.beat(&self.crawl.consumer);
+        let beat = |_, calls: &HeldCalls| calls.beat(&self.crawl.consumer);
         let answers = self.ask_each(&self.own(), self.options.retries, beat)?;
         answers.into_iter().try_for_each(|answer| answer.map(drop))
     }
@@ -273,7 +272,7 @@ impl Consumer {
         &self,
         partitions: &[usize],
         retries: u32,
-        question: impl Fn(usize, &Calls) -> Q,
+        question: impl Fn(usize, &HeldCalls) -> Q,
     ) -> Result<Vec<Result<Value, Error>>, Error> {
         let address = |&number: &usize| {
             let calls = self.crawl.calls(number)?;

@@ -12,7 +12,7 @@ use super::deliveries::Deliveries;
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::fingerprint::PartitionCount;
-use urlseen_core::redis::held::{Calls, HeldKeys, HeldRecord, RecordError, Requeued};
+use urlseen_core::redis::protocol::{HeldCalls, HeldKeys, HeldRecord, RecordError, Requeued};
 
 /// Fields of a crawl record or of a partition table, with their values.
 pub(super) type RecordFields = BTreeMap<String, String>;
@@ -31,7 +31,7 @@ pub(super) struct Partition {
     consumers: Mutex<Vec<String>>,
     /// Calls with the settings of the last record that was read, or the reason why that record
     /// cannot be used. `None` if no daemon has written a record yet.
-    calls: Mutex<Option<Result<Arc<Calls>, RecordError>>>,
+    calls: Mutex<Option<Result<Arc<HeldCalls>, RecordError>>>,
     /// Number of records that differed from the one before.
     pub(super) changes: AtomicU64,
 }
@@ -69,7 +69,7 @@ impl Partition {
     ///
     /// # Errors
     /// The daemon has written a record that this version cannot use, or no record yet.
-    pub(super) fn calls(&self) -> Result<Arc<Calls>, Error> {
+    pub(super) fn calls(&self) -> Result<Arc<HeldCalls>, Error> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match calls {
             Some(calls) => calls.map_err(|error| refused(&self.source, &error)),
@@ -105,7 +105,7 @@ impl Partition {
         match (found, &*calls) {
             (Ok(record), Some(Ok(known))) if *known.record() == record => {}
             (found, _) => {
-                *calls = Some(found.map(|record| Arc::new(Calls::new(record))));
+                *calls = Some(found.map(|record| Arc::new(HeldCalls::new(record))));
                 self.changes.fetch_add(1, Relaxed);
             }
         }
@@ -152,7 +152,7 @@ impl Partition {
     /// Returns the names of all consumers, with their heartbeats.
     pub(super) fn heartbeats(&self, link: &mut Link) -> Result<Vec<(String, String)>, Error> {
         let reply = link.call(&self.calls()?.consumers().into())?;
-        Calls::heartbeats(reply).map_err(|error| unexpected(&error))
+        HeldCalls::heartbeats(reply).map_err(|error| unexpected(&error))
     }
 }
 
@@ -165,7 +165,7 @@ pub(super) fn put_back(reply: Value) -> Result<u64, Error> {
 }
 
 fn requeued(reply: Value) -> Result<Requeued, Error> {
-    Calls::requeued(reply).map_err(|error| unexpected(&error))
+    HeldCalls::requeued(reply).map_err(|error| unexpected(&error))
 }
 
 /// Returns the command that reads the record for the source with the key `source`.

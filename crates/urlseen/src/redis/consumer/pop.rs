@@ -9,7 +9,7 @@ use super::partition::{read_as, unexpected};
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::id;
-use urlseen_core::redis::held::{Calls, HeldRecord, HeldRequest, Popped};
+use urlseen_core::redis::protocol::{HeldCalls, HeldRecord, HeldRequest, Popped};
 
 /// Own partitions of a consumer, from which it pops in turn.
 pub(super) struct Turn {
@@ -105,7 +105,7 @@ impl Consumer {
         let calls = self.crawl.calls(number)?;
         let pop = calls.pop(&self.crawl.consumer, id, room.most, room.holds_others);
         let reply = self.ask_one(number, pop)?;
-        let popped = Calls::popped(id, reply).map_err(|error| unexpected(&error))?;
+        let popped = HeldCalls::popped(id, reply).map_err(|error| unexpected(&error))?;
         let HeldRequest { count, item, .. } = match popped {
             Some(Popped::Request(request)) => request,
             Some(Popped::Empty) => {

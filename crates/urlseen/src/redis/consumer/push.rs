@@ -9,7 +9,7 @@ use super::crawl::Home;
 use super::item::Item;
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
-use urlseen_core::redis::held::Calls;
+use urlseen_core::redis::protocol::HeldCalls;
 
 /// Maximum number of items in one push. [`ConsumerOptions::max_push_bytes`] limits a push, too.
 ///
@@ -93,7 +93,7 @@ impl Consumer {
 
     /// Pushes items to all their partitions at the same time, and waits for all answers.
     pub(super) fn push_all(&self, push: &Push) -> Result<(), Error> {
-        let command = |number, calls: &Calls| {
+        let command = |number, calls: &HeldCalls| {
             let mut command = cmd(&calls.record().push);
             command.arg(&calls.record().source).arg(&push.by_partition[&number]);
             command

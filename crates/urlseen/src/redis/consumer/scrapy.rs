@@ -11,7 +11,7 @@ use super::links::Addressed;
 use super::partition::{RecordFields, put_back, read_as, reading};
 use crate::{Error, ErrorKind};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::held::HeldRecord;
+use urlseen_core::redis::protocol::HeldRecord;
 
 /// Maximum time to wait for the end of the heartbeats.
 const STOP: Duration = Duration::from_secs(1);

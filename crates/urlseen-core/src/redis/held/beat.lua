@@ -1,7 +1,0 @@
--- Renews the heartbeat of a consumer, and lists the deliveries that Redis holds for it. The
--- consumer compares this list with its own, to find deliveries that it does not know.
--- KEYS: consumers, held requests of the consumer
--- ARGV: consumer
--- Returns the delivery ids.
-beat(KEYS[1], ARGV[1])
-return redis.call('HKEYS', KEYS[2])
