@@ -36,7 +36,7 @@ use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::limits::Limits;
-use urlseen_core::redis::protocol::{GivenBack, Protocol, ProtocolError};
+use urlseen_core::redis::protocol::{GivenBack, Protocol, ProtocolError, ScriptError};
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
 use urlseen_engine::item::Reader;
@@ -99,8 +99,9 @@ pub struct Pipeline {
     is_recovered: bool,
     /// Limits of the server on the size of a request, as last reported.
     limits: Limits,
-    /// True if these limits have changed since the batches of the queue were read.
-    has_new_limits: bool,
+    /// True if the batches of the queue must be read again, because these limits have changed since
+    /// they were read, or another program has changed the claimed items.
+    are_stale: bool,
     backoff: Backoff,
     arrivals: Arrivals,
     stop: Stop,
@@ -129,7 +130,7 @@ impl Pipeline {
             queue: Queue::new(urlseen_core::storage::Head::START, 0),
             is_recovered: false,
             limits: Limits::ASSUMED,
-            has_new_limits: false,
+            are_stale: false,
             backoff: Backoff::default(),
             arrivals: Arrivals::new(),
             stop,
@@ -211,11 +212,15 @@ impl Pipeline {
         }
     }
 
-    /// Checks the filter of a standby that would wait for the lease. If the filter does not belong
-    /// to the crawl, the standby could never take over. Then the result is the mismatch in place of
-    /// `failure`.
-    async fn checked(&self, failure: RunError) -> Result<RunError, RunError> {
+    /// Notes that another program has changed the claimed items. Checks the filter of a standby
+    /// that would wait for the lease. If the filter does not belong to the crawl, the standby could
+    /// never take over. Then the result is the mismatch in place of `failure`.
+    async fn checked(&mut self, failure: RunError) -> Result<RunError, RunError> {
         match failure {
+            RunError::Redis(ProtocolError::Refused(ScriptError::Source { .. })) => {
+                self.are_stale = true;
+                Ok(failure)
+            }
             RunError::Redis(ProtocolError::Held { head, filter, .. }) if self.parts.standby => {
                 let unfit = self.filter.check_fit(head, filter).await?;
                 Ok(unfit.err().map_or(failure, |unfit| RunError::Standby(Box::new(unfit))))

@@ -23,7 +23,7 @@ impl Pipeline {
     pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), RunError> {
         let limits = Limits::ask(link).await?;
         limits.check(self.parts.config.source.item_bytes)?;
-        self.has_new_limits |= limits != std::mem::replace(&mut self.limits, limits);
+        self.are_stale |= limits != std::mem::replace(&mut self.limits, limits);
         if !self.limits.is_told && !self.is_recovered {
             info!(
                 "Redis does not let urlseen read the setting proto-max-bulk-len (CONFIG GET): \
@@ -64,7 +64,7 @@ impl Pipeline {
         let Settled { committed, stale } = settled;
         let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(standing));
         self.committed(&committed, unseen);
-        let stale = std::mem::take(&mut self.has_new_limits) || stale;
+        let stale = std::mem::take(&mut self.are_stale) || stale;
         let aborted = if stale { self.queue.clear() } else { 0 };
         let (again, head) = (self.queue.batches(), self.queue.head());
         if stale {
@@ -102,7 +102,7 @@ impl Pipeline {
         }
         self.filter.watch_fill();
         self.queue = Queue::new(head, cursor);
-        self.has_new_limits = false;
+        self.are_stale = false;
         self.begin_generations(&mut owned.link).await
     }
 
