@@ -109,9 +109,8 @@ pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
 async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteStatus>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
     let list = args.list.as_ref().unwrap_or(&config.source.key);
-    let mut router = Router::new(config, list, start::items(config), stop.clone())
-        .drain(args.drain)
-        .standby(args.standby);
+    let mut router = Router::new(config, list, start::items(config), stop.clone());
+    (router.drain, router.standby) = (args.drain, args.standby);
     let live = router.watch();
     let view = Arc::new(RouterView(live.clone()));
     let admin = AdminServer::start(Limits::default())?;

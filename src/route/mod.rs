@@ -24,10 +24,8 @@ use tracing::{info, warn};
 use urlseen_core::filter::id::{self, RandomId};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::Link;
-use urlseen_core::redis::protocol::{LeaseHolder, Protocol, ProtocolError};
+use urlseen_core::redis::protocol::{Protocol, ProtocolError};
 use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
@@ -44,9 +42,9 @@ pub(crate) struct Router {
     /// Options for reading items of all partitions.
     items: Options,
     /// True to end the run once the list is empty.
-    drain: bool,
+    pub(crate) drain: bool,
     /// True to wait for a lease that another process holds.
-    standby: bool,
+    pub(crate) standby: bool,
     stop: Stop,
     run: RandomId,
     status: watch::Sender<RouteStatus>,
@@ -106,18 +104,6 @@ impl Router {
         }
     }
 
-    /// Returns the router, which ends once the list is empty if `drain` is true.
-    #[must_use]
-    pub(crate) fn drain(self, drain: bool) -> Self {
-        Self { drain, ..self }
-    }
-
-    /// Returns the router, which waits for a lease that another process holds if `standby` is true.
-    #[must_use]
-    pub(crate) fn standby(self, standby: bool) -> Self {
-        Self { standby, ..self }
-    }
-
     /// Returns the state of the router, which watchers can follow.
     pub(crate) fn watch(&self) -> watch::Receiver<RouteStatus> {
         self.status.subscribe()
@@ -162,14 +148,6 @@ impl Router {
                 () = tokio::time::sleep(wait) => {}
             }
         }
-    }
-
-    async fn connect(&self) -> Result<Link, LinkError> {
-        connect(&self.address).await
-    }
-
-    fn holder(&self) -> LeaseHolder {
-        LeaseHolder::this(&format!("{}, router", self.config.crawl.name))
     }
 
     /// Publishes that a session begins, with no items on their way.

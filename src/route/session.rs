@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
+use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::protocol::{Cursor, LEASE, Leased, MARGIN, RENEWAL};
+use urlseen_core::redis::protocol::{Cursor, LEASE, LeaseHolder, Leased, MARGIN, RENEWAL};
 use urlseen_engine::item::Reader;
 
 use super::batch::{RoutedBatch, Share};
@@ -57,9 +58,10 @@ impl<'a> Session<'a> {
     /// Connects, takes the lease, and finds the position of the source.
     pub(super) async fn begin(router: &'a mut Router) -> Result<Self, RouteError> {
         let Router { config, protocol, .. } = &*router;
-        let (link, waiter) = (router.connect().await?, router.connect().await?);
-        let protocol = Arc::clone(protocol);
-        let leased = Leased::take(link, protocol, &router.holder(), router.run, &[]).await?;
+        let (link, waiter) = (connect(&router.address).await?, connect(&router.address).await?);
+        let (protocol, run) = (Arc::clone(protocol), router.run);
+        let holder = LeaseHolder::this(&format!("{}, router", config.crawl.name));
+        let leased = Leased::take(link, protocol, &holder, run, &[]).await?;
         let claimed = leased.standing().cursor;
         let window = Window::configured(&config.source, usize::MAX, BYTES);
         let linger = Linger::configured(&config.source);

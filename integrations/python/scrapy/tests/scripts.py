@@ -18,7 +18,7 @@ def text(name: str) -> bytes:
     )
 
 
-SCRIPTS = {name: text(name) for name in ("pop", "requeue", "finish", "beat", "reject", "count")}
+SCRIPTS = {name: text(name) for name in ("pop", "requeue", "finish", "beat", "count")}
 #: Names by which Redis knows the scripts.
 HASHES = {name: sha1(text).hexdigest().encode() for name, text in SCRIPTS.items()}
 

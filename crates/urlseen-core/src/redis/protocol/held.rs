@@ -23,7 +23,6 @@ pub struct HeldCalls {
     count: Script,
     held_length: Script,
     requeue: Script,
-    reject: Script,
 }
 
 /// Reply to [`HeldCalls::pop`].
@@ -105,7 +104,6 @@ impl HeldCalls {
             count: Script::new(include_str!("count.lua")),
             held_length: Script::new(include_str!("held_length.lua")),
             requeue: Script::new(include_str!("requeue.lua")),
-            reject: Script::new(include_str!("reject.lua")),
         }
     }
 
@@ -292,9 +290,10 @@ impl HeldCalls {
         item: &[u8],
         reason: &impl Display,
     ) -> Call {
-        let keys = [&*self.keys.held(consumer), &*self.keys.requeues, &*self.record.rejects];
+        let keys = [&*self.record.rejects, &*self.keys.held(consumer), &*self.keys.requeues];
         let write = if item.len() > MOST { reject::shortened } else { reject::write };
-        self.reject.call(&keys, vec![delivery.into(), write(item, reason, SystemTime::now())])
+        let reject = write(item, reason, SystemTime::now());
+        self.finish.call(&keys, vec![b"RPUSH".into(), delivery.into(), reject])
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `lease.rs` | `own`, `begin`, `renew` |
 //! | `claim.rs` | `claim`, `trim`, `give_back`, also of the list of items to forget |
 //! | `commit.rs` | `commit` |
-//! | `held.rs` | `pop`, `finish`, `beat`, `count`, `held_length`, `requeue`, `reject` |
+//! | `held.rs` | `pop`, `finish`, `beat`, `count`, `held_length`, `requeue` |
 //! | `rejects.rs` | `rejects_aside`, `rejects_sort`, `rejects_drop` |
 //! | `table.rs` | `table` |
 //!
