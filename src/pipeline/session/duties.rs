@@ -6,7 +6,10 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use redis::{Cmd, Value};
 use tokio::time::{Instant, sleep_until};
-use urlseen_core::redis::protocol::{RENEWAL, Reclaimer};
+use tracing::warn;
+use urlseen_core::redis::error::LinkError;
+use urlseen_core::redis::link::Reply;
+use urlseen_core::redis::protocol::{ProtocolError, RENEWAL, Reclaimer};
 
 use super::forgetting::FORGETS;
 use super::pending::Pending;
@@ -35,8 +38,9 @@ type Act = Box<dyn FnOnce(&mut Session<'_>) -> Result<(), RunError> + Send>;
 /// Start of a duty that is due.
 type Start = fn(&mut Session<'_>);
 
-/// Change of a session by the reply of Redis to a request.
-pub(super) type Take = Box<dyn FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send>;
+/// Change of a session by the reply of Redis to a request, or by its refusal.
+pub(super) type Take =
+    Box<dyn FnOnce(&mut Session<'_>, Result<Value, LinkError>) -> Result<(), RunError> + Send>;
 
 /// Duty that is due again and again.
 struct Duty {
@@ -77,12 +81,52 @@ impl Duties {
 }
 
 impl Session<'_> {
+    /// Starts the duties with which a session begins.
+    pub(super) fn begin_duties(&mut self) {
+        self.ask_for_forgets();
+        self.ask_for_persistence();
+        self.ask_lengths();
+    }
+
+    /// Processes the reply to a request of a duty. If Redis refuses the request, the duty counts as
+    /// done, and comes again when it is next due. Only a script that finds the lease lost ends the
+    /// session.
+    pub(super) fn duty_answered(
+        &mut self,
+        name: &str,
+        take: Take,
+        reply: Reply,
+    ) -> Result<(), RunError> {
+        match take(self, reply.into_value()) {
+            Err(RunError::Redis(refusal)) if !matches!(refusal, ProtocolError::Refused(_)) => {
+                warn!(
+                    "a request beside the batches is refused ({name}): {refusal}. The batches go \
+                     on, and the request is repeated later"
+                );
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
     /// Sends a request of a duty, unless an earlier request of this name waits for its reply.
     pub(super) fn ask(
         &mut self,
         name: &'static str,
         command: &Cmd,
         take: impl FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send + 'static,
+    ) {
+        self.ask_even_if_refused(name, command, |session, reply| take(session, reply?));
+    }
+
+    /// Sends a request of a duty like [`Session::ask`]. `take` also receives a refusal.
+    pub(super) fn ask_even_if_refused(
+        &mut self,
+        name: &'static str,
+        command: &Cmd,
+        take: impl FnOnce(&mut Session<'_>, Result<Value, LinkError>) -> Result<(), RunError>
+        + Send
+        + 'static,
     ) {
         let take = Box::new(take);
         self.line.ask(Pending::Duty { name, is_single: true, take }, command);
@@ -95,7 +139,7 @@ impl Session<'_> {
         command: &Cmd,
         take: impl FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send + 'static,
     ) {
-        let take = Box::new(take);
+        let take: Take = Box::new(|session, reply| take(session, reply?));
         self.line.ask(Pending::Duty { name, is_single: false, take }, command);
     }
 
@@ -121,6 +165,9 @@ impl Session<'_> {
         self.look();
         self.renew_if_due();
         self.ask_fill();
+        if self.pipeline.filter.snapshots.is_due {
+            self.ask_for_persistence();
+        }
     }
 
     /// Asks for the lengths of the lists that other programs also use: source, sink and rejects.

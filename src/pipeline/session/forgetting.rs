@@ -23,40 +23,49 @@ const AT_ONCE: usize = 1000;
 /// Time to wait if the filter has no room for more tombstones, which mark forgotten keys.
 const FULL: Duration = Duration::from_secs(5);
 
-/// State of the work on the list.
+/// Names of the requests for entries of the list, and for their removal.
+const READ: &str = "forget list";
+const REMOVAL: &str = "removal from the forget list";
+
+/// State of the work on the list, beside the requests that wait for a reply.
 #[derive(Debug, Default)]
 pub(super) enum Forgetting {
-    /// The session has asked neither Redis nor the threads.
+    /// All entries that were read are removed from the list.
     #[default]
     Idle,
-    /// Redis was asked for entries of the list.
-    Pending,
+    /// The list is to be read, and may have entries that this session has claimed.
+    Unread,
     /// The session has asked the filter's threads to forget keys.
     Answering,
+    /// The log has the changes of the first `count` entries, which are to be removed from the list.
+    /// They are not read again before that, so no key is forgotten twice.
+    Forgotten { count: usize, rejects: Vec<Vec<u8>> },
     /// There was no room for tombstones. The session asks for no entries before `until`.
     Full { until: Instant },
 }
 
-impl Forgetting {
-    /// Returns true if keys are being forgotten, or the list is being read.
-    pub(super) fn is_under_way(&self) -> bool {
-        matches!(self, Self::Pending | Self::Answering)
-    }
-}
-
 impl Session<'_> {
-    /// Asks for the length of the list, unless keys are being forgotten.
+    /// Returns true if keys are being forgotten, or the list is being read.
+    pub(super) fn is_forgetting(&self) -> bool {
+        let asks = [READ, REMOVAL].into_iter().any(|name| self.line.is_asking_for(name));
+        asks || matches!(self.forgetting, Forgetting::Answering)
+    }
+
+    /// Takes the next step of the work on the list, or asks for the length of the list.
     pub(super) fn look_for_forgets(&mut self) {
-        if matches!(self.forgetting, Forgetting::Full { .. }) {
-            self.ask_for_forgets();
-        } else if !self.forgetting.is_under_way() && self.pipeline.filter.shared.is_none() {
-            let length = self.pipeline.parts.protocol.forget_length();
-            self.ask("length of the forget list", &length, |session, reply| {
-                if session.pipeline.parts.protocol.length(reply)? > 0 {
-                    session.ask_for_forgets();
-                }
-                Ok(())
-            });
+        match self.forgetting {
+            Forgetting::Unread | Forgetting::Full { .. } => self.ask_for_forgets(),
+            Forgetting::Forgotten { .. } => self.remove_forgotten(),
+            _ if self.is_forgetting() || self.pipeline.filter.shared.is_some() => {}
+            _ => {
+                let length = self.pipeline.parts.protocol.forget_length();
+                self.ask("length of the forget list", &length, |session, reply| {
+                    if session.pipeline.parts.protocol.length(reply)? > 0 {
+                        session.ask_for_forgets();
+                    }
+                    Ok(())
+                });
+            }
         }
     }
 
@@ -64,7 +73,8 @@ impl Session<'_> {
     pub(super) fn ask_for_forgets(&mut self) {
         let is_free = match &self.forgetting {
             Forgetting::Full { until } => *until <= Instant::now(),
-            other => !other.is_under_way(),
+            Forgetting::Forgotten { .. } => false,
+            _ => !self.is_forgetting(),
         };
         // A session that is ending starts no new work.
         let is_ending = self.intake.is_ending();
@@ -77,22 +87,22 @@ impl Session<'_> {
                 session.pipeline.parts.protocol.claimed(reply)?;
                 Ok(())
             });
-            self.ask("forget list", &read, |session, reply| {
+            self.ask(READ, &read, |session, reply| {
                 let items = session.pipeline.parts.protocol.to_forget(reply)?;
                 session.forget(&items);
                 Ok(())
             });
-            self.forgetting = Forgetting::Pending;
+            self.forgetting = Forgetting::Unread;
         }
     }
 
     /// Asks the threads to forget the keys of `items`, which are entries of the list.
     fn forget(&mut self, items: &[Vec<u8>]) {
-        self.forgetting = Forgetting::Idle;
-        if items.is_empty()
-            || self.intake.is_ending()
-            || !self.pipeline.filter.works.engine.has_room_to_ask()
-        {
+        if items.is_empty() {
+            self.forgetting = Forgetting::Idle;
+        }
+        let has_room = self.pipeline.filter.works.engine.has_room_to_ask();
+        if items.is_empty() || self.intake.is_ending() || !has_room {
             return;
         }
         let mut reader = self.pipeline.parts.forgets.clone();
@@ -121,7 +131,7 @@ impl Session<'_> {
         let count = items.len();
         self.expect(answer, move |session, reply| {
             if let Ok(reply) = reply {
-                session.forgot(&reply, count, &rejects);
+                session.forgot(&reply, count, rejects);
             }
             Ok(())
         });
@@ -129,7 +139,7 @@ impl Session<'_> {
 
     /// Processes the threads' answer. The log has the changes, so the entries are removed from the
     /// list.
-    fn forgot(&mut self, reply: &Reply, count: usize, rejects: &[Vec<u8>]) {
+    fn forgot(&mut self, reply: &Reply, count: usize, rejects: Vec<Vec<u8>>) {
         if reply.answers.contains(&Answer::Full) {
             warn!(
                 "the number of forgotten fingerprints has reached its maximum (forget.max_len): \
@@ -141,15 +151,21 @@ impl Session<'_> {
         }
         let seen = reply.answers.iter().filter(|&&answer| answer == Answer::Seen).count();
         info!("{seen} fingerprints are forgotten: the next items with these fingerprints pass");
-        let done = self.pipeline.parts.protocol.forgotten(&self.lease.token, count, rejects);
-        self.ask("removal from the forget list", &done, |session, reply| {
+        self.forgetting = Forgetting::Forgotten { count, rejects };
+        self.remove_forgotten();
+    }
+
+    /// Removes the entries from the list whose keys are forgotten.
+    fn remove_forgotten(&mut self) {
+        let Forgetting::Forgotten { count, rejects } = &self.forgetting else { return };
+        let removal = self.pipeline.parts.protocol.forgotten(&self.lease.token, *count, rejects);
+        self.ask(REMOVAL, &removal, |session, reply| {
             session.pipeline.parts.protocol.done(reply)?;
             session.forgetting = Forgetting::Idle;
             // The list may have more entries.
             session.ask_for_forgets();
             Ok(())
         });
-        self.forgetting = Forgetting::Pending;
     }
 
     /// Waits until the threads have forgotten the keys that they were asked to forget.

@@ -73,11 +73,11 @@ impl Line {
         self.link.send_transaction(push, script);
     }
 
-    /// Returns the next reply, and the request that it answers. If the future is dropped, the next
-    /// call returns the same reply.
+    /// Returns the next reply, which may be a refusal, and the request that it answers. If the
+    /// future is dropped, the next call returns the same reply.
     pub(super) async fn answer(&mut self) -> Result<Answered, LinkError> {
         loop {
-            let reply = self.link.receive().await?;
+            let reply = self.link.next_reply().await?;
             // The server sends no reply without a request.
             if let Some((pending, sent)) = self.pending.pop_front() {
                 return Ok(Answered { pending, reply, sent });

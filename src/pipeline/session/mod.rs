@@ -125,14 +125,13 @@ impl<'a> Session<'a> {
     /// Sends everything that can be sent, then waits for the next event, in a loop.
     async fn work(&mut self) -> Result<Ending, RunError> {
         let mut stop = self.pipeline.stop.clone();
-        // The session forgets the keys that are already on the list before it reads the first item.
-        self.ask_for_forgets();
-        self.ask_for_persistence();
-        self.ask_lengths();
+        self.begin_duties();
+        // The session forgets the keys that are already on the list before it reads the first item,
+        // because an item that was pushed after its key must pass.
         let mut is_first = true;
         loop {
             self.submit();
-            is_first &= self.forgetting.is_under_way();
+            is_first &= self.is_forgetting();
             if !is_first {
                 self.read_ahead();
             }
@@ -143,7 +142,6 @@ impl<'a> Session<'a> {
                 return Ok(ending);
             }
             self.intake.wait_if_idle(&self.pipeline.parts.protocol);
-            self.ask_for_snapshot();
             self.pipeline.filter.works.do_extras().await?;
             let Self { pipeline, line, intake, duties, answers, .. } = self;
             tokio::select! {
@@ -263,7 +261,7 @@ impl<'a> Session<'a> {
             parts.config.filter.when_full == WhenFull::Stop && filter.is_past_capacity()
         };
         let is_drained =
-            self.intake.is_empty() && self.on_their_way() == 0 && !self.forgetting.is_under_way();
+            self.intake.is_empty() && self.on_their_way() == 0 && !self.is_forgetting();
         match (is_full, parts.drain && is_drained) {
             (true, _) => Some(Ending::Full),
             (false, true) => Some(Ending::Drained),

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::duties::Take;
 use super::line::Answered;
 use super::{RunError, Session};
-use urlseen_core::storage::Moment;
 
 /// Request that waits for its reply.
 pub(super) enum Pending {
@@ -67,7 +66,7 @@ impl Session<'_> {
             }
             Pending::Window => {
                 let (after, wanted) = self.intake.next_answer();
-                let items = protocol.items(reply, after, wanted)?;
+                let items = protocol.items(reply.checked()?, after, wanted)?;
                 self.intake.read(items);
             }
             Pending::Commit { is_transaction } => {
@@ -78,11 +77,13 @@ impl Session<'_> {
                 protocol.done(reply.into_value()?)?;
                 self.lease.renewed();
             }
+            // Only the replicas can acknowledge a commit. So if Redis refuses this request, the
+            // session ends, as if Redis had refused the commit itself.
             Pending::Replicas => {
                 let have = protocol.waited(reply.into_value()?)?;
                 self.replicas_answered(have);
             }
-            Pending::Duty { take, .. } => take(self, reply.into_value()?)?,
+            Pending::Duty { name, take, .. } => self.duty_answered(name, take, reply)?,
         }
         Ok(())
     }
@@ -95,25 +96,6 @@ impl Session<'_> {
             // Redis answers this request when the replicas have answered.
             Pending::Replicas => {}
             _ => times.round_trip.observe(took),
-        }
-    }
-
-    /// If a snapshot is due, asks Redis for the oldest state to which Redis may return.
-    pub(super) fn ask_for_snapshot(&mut self) {
-        if self.pipeline.filter.snapshots.is_due {
-            self.ask_for_persistence();
-        }
-    }
-
-    /// Asks Redis for the oldest state to which Redis may return, if there is a storage folder.
-    pub(super) fn ask_for_persistence(&mut self) {
-        if self.pipeline.filter.works.storage.is_some() && !self.are_saves_asked {
-            let asked = Moment::now();
-            self.ask("persistence", &redis::cmd("INFO"), move |session, reply| {
-                let info = session.pipeline.parts.protocol.info(reply)?;
-                session.note_persistence(info, asked);
-                Ok(())
-            });
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use redis::Cmd;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
@@ -117,12 +118,23 @@ impl Session<'_> {
     pub(super) fn look_again(&mut self) {
         let protocol = &self.pipeline.parts.protocol;
         let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
-        self.ask("length of the sink", &sink, |session, reply| {
-            session.pressure.sink = session.pipeline.parts.protocol.length(reply)?;
-            Ok(())
-        });
-        self.ask("length of the rejects", &rejected, |session, reply| {
-            session.pressure.rejected = session.pipeline.parts.protocol.length(reply)?;
+        self.ask_for_pressure("length of the sink", &sink, |it| &mut it.sink);
+        self.ask_for_pressure("length of the rejects", &rejected, |it| &mut it.rejected);
+    }
+
+    fn ask_for_pressure(
+        &mut self,
+        name: &'static str,
+        command: &Cmd,
+        length: fn(&mut Pressure) -> &mut u64,
+    ) {
+        self.ask_even_if_refused(name, command, move |session, reply| {
+            // If Redis refuses to tell the length for which a commit waits, the commit is sent: its
+            // own refusal ends the run, and says which key is wrong.
+            if session.pressure.by.is_some() {
+                *length(&mut session.pressure) = 0;
+            }
+            *length(&mut session.pressure) = session.pipeline.parts.protocol.length(reply?)?;
             Ok(())
         });
     }

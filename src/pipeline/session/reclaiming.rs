@@ -1,8 +1,7 @@
 //! Reclaiming: requeues the requests that stopped consumers held.
 
-use std::time::Instant;
-
 use redis::Value;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{RunError, Session};
@@ -25,7 +24,7 @@ impl Session<'_> {
     /// commands. The next check finds the remaining consumers again.
     fn note_consumers(&mut self, heartbeats: Vec<(String, String)>) {
         self.count_held(heartbeats.iter().map(|(consumer, _)| consumer.as_str()));
-        for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {
+        for stopped in self.reclaimer.observe(heartbeats, Instant::now().into_std()) {
             if !self.line.has_room() {
                 break;
             }

@@ -9,6 +9,22 @@ use crate::pipeline::server::Infos;
 use urlseen_core::storage::Moment;
 
 impl Session<'_> {
+    /// Asks Redis for the oldest state to which Redis may return, if there is a storage folder.
+    pub(super) fn ask_for_persistence(&mut self) {
+        if self.pipeline.filter.works.storage.is_some() && !self.are_saves_asked {
+            let asked = Moment::now();
+            self.ask(
+                "states to which Redis may return",
+                &redis::cmd("INFO"),
+                move |session, reply| {
+                    let info = session.pipeline.parts.protocol.info(reply)?;
+                    session.note_persistence(info, asked);
+                    Ok(())
+                },
+            );
+        }
+    }
+
     /// Processes the answer of the primary. If the primary has replicas, asks them for their saves.
     pub(super) fn note_persistence(&mut self, info: String, asked: Moment) {
         match replicas(&info) {

@@ -53,7 +53,8 @@ async fn open(world: &World, crawl: &Crawl) -> Result<(Local, Option<Shared>), S
     let engine = Engine::stepped(&parts, clocks).expect("memory for a filter");
     let spec = StorageSpec { crawl: crawl.config.crawl.name.clone(), filter: crawl.filter.clone() };
     // Some daemons recover from a long log.
-    let snapshot_bytes = if world.draw(4) == 0 { 1 << 20 } else { 1024 };
+    let is_long = world.draw(4) == 0 && world.data().trial.is_none();
+    let snapshot_bytes = if is_long { 1 << 20 } else { 1024 };
     let policy = StoragePolicy { fsync: crawl.fsync, snapshot_bytes, ..StoragePolicy::default() };
     Ok((Local::kept(engine, folder, Keeping { spec, policy, emit_again: false }), None))
 }

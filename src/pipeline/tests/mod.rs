@@ -6,6 +6,7 @@
 mod commit;
 mod crawl;
 mod daemon;
+mod duties;
 mod events;
 mod expiry;
 mod forgetting;

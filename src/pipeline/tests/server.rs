@@ -1,5 +1,6 @@
 //! Simulated server: its connections, and the faults that can happen to a command.
 
+use std::collections::VecDeque;
 use std::future::ready;
 use std::io;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::wire::{Inbox, Words};
-use super::world::World;
+use super::wire::{Inbox, Word, Words};
+use super::world::{Data, World};
 use crate::pipeline::server::{Awaited, Infos, Server};
 use urlseen_core::redis::Node;
 use urlseen_core::redis::error::LinkError;
@@ -52,16 +53,57 @@ impl Server for World {
         &'a self,
         _: &'a Needs,
     ) -> Awaited<'a, Result<ServerVersion, Vec<PreflightError>>> {
-        Box::pin(ready(Ok(self.version())))
+        // On versions before 7.0, all commits to a list are transactions.
+        let is_old = self.draw(2) == 0;
+        Box::pin(ready(Ok(if is_old { ServerVersion(6, 2, 0) } else { ServerVersion(7, 0, 0) })))
     }
 
     fn infos(&self, replicas: Vec<Node>) -> Awaited<'static, Infos> {
-        assert_eq!(replicas, [], "the simulated server reports no replicas");
-        Box::pin(ready(Vec::new()))
+        let world = self.clone();
+        Box::pin(async move {
+            let mut infos = Vec::new();
+            for node in replicas {
+                infos.push((node, world.trial_saves().await));
+            }
+            infos
+        })
     }
 
     fn jitter(&self) -> u64 {
         self.draw(u64::MAX)
+    }
+}
+
+/// Connection of a client, with the replies that it awaits.
+struct Client {
+    stream: DuplexStream,
+    inbox: Inbox,
+    /// Replies that come late, each with its time, and those that wait for an earlier one.
+    late: VecDeque<(Vec<u8>, Instant)>,
+}
+
+impl Client {
+    /// Waits for the next command. Meanwhile, sends the replies whose time has come.
+    async fn next(&mut self) -> io::Result<Words> {
+        while let Some((reply, until)) = self.late.front() {
+            if let Ok(words) = timeout_at(*until, self.inbox.next(&mut self.stream)).await {
+                return words;
+            }
+            self.stream.write_all(reply).await?;
+            self.late.pop_front();
+        }
+        self.inbox.next(&mut self.stream).await
+    }
+
+    /// Sends a reply after the earlier ones, and after a pause.
+    async fn reply(&mut self, reply: &[u8], pause: Duration) -> io::Result<()> {
+        if self.late.is_empty() && pause.is_zero() {
+            return self.stream.write_all(reply).await;
+        }
+        let until = Instant::now() + pause;
+        let until = self.late.back().map_or(until, |&(_, before)| until.max(before));
+        self.late.push_back((reply.into(), until));
+        Ok(())
     }
 }
 
@@ -76,61 +118,60 @@ impl World {
         }
     }
 
-    async fn answer(&self, mut stream: DuplexStream) -> io::Result<()> {
-        let mut inbox = Inbox::default();
+    async fn answer(&self, stream: DuplexStream) -> io::Result<()> {
+        let mut client = Client { stream, inbox: Inbox::default(), late: VecDeque::new() };
         // Commands since `MULTI`.
         let mut queued: Option<Vec<Words>> = None;
         loop {
-            let words = inbox.next(&mut stream).await?;
+            let words = client.next().await?;
             match (&*words[0], &mut queued) {
                 (b"MULTI", _) => {
                     queued = Some(Vec::new());
-                    stream.write_all(b"+OK\r\n").await?;
+                    client.reply(b"+OK\r\n", Duration::ZERO).await?;
                     continue;
                 }
                 (b"EXEC", _) => {}
                 (_, Some(queued)) => {
                     queued.push(words);
-                    stream.write_all(b"+QUEUED\r\n").await?;
+                    client.reply(b"+QUEUED\r\n", Duration::ZERO).await?;
                     continue;
                 }
                 (b"BLMOVE", None) => {
-                    stream.write_all(&self.wait_for_items().await).await?;
+                    client.reply(&self.wait_for_items().await, Duration::ZERO).await?;
                     continue;
                 }
                 _ => {}
             }
             let commands = queued.take().unwrap_or_else(|| vec![words]);
             sleep(self.delay()).await;
-            let fate = self.fate(&commands);
+            let tried = self.tried(&commands);
+            let (fate, pause) = tried.unwrap_or_else(|| (self.fate(&commands), Duration::ZERO));
             let reply = match fate {
                 Fate::Answered | Fate::Torn | Fate::Unanswered if &*commands[0][0] == b"WAIT" => {
                     self.wait_for_replicas(&commands[0]).await
                 }
-                Fate::Answered | Fate::Torn | Fate::Unanswered => self.execute(&commands),
+                Fate::Answered | Fate::Torn | Fate::Unanswered => {
+                    self.trial_reply(&commands).unwrap_or_else(|| self.execute(&commands))
+                }
                 Fate::Lost => return Ok(()),
-                Fate::Late => return self.run_late(commands, inbox, stream).await,
+                Fate::Late => return self.run_late(commands, client).await,
                 Fate::Refused(error) => error.into(),
             };
             match fate {
                 Fate::Unanswered => return Ok(()),
                 Fate::Torn => {
-                    stream.write_all(&reply[..reply.len() / 2]).await?;
+                    client.reply(&reply[..reply.len() / 2], pause).await?;
                     return Ok(());
                 }
-                _ => stream.write_all(&reply).await?,
+                _ => client.reply(&reply, pause).await?,
             }
         }
     }
 
     /// Executes later, without an answer, all commands that the client of a broken connection has
     /// sent.
-    async fn run_late(
-        &self,
-        mut commands: Vec<Words>,
-        mut inbox: Inbox,
-        mut stream: DuplexStream,
-    ) -> io::Result<()> {
+    async fn run_late(&self, mut commands: Vec<Words>, client: Client) -> io::Result<()> {
+        let Client { mut stream, mut inbox, .. } = client;
         tokio::select! {
             biased;
             more = inbox.receive(&mut stream) => drop(more),
@@ -170,5 +211,13 @@ impl World {
             Ok(()) => b"$1\r\nx\r\n".into(),
             Err(_) => b"$-1\r\n".into(),
         }
+    }
+}
+
+impl Data {
+    /// Returns the name of the script in a command or a transaction; empty for other commands.
+    pub(super) fn script(&self, commands: &[Words]) -> &'static str {
+        let text: Option<&Word> = commands.last().and_then(|words| words.get(1));
+        text.and_then(|text| self.scripts.get(text)).copied().unwrap_or_default()
     }
 }

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::crawl::{Crawl, Scripts};
+use super::duties::Trial;
 use super::events::{KINDS, Kind};
 use super::expiry;
 use super::history::History;
@@ -16,11 +17,10 @@ use super::oracle::Tally;
 use super::replicas::Replicas;
 use super::server::Fate;
 use super::state::{Head, State};
-use super::wire::{Word, Words, array, integer};
+use super::wire::{Words, array, integer};
 use crate::report::Live;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::redis::preflight::ServerVersion;
 use urlseen_core::storage::sim::SimDisk;
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
@@ -64,6 +64,8 @@ pub(super) struct Data {
     pub(super) kinds: Vec<Kind>,
     /// Time until which the server answers nothing.
     pub(super) silent_until: Option<Instant>,
+    /// Duty that the server treats in another way than the rest.
+    pub(super) trial: Option<Trial>,
     /// Says if daemons end when the source is empty. If it says nothing, the seed decides.
     pub(super) drains: Option<bool>,
     /// True once no more events occur.
@@ -76,7 +78,7 @@ pub(super) struct Data {
     pub(super) expire_after: Option<ExpireAfter>,
     /// Maximum number of unseen items that pass, if there is a limit.
     pub(super) limit: Option<usize>,
-    scripts: Arc<Scripts>,
+    pub(super) scripts: Arc<Scripts>,
     interleavings: u64,
     log: Vec<String>,
 }
@@ -172,6 +174,7 @@ impl World {
             random: random.fork(),
             kinds,
             silent_until: None,
+            trial: None,
             drains: None,
             is_calm: false,
             is_over: false,
@@ -299,12 +302,6 @@ impl World {
         (!data.may(Kind::Lag, 4)).then(|| data.random.bool())
     }
 
-    /// Draws the version of the server. On versions before 7.0, all commits to a list are
-    /// transactions.
-    pub(super) fn version(&self) -> ServerVersion {
-        if self.draw(2) == 0 { ServerVersion(6, 2, 0) } else { ServerVersion(7, 0, 0) }
-    }
-
     pub(super) fn is_unreachable(&self) -> bool {
         let mut data = self.data();
         data.interleavings += 1;
@@ -393,13 +390,5 @@ impl World {
                 assert_eq!(score.to_bits(), (items::score(number) + 0.0).to_bits(), "{number}");
             }
         }
-    }
-}
-
-impl Data {
-    /// Returns the name of the script in a command or a transaction; empty for other commands.
-    fn script(&self, commands: &[Words]) -> &'static str {
-        let text: Option<&Word> = commands.last().and_then(|words| words.get(1));
-        text.and_then(|text| self.scripts.get(text)).copied().unwrap_or_default()
     }
 }

@@ -144,8 +144,13 @@ impl Link {
     /// dropped, no reply is lost. After [`LinkError::LostConnection`] and [`LinkError::Garbled`]
     /// the link is unusable.
     pub async fn receive(&mut self) -> Result<Reply, LinkError> {
-        let reply = self.next().await?;
-        if reply.is_error() { Err(reply.into_value().expect_err("it is one")) } else { Ok(reply) }
+        self.next_reply().await?.checked()
+    }
+
+    /// Waits like [`Link::receive`], and returns also a reply with which the server refuses a
+    /// command.
+    pub async fn next_reply(&mut self) -> Result<Reply, LinkError> {
+        Ok(self.next().await?)
     }
 
     /// Sends a command and waits for its reply. No other command may wait.
@@ -179,7 +184,6 @@ impl Link {
         self.waiting.push_back(replies);
     }
 
-    /// Returns the next reply, even if it is an error.
     async fn next(&mut self) -> RedisResult<Reply> {
         poll_fn(|context| self.poll_next(context)).await
     }
@@ -279,6 +283,11 @@ impl Link {
 impl Reply {
     fn is_error(&self) -> bool {
         self.bytes.starts_with(b"-")
+    }
+
+    /// Returns the reply unless the server refuses the command with it.
+    pub fn checked(self) -> Result<Self, LinkError> {
+        if self.is_error() { Err(self.into_value().expect_err("it is one")) } else { Ok(self) }
     }
 
     /// Converts the reply to a value. Returns an error if the reply is an error or contains one.
