@@ -67,8 +67,9 @@ impl Protocol {
         let own: [&str; 5] = [lease, state, processing, sink, rejected];
         let filter = question.keys.iter().map(String::as_str);
         let keys: Vec<_> = own.into_iter().chain(filter).collect();
+        // A push to a sorted set may overwrite a score, so no script can take it back.
         let is_pushed = self.filter.is_none()
-            && self.sink.is_plain()
+            && !self.sink.is_scored()
             && !(self.has_acl_check && is_small(onward));
         let (pushed, given) = if is_pushed { (*onward, &[][..]) } else { (&[][..], *onward) };
         // After a push, the script is sent as text. If its hash were sent, and Redis did not know

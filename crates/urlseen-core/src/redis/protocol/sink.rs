@@ -41,12 +41,6 @@ impl Sink {
         self.kind == SinkKind::Zset
     }
 
-    /// Returns true if a plain command may push to the sink, because a script can undo the push. In
-    /// a sorted set, the push may have overwritten the score that an item had before.
-    pub(super) fn is_plain(self) -> bool {
-        self.kind == SinkKind::List
-    }
-
     /// Returns the command that pushes.
     pub(super) fn command(self) -> &'static str {
         match (self.kind, self.push_to) {
