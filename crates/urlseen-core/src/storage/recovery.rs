@@ -18,7 +18,7 @@ use super::cut::{self, Plan};
 use super::error::{Damage, ReadError, RecoveryError, sound};
 use super::header::Begun;
 use super::history::{Lost, Place, Segments, Walk};
-use super::record::Kind;
+use super::record::{Change, Kind};
 use super::restore::Restore;
 use super::segment::Entry;
 use super::snapshot::{Snapshots, Summary};
@@ -59,6 +59,8 @@ pub(super) struct Scan {
     pub(super) walk: Walk,
     /// Head of the record with the requested number.
     pub(super) at_number: Option<Head>,
+    /// Number of fingerprints that records after the requested number add, up to the target.
+    pub(super) later: u64,
     /// True if the log leads to the target.
     pub(super) is_reached: bool,
     /// A batch in the log with the target's number and another id.
@@ -86,7 +88,7 @@ impl Scan {
         };
         meet(from.head);
         let (mut before, mut beyond, mut keep_adds) = (from, None, false);
-        let mut count = 0;
+        let (mut count, mut later) = (0, 0);
         let walk = segments.walk(from, |place, entry| {
             let position = entry.head.position;
             if position.number == number {
@@ -100,6 +102,12 @@ impl Scan {
                 }
                 _ => meet(position.head),
             }
+            if beyond.is_none()
+                && position.number > number
+                && entry.head.kind.change() == Some(Change::Add)
+            {
+                later += u64::from(entry.head.count);
+            }
             before = position;
         })?;
         if target == Target::Last {
@@ -110,7 +118,7 @@ impl Scan {
             None => (walk.place, walk.end),
         };
         let plan = Plan { from, end, place, keep_adds };
-        Ok(Self { walk, at_number, is_reached, other, plan, beyond: count })
+        Ok(Self { walk, at_number, later, is_reached, other, plan, beyond: count })
     }
 }
 
@@ -297,6 +305,7 @@ pub(super) fn recover(
         filter.clear();
         snapshot.load(filter)
     })?;
+    filter.expect(way.scan.later);
     let (mut records, mut fingerprints) = (0, 0);
     let walk = way.replay_all(begun, |entry| {
         records += 1;

@@ -12,7 +12,7 @@ use crate::item::batch::Batch;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::{
-    Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, ShardId, Verdict,
+    Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, SHARDS, ShardId, Verdict,
 };
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Copied, Counts, Logged, Position};
@@ -240,6 +240,14 @@ impl Judge {
             }
             let set = self.filter.insert(lifetime.stored_in(generation), key_hashes);
             set.expect("room was reserved before the batch was passed on");
+        }
+    }
+
+    /// Lets the filter grow for this number of keys, if there is room.
+    pub(super) fn expect(&mut self, keys: u64) {
+        for shard in ShardId::all() {
+            // A shard without room is found full by the key that does not fit.
+            let _ = self.filter.kind().reserve(shard, keys / SHARDS as u64, Effort::Any);
         }
     }
 

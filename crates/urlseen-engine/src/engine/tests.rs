@@ -194,7 +194,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     from.committed(Logged { at, ..Logged::START });
     let mut to = engine(2);
     let mut filter = to.restoring();
-    filter.set(fingerprints(&urls(5000..5100)), Generation::FOREVER);
+    filter.set(&fingerprints(&urls(5000..5100)), Generation::FOREVER);
     filter.clear();
     for shard in ShardId::all() {
         let Copied { blob, at: copied_at, .. } = from.handle().copy(shard, Vec::new()).unwrap();
@@ -202,7 +202,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
         let section = Section { shard, at, keys: blob.keys(), len: blob.len(), begin: 0 };
         filter.load(section, &mut blob.into_buffer().as_slice()).unwrap();
     }
-    filter.set(fingerprints(&urls(1000..1010)), Generation::FOREVER);
+    filter.set(&fingerprints(&urls(1000..1010)), Generation::FOREVER);
     filter.stand(at);
     to.settled().await.unwrap();
     assert_eq!(to.gauge().fill().counted, 1010);

@@ -44,12 +44,9 @@ impl Engine {
 impl Handle {
     /// Sets fingerprints of a generation that belong in the filter. Waits while many others wait to
     /// be set.
-    pub(crate) fn set(&self, fingerprints: Vec<Fingerprint>, generation: Generation) {
-        let hasher = self.hasher;
-        self.queue.add_later(move |judge| {
-            let key_hashes: Vec<_> = fingerprints.iter().map(|it| hasher.key_hash(it)).collect();
-            judge.set(&key_hashes, generation);
-        });
+    pub(crate) fn set(&self, fingerprints: &[Fingerprint], generation: Generation) {
+        let key_hashes: Vec<_> = fingerprints.iter().map(|it| self.hasher.key_hash(it)).collect();
+        self.queue.add_later(move |judge| judge.set(&key_hashes, generation));
     }
 
     /// Lets a fingerprint of a shard pass again. `id` is the 128-bit key hash of the fingerprint.
@@ -76,8 +73,12 @@ impl Restore for Handle {
         self.forgive(shard, id);
     }
 
+    fn expect(&mut self, fingerprints: u64) {
+        self.queue.add_later(move |judge| judge.expect(fingerprints));
+    }
+
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
-        self.set(fingerprints, generation);
+        self.set(&fingerprints, generation);
     }
 
     fn load_counts(&mut self, counts: &[Counted], at: Position) {
