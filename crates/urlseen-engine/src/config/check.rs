@@ -1,107 +1,14 @@
-//! Takes the values out of the layers, one key after the other, and checks their combinations. All
-//! problems are collected and returned together.
+//! Checks of the combinations of values. All problems are collected and returned together.
 
-use super::layers::{FoundValue, Layers};
-use super::partitions::has_tag;
-use super::problem::{Problems, ValueOrigin};
-use super::raw::ValueError;
-use super::rules::FoundRules;
-use super::secret::{Secret, masked};
+use super::problem::Problems;
 use super::sections::Config;
-use super::unknown::removed;
-use super::value::{CRAWL, Rule};
-use std::collections::{BTreeMap, BTreeSet};
+use super::taker::{Origins, Taker};
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
 use urlseen_core::fingerprint::PartitionCount;
-use urlseen_core::redis::{RedisAddress, RedisAddressError};
-
-/// Origins of the values that were taken, by key. A default value has no origin.
-pub(super) type Origins = BTreeMap<&'static str, ValueOrigin>;
-
-/// Source of typed values by key.
-pub(super) struct Taker {
-    layers: Layers,
-    /// Value of `crawl.name`, from which defaults are derived.
-    crawl: String,
-    /// Origins of the values so far.
-    pub(super) origins: Origins,
-    /// Keys with a refused value.
-    wrong: BTreeSet<&'static str>,
-}
+use urlseen_core::redis::hash_tag::hashed;
 
 impl Taker {
-    pub(super) fn new(layers: Layers) -> Self {
-        let names = layers.found.get("crawl.name").into_iter().flatten();
-        let crawl = names.rev().find_map(|name| CRAWL.read(&name.raw).ok());
-        Self {
-            layers,
-            crawl: crawl.unwrap_or_else(|| "demo".to_owned()),
-            origins: BTreeMap::new(),
-            wrong: BTreeSet::new(),
-        }
-    }
-
-    /// Takes the value of a key: the value of the last layer that sets the key, or else the
-    /// default. If a value is refused, the returned value only helps to find further problems.
-    pub(super) fn take<T>(
-        &mut self,
-        key: &'static str,
-        rule: &impl Rule<T>,
-        default: impl FnOnce(&str) -> T,
-    ) -> T {
-        let mut taken = None;
-        for FoundValue { raw, origin } in self.layers.found.remove(key).unwrap_or_default() {
-            let refusal = match rule.read(&raw) {
-                Ok(value) => {
-                    taken = Some(value);
-                    self.origins.insert(key, origin);
-                    continue;
-                }
-                Err(refusal) => refusal,
-            };
-            self.wrong.insert(key);
-            let (found, kind, allowed) = (rule.shown(&raw), raw.kind(), rule.allowed());
-            let fault = match refusal {
-                ValueError::Type if found != kind => {
-                    format!("{key} is {found}, {kind}; allowed: {allowed}")
-                }
-                ValueError::Type | ValueError::Value => removed(&format!("{key} = {found}"))
-                    .unwrap_or_else(|| format!("{key} is {found}; allowed: {allowed}")),
-                ValueError::Because(reason) => format!("{key} is {found}: {reason}"),
-                ValueError::NotYet => format!(
-                    "{key} is {found}, which is not in this version yet; allowed now: {allowed}"
-                ),
-            };
-            self.layers.refuse(origin, fault);
-        }
-        taken.unwrap_or_else(|| default(&self.crawl))
-    }
-
-    /// Takes the rules of the file out of the layers.
-    pub(super) fn take_rules(&mut self) -> FoundRules {
-        std::mem::take(&mut self.layers.rules)
-    }
-
-    /// Puts the password from its own environment variable into the URL. This password replaces a
-    /// password in the URL.
-    pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
-        let password = self.secret("redis").map(|secret| secret.reveal().to_owned());
-        let url = url.with_password(password);
-        if url.lacks_password() {
-            // Masks the user in the URL, too: it may be a password in the wrong place.
-            let found = masked(&url.to_string());
-            let reason = RedisAddressError::NoPassword;
-            self.refuse(&["redis.url"], format!("redis.url is {found:?}: {reason}"));
-        }
-        url
-    }
-
-    /// Takes the password or the token of a server.
-    pub(super) fn secret(&mut self, server: &str) -> Option<Secret> {
-        self.layers.secrets.remove(server)
-    }
-
     /// Checks the combinations of values in `config`, which this taker returned. If the
     /// configuration exceeds a limit of this process, `machine` holds the key with the faulty value
     /// and the text of the problem. Returns the origins of the values.
@@ -343,14 +250,33 @@ impl Taker {
         }
     }
 
-    fn origin(&self, key: &str) -> ValueOrigin {
-        self.origins.get(key).cloned().unwrap_or(ValueOrigin::Default)
-    }
-
-    /// Refuses the value of the first key, unless a value of one of the keys was already refused.
-    pub(super) fn refuse(&mut self, keys: &[&str], fault: String) {
-        if !keys.iter().any(|key| self.wrong.contains(key)) {
-            self.layers.refuse(self.origin(keys[0]), fault);
+    /// Checks that the filter can have limits, if there are any.
+    pub(super) fn check_limits(&mut self, config: &Config) {
+        if config.limits.is_empty() {
+            return;
+        }
+        let Config { filter, serve, .. } = config;
+        if filter.place == FilterPlace::Redis {
+            let fault = "filter.place is \"redis\", where other daemons may use the filter, and \
+                         [[limit]] needs exact counts; set filter.place = \"local\", or leave \
+                         [[limit]] out";
+            self.refuse(&["filter.place"], fault.to_owned());
+        }
+        if let Some(listen) = &serve.listen {
+            let fault = format!(
+                "serve.listen is {:?}, and [[limit]] applies only to items of the source: clients \
+                 would pass it by; leave out one of them",
+                listen.to_string()
+            );
+            self.refuse(&["serve.listen"], fault);
+        }
+        if let Some(expire_after) = filter.expire_after {
+            let fault = format!(
+                "filter.expire_after is {:?}, and [[limit]] would count a page that passes again \
+                 once more, until no page passes; leave out one of them",
+                expire_after.to_string()
+            );
+            self.refuse(&["filter.expire_after"], fault);
         }
     }
 }
@@ -386,4 +312,9 @@ fn is_own(name: &str) -> bool {
     let uses = "state lease processing forgetting spec crawl consumers requeues";
     let last = name.rsplit(':').next();
     name.starts_with("urlseen:") && uses.split(' ').any(|each| Some(each) == last)
+}
+
+/// Returns true if a key already has a hash tag, so that it cannot get the tag of a partition.
+fn has_tag(key: &str) -> bool {
+    hashed(key).len() < key.len()
 }

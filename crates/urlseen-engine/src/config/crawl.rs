@@ -2,7 +2,8 @@
 //! producers and consumers, and the partition table, which all processes of a crawl with several
 //! partitions check and publish.
 
-use urlseen_core::fingerprint::{Fingerprinter, Request};
+use urlseen_core::fingerprint::{Fingerprinter, Partition, Request};
+use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
 use urlseen_core::redis::protocol::{
     HeldCalls, HeldRecord, PROBE, PartitionTable, Protocol, Sink, Source,
 };
@@ -10,6 +11,44 @@ use urlseen_core::redis::protocol::{
 use super::{Config, End, FilterPlace};
 
 impl Config {
+    /// Returns the name of the crawl, with the number of the partition if there are others.
+    pub fn crawl_name(&self) -> String {
+        if self.partition.has_others() {
+            format!("{}, partition {}", self.crawl.name, self.partition)
+        } else {
+            self.crawl.name.clone()
+        }
+    }
+
+    /// Returns the configurations of all partitions, in order.
+    pub fn all_partitions(&self) -> impl ExactSizeIterator<Item = Self> {
+        self.partitions.count.partitions().map(|partition| self.of_partition(partition))
+    }
+
+    /// Returns the configuration of a partition. It is that of a crawl with its own keys, its own
+    /// folder, and an equal part of the capacity and the memory. A crawl with one partition keeps
+    /// its names.
+    #[must_use]
+    pub fn of_partition(&self, partition: Partition) -> Self {
+        let mut config = self.clone();
+        if !partition.has_others() {
+            return config;
+        }
+        let tag = partition_tag(partition);
+        let Self { source, sink, rejects, forget, filter, storage, .. } = &mut config;
+        let keys = [&mut source.key, &mut sink.key, &mut rejects.key, &mut forget.key];
+        for key in keys.into_iter().chain([&mut filter.key]) {
+            *key = partition_key(key, &tag);
+        }
+        storage.dir.push(partition.number().to_string());
+        for size in [&mut filter.capacity, &mut filter.grow_to, &mut filter.max_memory] {
+            *size = size.div_ceil(partition.count().get().into());
+        }
+        config.partition = partition;
+        config.find_node();
+        config
+    }
+
     /// Builds the calls of the crawl, for a filter in the daemon's memory.
     pub fn protocol(&self) -> Protocol {
         let held = HeldCalls::new(self.crawl_record());

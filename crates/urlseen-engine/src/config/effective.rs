@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use serde_json::Value as Json;
 
-use super::layers::{Layers, SECRETS};
-use super::problem::ValueOrigin;
-use super::{Config, Problems, Sources};
+use super::layers::SECRETS;
+use super::problem::{Problems, ValueOrigin};
+use super::rule_kinds::EffectiveRule;
+use super::taker::Layers;
+use super::{Config, Sources};
 
 /// Values of a configuration with their origins. It contains no password.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,17 +30,6 @@ pub struct EffectiveValue {
     pub value: Json,
     /// Layer that set the value, or the default.
     pub origin: ValueOrigin,
-}
-
-/// Rule of a file, with the keys that it has there.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EffectiveRule {
-    /// Kind of the rule: the name of its tables.
-    pub kind: &'static str,
-    /// Place of the rule in the file.
-    pub origin: ValueOrigin,
-    /// Keys of the rule with their values.
-    pub values: Vec<(&'static str, Json)>,
 }
 
 impl Effective {

@@ -1,6 +1,6 @@
 //! Addresses to listen on, and names of hosts, as values of the configuration.
 
-use super::value::Texts;
+use super::value::{Parsed, Texts};
 use std::fmt;
 
 /// Host and port to listen on. Only the syntax is checked: a name is not resolved yet.
@@ -37,6 +37,14 @@ impl fmt::Display for HostPort {
         }
     }
 }
+
+/// Address to listen on, or none.
+pub(super) const LISTEN: Parsed<HostPort> = Parsed {
+    allowed: "\"\" (off), or host:port, like 127.0.0.1:9090 for this machine alone, \
+              0.0.0.0:9090 or [::]:9090 for all",
+    read: HostPort::parse,
+    write: HostPort::to_string,
+};
 
 /// Names of hosts, without scheme and port. An empty list is allowed.
 pub(super) const HOST_NAMES: Texts = Texts {

@@ -1,16 +1,17 @@
 //! Layers of the configuration (file, environment and `--set`), joined in one flat map. For each
 //! key, the map holds the values with their origins. Another module checks the values.
 
-use super::effective::EffectiveRule;
-use super::problem::{ConfigError, FilePlace, ValueOrigin};
+use super::problem::{FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::rule_kinds::KINDS;
-use super::rules::FoundRules;
 use super::secret::{Secret, carries_password, masked};
 use super::sections::{KEYS, SECTIONS};
-use super::unknown::{unknown_key, unknown_section, unknown_variable};
+use super::taker::{FoundValue, Layers};
+use super::unknown::{
+    PASSWORD, PREFIX, presentable, unknown_key, unknown_section, unknown_variable, variable,
+};
 use super::{DEFAULT_FILE, Sources};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -18,37 +19,11 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Prefix of environment variables that set a key. The section, `__` and the key follow the prefix.
-pub(super) const PREFIX: &str = "URLSEEN_";
-/// Variable for the password of Redis. With this variable, the password need not be in a URL.
-pub(super) const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
 /// Servers with a password or a token that only the environment has, each with its variable.
 pub(super) const SECRETS: [(&str, &str); 3] =
     [("redis", PASSWORD), ("serve", "URLSEEN_SERVE_PASSWORD"), ("admin", "URLSEEN_ADMIN_TOKEN")];
 /// Maximum size of the file in bytes. A longer file is refused.
 const LONGEST_FILE: u64 = 1 << 20;
-
-/// Value of a key, with its origin.
-pub(super) struct FoundValue {
-    pub(super) raw: Raw,
-    pub(super) origin: ValueOrigin,
-}
-
-/// Values of all layers. Later layers override earlier layers.
-#[derive(Default)]
-pub(super) struct Layers {
-    /// Values of each key in the order of the layers. The last value is used, but all are checked.
-    pub(super) found: BTreeMap<&'static str, Vec<FoundValue>>,
-    /// Passwords and tokens from the environment, by their servers in [`SECRETS`].
-    pub(super) secrets: BTreeMap<&'static str, Secret>,
-    /// Rules of each kind, from the tables of the file.
-    pub(super) rules: FoundRules,
-    /// The same rules in the order of the file, as the file has them.
-    pub(super) tables: Vec<EffectiveRule>,
-    pub(super) problems: Vec<ConfigError>,
-    /// True if a file could not be read. Then combinations of values cannot be checked.
-    pub(super) incomplete: bool,
-}
 
 impl Layers {
     /// Reads the file, the environment and the command line into layers.
@@ -239,10 +214,6 @@ impl Layers {
         self.found.entry(key).or_default().push(FoundValue { raw, origin });
     }
 
-    pub(super) fn refuse(&mut self, origin: ValueOrigin, fault: String) {
-        self.problems.push(ConfigError { origin, fault });
-    }
-
     /// Records a problem that makes the values of a file unknown.
     fn refuse_file(&mut self, path: &Path, place: Option<FilePlace>, fault: String) {
         self.incomplete = true;
@@ -250,32 +221,6 @@ impl Layers {
     }
 }
 
-/// Returns the environment variable that sets `key`.
-pub(super) fn variable(key: &str) -> String {
-    format!("{PREFIX}{}", key.replace('.', "__").to_uppercase())
-}
-
 fn known(name: &str) -> Option<&'static str> {
     KEYS.iter().copied().find(|key| *key == name)
-}
-
-/// Shows an unknown name up to the first character that no name can contain. The text after that
-/// character may be a value in the wrong place, even a password.
-pub(super) fn presentable(name: &str) -> String {
-    let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
-    let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);
-    end.map_or_else(|| name.to_owned(), |end| format!("{}…", &name[..end]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unknown_names_are_shown_only_up_to_a_possible_value() {
-        assert_eq!(presentable("redis.url"), "redis.url");
-        assert_eq!(presentable("redis.url:redis://:secret@host"), "redis.url…");
-        assert_eq!(presentable("a\nb"), "a…");
-        assert_eq!(presentable(&"ä".repeat(100)), format!("{}…", "ä".repeat(30)));
-    }
 }

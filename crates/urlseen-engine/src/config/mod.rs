@@ -13,6 +13,10 @@
 //! tables.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
+//!
+//! Each file imports only files before it: `problem`, `raw`, `secret`, `partitions`, `value`,
+//! `host_port`, `rule_kinds`, `taker`, `sections` (the table of keys), `unknown`, `rules`,
+//! `layers`, `check`, `crawl`, `effective`.
 
 mod check;
 mod crawl;
@@ -26,18 +30,18 @@ mod rule_kinds;
 mod rules;
 mod secret;
 mod sections;
+mod taker;
 mod unknown;
 mod value;
 
-pub use effective::{Effective, EffectiveRule, EffectiveValue, toml_text};
+pub use effective::{Effective, EffectiveValue, toml_text};
 pub use host_port::HostPort;
 pub use partitions::PartitionChoice;
-pub use problem::{FilePlace, Problems, ValueOrigin};
-pub use rule_kinds::{ExpireRule, NamedRule};
+pub use problem::{FilePlace, Problems, ValueOrigin, removed};
+pub use rule_kinds::{EffectiveRule, ExpireRule, NamedRule};
 pub use secret::Secret;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
-pub use unknown::removed;
 
 pub(crate) use sections::THREADS_MAX;
 pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};
@@ -58,13 +62,12 @@ use urlseen_core::redis::protocol::Keys;
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 use urlseen_core::storage::header_of;
 
-use check::{Origins, Taker};
-use layers::Layers;
 use serde_json::Value as Json;
 use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use taker::{Layers, Origins, Taker};
 
 /// Name of the file that is read if the user names no file. This file may be missing.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";

@@ -1,12 +1,9 @@
-//! Partitions of a crawl: their configurations, and the choice of those that a process runs.
+//! Choice of the partitions of a crawl that a process runs.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use urlseen_core::fingerprint::{Partition, PartitionCount};
-use urlseen_core::redis::hash_tag::{hashed, partition_key, partition_tag};
-
-use super::Config;
 
 /// Partitions that a process runs, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,51 +99,6 @@ impl fmt::Display for PartitionChoice {
     }
 }
 
-impl Config {
-    /// Returns the name of the crawl, with the number of the partition if there are others.
-    pub fn crawl_name(&self) -> String {
-        if self.partition.has_others() {
-            format!("{}, partition {}", self.crawl.name, self.partition)
-        } else {
-            self.crawl.name.clone()
-        }
-    }
-
-    /// Returns the configurations of all partitions, in order.
-    pub fn all_partitions(&self) -> impl ExactSizeIterator<Item = Self> {
-        self.partitions.count.partitions().map(|partition| self.of_partition(partition))
-    }
-
-    /// Returns the configuration of a partition. It is that of a crawl with its own keys, its own
-    /// folder, and an equal part of the capacity and the memory. A crawl with one partition keeps
-    /// its names.
-    #[must_use]
-    pub fn of_partition(&self, partition: Partition) -> Self {
-        let mut config = self.clone();
-        if !partition.has_others() {
-            return config;
-        }
-        let tag = partition_tag(partition);
-        let Self { source, sink, rejects, forget, filter, storage, .. } = &mut config;
-        let keys = [&mut source.key, &mut sink.key, &mut rejects.key, &mut forget.key];
-        for key in keys.into_iter().chain([&mut filter.key]) {
-            *key = partition_key(key, &tag);
-        }
-        storage.dir.push(partition.number().to_string());
-        for size in [&mut filter.capacity, &mut filter.grow_to, &mut filter.max_memory] {
-            *size = size.div_ceil(partition.count().get().into());
-        }
-        config.partition = partition;
-        config.find_node();
-        config
-    }
-}
-
-/// Returns true if a key already has a hash tag, so that it cannot get the tag of a partition.
-pub(super) fn has_tag(key: &str) -> bool {
-    hashed(key).len() < key.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,20 +129,5 @@ mod tests {
         {
             assert_eq!(PartitionChoice::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn partitions_share_no_key_and_no_folder() {
-        let config = Config::default();
-        assert!(config.all_partitions().eq([config.clone()]));
-        let mut config = config;
-        config.partitions.count = PartitionCount::new(16).unwrap();
-        let parts: Vec<_> = config.all_partitions().collect();
-        assert_eq!(parts[3].source.key, "demo:discovered:{3.0}");
-        assert_eq!(parts[3].crawl_name(), "demo, partition 3 of 16");
-        assert_eq!(parts[3].storage.dir, std::path::Path::new("storage/demo/3"));
-        assert_eq!(parts[3].filter.capacity, 6250);
-        let sources: BTreeSet<_> = parts.iter().map(|it| it.keys().state).collect();
-        assert_eq!(sources.len(), 16);
     }
 }

@@ -1,20 +1,64 @@
 //! Kinds of rules: the keys of their tables, and the functions that read them.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use urlseen_core::filter::choice::FilterPlace;
+use serde_json::Value as Json;
 use urlseen_core::filter::expire_after::{ExpireAfter, shown};
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::pages::Pages;
 use urlseen_core::fingerprint::same::{SameRule, SameRules};
 use urlseen_core::limit::{By, LimitRule};
 
-use super::Config;
-use super::check::Taker;
-use super::layers::Layers;
 use super::problem::ValueOrigin;
-use super::rules::Table;
+use super::raw::Raw;
+
+/// Rules of each kind, in the order of the file.
+#[derive(Default)]
+pub(super) struct FoundRules {
+    pub(super) same: Vec<SameRule>,
+    pub(super) pass: Vec<NamedRule>,
+    pub(super) drop: Vec<NamedRule>,
+    pub(super) expire: Vec<ExpireRule>,
+    pub(super) limit: Vec<LimitRule>,
+}
+
+/// Values of a rule in the file, except its expressions.
+pub(super) struct Table {
+    /// Place of the rule in the file.
+    pub(super) origin: ValueOrigin,
+    /// Values by their keys, each of the form of its key.
+    pub(super) values: BTreeMap<&'static str, Raw>,
+}
+
+impl Table {
+    /// Returns the text of a key.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.text().ok()
+    }
+
+    /// Returns the number of a key.
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.values.get(key)?.number().ok()?.parse().ok()
+    }
+
+    /// Returns the list of a key; an empty list if the rule does not have the key.
+    pub(super) fn list(&self, key: &str) -> Vec<String> {
+        self.values.get(key).and_then(Raw::list).map(<[_]>::to_vec).unwrap_or_default()
+    }
+}
+
+/// Rule of a file, with the keys that it has there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffectiveRule {
+    /// Kind of the rule: the name of its tables.
+    pub kind: &'static str,
+    /// Place of the rule in the file.
+    pub origin: ValueOrigin,
+    /// Keys of the rule with their values.
+    pub values: Vec<(&'static str, Json)>,
+}
 
 /// Maximum number of rules of a kind in a configuration.
 pub(super) const MOST: usize = 100;
@@ -28,8 +72,8 @@ pub(super) struct RuleKind {
     keys: &'static [RuleKey],
     /// True if a rule without patterns is for all pages.
     pub(super) for_all: bool,
-    /// Adds a rule to the layers. The error is the reason why the rule is refused.
-    pub(super) add: fn(&mut Layers, &Table, Pages) -> Result<(), String>,
+    /// Adds a rule to those of its kind. The error is the reason why the rule is refused.
+    pub(super) add: fn(&mut FoundRules, &Table, Pages) -> Result<(), String>,
 }
 
 /// Key that a table of rules may have.
@@ -65,14 +109,14 @@ pub(super) const KINDS: [RuleKind; 5] = [
             RuleKey { name: "fold", form: ValueForm::List },
         ],
         for_all: true,
-        add: |layers, table, pages| {
+        add: |rules, table, pages| {
             let [drop_params, keep_params] =
                 ["drop_params", "keep_params"].map(|it| table.list(it));
             let rule = SameRule::new(pages, drop_params, keep_params, &table.list("fold"))?;
-            layers.rules.same.push(rule);
-            let is_allowed = SameRules::check(&layers.rules.same);
+            rules.same.push(rule);
+            let is_allowed = SameRules::check(&rules.same);
             if is_allowed.is_err() {
-                layers.rules.same.pop();
+                rules.same.pop();
             }
             is_allowed.map_err(|error| error.to_string())
         },
@@ -81,13 +125,13 @@ pub(super) const KINDS: [RuleKind; 5] = [
         name: "pass",
         keys: &[NAME],
         for_all: false,
-        add: |layers, table, pages| NamedRule::add(&mut layers.rules.pass, table, pages),
+        add: |rules, table, pages| NamedRule::add(&mut rules.pass, table, pages),
     },
     RuleKind {
         name: "drop",
         keys: &[NAME],
         for_all: false,
-        add: |layers, table, pages| NamedRule::add(&mut layers.rules.drop, table, pages),
+        add: |rules, table, pages| NamedRule::add(&mut rules.drop, table, pages),
     },
     RuleKind {
         name: "limit",
@@ -98,14 +142,14 @@ pub(super) const KINDS: [RuleKind; 5] = [
             RuleKey { name: "max", form: ValueForm::Number },
         ],
         for_all: true,
-        add: |layers, table, pages| add_limit(&mut layers.rules.limit, table, pages),
+        add: |rules, table, pages| add_limit(&mut rules.limit, table, pages),
     },
     RuleKind {
         name: "expire",
         keys: &[RuleKey { name: "expire_after", form: ValueForm::Text }],
         for_all: false,
-        add: |layers, table, pages| {
-            layers.rules.expire.push(ExpireRule::read(table, pages)?);
+        add: |rules, table, pages| {
+            rules.expire.push(ExpireRule::read(table, pages)?);
             Ok(())
         },
     },
@@ -259,36 +303,4 @@ fn add_limit(rules: &mut Vec<LimitRule>, table: &Table, pages: Pages) -> Result<
     rule.name = name_of(table, scope.trim(), rules.iter().map(|rule| &rule.name[..]))?;
     rules.push(rule);
     Ok(())
-}
-
-impl Taker {
-    /// Checks that the filter can have limits, if there are any.
-    pub(super) fn check_limits(&mut self, config: &Config) {
-        if config.limits.is_empty() {
-            return;
-        }
-        let Config { filter, serve, .. } = config;
-        if filter.place == FilterPlace::Redis {
-            let fault = "filter.place is \"redis\", where other daemons may use the filter, and \
-                         [[limit]] needs exact counts; set filter.place = \"local\", or leave \
-                         [[limit]] out";
-            self.refuse(&["filter.place"], fault.to_owned());
-        }
-        if let Some(listen) = &serve.listen {
-            let fault = format!(
-                "serve.listen is {:?}, and [[limit]] applies only to items of the source: clients \
-                 would pass it by; leave out one of them",
-                listen.to_string()
-            );
-            self.refuse(&["serve.listen"], fault);
-        }
-        if let Some(expire_after) = filter.expire_after {
-            let fault = format!(
-                "filter.expire_after is {:?}, and [[limit]] would count a page that passes again \
-                 once more, until no page passes; leave out one of them",
-                expire_after.to_string()
-            );
-            self.refuse(&["filter.expire_after"], fault);
-        }
-    }
 }

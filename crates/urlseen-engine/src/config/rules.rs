@@ -5,50 +5,12 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::effective::EffectiveRule;
-use super::layers::Layers;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
-use super::rule_kinds::{ExpireRule, MOST, NamedRule, RuleKey, RuleKind, ValueForm};
+use super::rule_kinds::{EffectiveRule, MOST, RuleKey, RuleKind, Table, ValueForm};
+use super::taker::Layers;
 use super::unknown::{hint, nearest};
 use urlseen_core::fingerprint::pages::{Pages, Pattern};
-use urlseen_core::fingerprint::same::SameRule;
-use urlseen_core::limit::LimitRule;
-
-/// Rules of each kind, in the order of the file.
-#[derive(Default)]
-pub(super) struct FoundRules {
-    pub(super) same: Vec<SameRule>,
-    pub(super) pass: Vec<NamedRule>,
-    pub(super) drop: Vec<NamedRule>,
-    pub(super) expire: Vec<ExpireRule>,
-    pub(super) limit: Vec<LimitRule>,
-}
-
-/// Values of a rule in the file, except its expressions.
-pub(super) struct Table {
-    /// Place of the rule in the file.
-    pub(super) origin: ValueOrigin,
-    /// Values by their keys, each of the form of its key.
-    values: BTreeMap<&'static str, Raw>,
-}
-
-impl Table {
-    /// Returns the text of a key.
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
-        self.values.get(key)?.text().ok()
-    }
-
-    /// Returns the number of a key.
-    pub(super) fn number(&self, key: &str) -> Option<u64> {
-        self.values.get(key)?.number().ok()?.parse().ok()
-    }
-
-    /// Returns the list of a key; an empty list if the rule does not have the key.
-    pub(super) fn list(&self, key: &str) -> Vec<String> {
-        self.values.get(key).and_then(Raw::list).map(<[_]>::to_vec).unwrap_or_default()
-    }
-}
 
 impl Layers {
     /// Adds the rules of a file to the layers. `value` is the value of the key with the name of the
@@ -120,7 +82,7 @@ impl Layers {
             let reason = format!("is for no pages; give at least one of {keys}");
             self.refuse_rule(name, read.origin, &reason);
         } else if self.problems.len() == before
-            && let Err(reason) = (kind.add)(self, &read, pages)
+            && let Err(reason) = (kind.add)(&mut self.rules, &read, pages)
         {
             self.refuse_rule(name, read.origin, &reason);
         } else {

@@ -1,15 +1,13 @@
 //! Table of all keys: section, name, type, allowed values and default. A macro generates the
 //! structs and the list of known keys from the table.
 
-use super::check::Taker;
-use super::host_port::{HOST_NAMES, HostPort};
-use super::layers::Layers;
+use super::host_port::{HOST_NAMES, HostPort, LISTEN};
 use super::partitions::PartitionChoice;
-use super::rule_kinds::{ExpireRule, NamedRule};
-use super::rules::FoundRules;
+use super::rule_kinds::{ExpireRule, FoundRules, NamedRule};
 use super::secret::Secret;
+use super::taker::{Layers, Taker};
 use super::value::{
-    CRAWL, Count, DurationRange, EXPIRE_AFTER, FOLDER, Flag, LISTEN, Number, PEM_FILE, REDIS_KEY,
+    CRAWL, Count, DurationRange, EXPIRE_AFTER, FOLDER, Flag, Number, PEM_FILE, REDIS_KEY,
     REDIS_KEYS, RUN, Redis as RedisRule, Rule, Seed, WholeNumber, Word,
 };
 use serde_json::Value as Json;

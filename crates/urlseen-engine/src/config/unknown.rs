@@ -1,10 +1,14 @@
-//! Messages about unknown and removed names. They suggest a similar name, list the names that
-//! exist, or say what to use instead.
+//! Names of keys in messages and in the environment. A message about an unknown name suggests a
+//! similar name, and lists the names that exist.
 
-use super::layers::{PASSWORD, PREFIX, presentable, variable};
+use super::problem::removed;
 use super::rule_kinds::KINDS;
 use super::sections::{KEYS, SECTIONS};
 
+/// Prefix of environment variables that set a key. The section, `__` and the key follow the prefix.
+pub(super) const PREFIX: &str = "URLSEEN_";
+/// Variable for the password of Redis. With this variable, the password need not be in a URL.
+pub(super) const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
 /// Returns the message about an unknown key `section.key`.
 pub(super) fn unknown_key(name: &str) -> String {
     if let Some(message) = removed(name) {
@@ -113,47 +117,17 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// Replacement of a stream as source.
-const LIST: &str = "let crawlers push to the list source.key, with source.kind = \"list\"";
+/// Returns the environment variable that sets `key`.
+pub(super) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "__").to_uppercase())
+}
 
-/// Names that exist no more, each with its replacement.
-const REMOVED: &[(&str, &str)] = &[
-    ("source.kind = \"stream\"", LIST),
-    ("source.field", LIST),
-    ("source.after_commit", LIST),
-    (
-        "storage rotate",
-        "stop the daemon, empty the filter with urlseen storage reset, and start the daemon again",
-    ),
-    ("config schema", "urlseen config check"),
-    (
-        "limits",
-        "urlseen status shows the groups with most dropped items; to let more items pass, raise \
-         max of the rule [[limit]]",
-    ),
-    ("over_limit", DROPS),
-    ("over_limit.key", DROPS),
-    ("over_limit.max_len", DROPS),
-    ("explain --bits", EXPLAINED),
-    ("explain --all", EXPLAINED),
-    ("replay --field", "write the items of the stream to a file, one a line, and replay the file"),
-    ("status --samples", "urlseen tap --once"),
-    ("plan --fits", "your memory, divided by the bits of a key that urlseen plan prints"),
-    ("plan --rate", "the page docs/design/scale.md has the measured costs and the arithmetic"),
-    ("plan --plot", "the tables of urlseen plan, or its --json"),
-];
-
-/// Replacement of the keys about a list of items over a limit.
-const DROPS: &str = "no key. Rules [[limit]] drop and count items: docs/reference/limits.md";
-
-/// Replacement of the options that print more of an explanation.
-const EXPLAINED: &str = "urlseen explain ITEM OTHER compares two spellings, and with --algorithm \
-                         urlseen fingerprint prints the fingerprints by another algorithm";
-
-/// Returns the message about a command, an option, a key or a section that was removed.
-pub fn removed(name: &str) -> Option<String> {
-    let (_, instead) = REMOVED.iter().find(|(full, _)| *full == name)?;
-    Some(format!("{name} was removed in 0.3.0; instead: {instead}"))
+/// Shows an unknown name up to the first character that no name can contain. The text after that
+/// character may be a value in the wrong place, even a password.
+pub(super) fn presentable(name: &str) -> String {
+    let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);
+    end.map_or_else(|| name.to_owned(), |end| format!("{}…", &name[..end]))
 }
 
 #[cfg(test)]
@@ -193,9 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_name_has_its_replacement() {
-        let message = removed("storage rotate").unwrap();
-        assert!(message.starts_with("storage rotate was removed in 0.3.0; instead: stop"));
-        assert_eq!(removed("storage reset"), None);
+    fn unknown_names_are_shown_only_up_to_a_possible_value() {
+        assert_eq!(presentable("redis.url"), "redis.url");
+        assert_eq!(presentable("redis.url:redis://:secret@host"), "redis.url…");
+        assert_eq!(presentable("a\nb"), "a…");
+        assert_eq!(presentable(&"ä".repeat(100)), format!("{}…", "ä".repeat(30)));
     }
 }

@@ -1,6 +1,5 @@
 //! Rules that convert found values to typed ones, and describe the allowed values.
 
-use super::host_port::HostPort;
 use super::partitions::PartitionChoice;
 use super::raw::{Raw, ValueError};
 use super::secret::masked;
@@ -173,10 +172,10 @@ impl<T: Choice + PartialEq> Rule<T> for Word {
 /// Text that a function converts.
 pub(super) struct Parsed<T> {
     /// Description of the allowed texts, for the end of a message.
-    allowed: &'static str,
+    pub(super) allowed: &'static str,
     /// Converts a text; `None` if it is not allowed.
-    read: fn(&str) -> Option<T>,
-    write: fn(&T) -> String,
+    pub(super) read: fn(&str) -> Option<T>,
+    pub(super) write: fn(&T) -> String,
 }
 
 impl<T> Rule<T> for Parsed<T> {
@@ -249,14 +248,6 @@ pub(super) const CRAWL: Parsed<String> = Parsed {
         is_good.then(|| name.to_owned())
     },
     write: String::clone,
-};
-
-/// Address to listen on, or none.
-pub(super) const LISTEN: Parsed<HostPort> = Parsed {
-    allowed: "\"\" (off), or host:port, like 127.0.0.1:9090 for this machine alone, \
-              0.0.0.0:9090 or [::]:9090 for all",
-    read: HostPort::parse,
-    write: HostPort::to_string,
 };
 
 /// Time after which fingerprints pass again, or never.

@@ -112,7 +112,7 @@ fn every_key_can_be_set_from_everywhere() {
             text => format!("{key} = {text:?}\n"),
         })
         .collect();
-    let variables = values.map(|(key, value)| (layers::variable(key), value));
+    let variables = values.map(|(key, value)| (unknown::variable(key), value));
     let env: Vec<_> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let set = values.map(|(key, value)| format!("{key}={value}"));
     let set: Vec<_> = set.iter().map(String::as_str).collect();
@@ -181,4 +181,19 @@ fn variables_that_are_not_text_are_refused_only_if_they_are_of_urlseen() {
         "environment URLSEEN_CRAWL__NAME: is not UTF-8; set it to UTF-8 text\n\
          1 problem in"
     ));
+}
+
+#[test]
+fn partitions_share_no_key_and_no_folder() {
+    let config = Config::default();
+    assert!(config.all_partitions().eq([config.clone()]));
+    let mut config = config;
+    config.partitions.count = urlseen_core::fingerprint::PartitionCount::new(16).unwrap();
+    let parts: Vec<_> = config.all_partitions().collect();
+    assert_eq!(parts[3].source.key, "demo:discovered:{3.0}");
+    assert_eq!(parts[3].crawl_name(), "demo, partition 3 of 16");
+    assert_eq!(parts[3].storage.dir, std::path::Path::new("storage/demo/3"));
+    assert_eq!(parts[3].filter.capacity, 6250);
+    let sources: std::collections::BTreeSet<_> = parts.iter().map(|it| it.keys().state).collect();
+    assert_eq!(sources.len(), 16);
 }
