@@ -38,7 +38,7 @@ pub trait Restore {
     /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
     /// hash of the fingerprint. Tombstones come after all shards.
     fn load_tombstone(&mut self, shard: ShardId, id: u128);
-    /// Announces the number of fingerprints that are added next, so that the filter grows only once.
+    /// Announces the number of fingerprints that are added next, so that the filter grows once.
     fn expect(&mut self, _fingerprints: u64) {}
     /// Adds those fingerprints of the record at `at` in the log that are stored under a
     /// generation. It is [`Generation::FOREVER`] if the fingerprints do not expire.
