@@ -35,7 +35,7 @@ impl Capacity {
     pub const MAX: u64 = 1_000_000_000_000;
 
     /// Checks a number of keys.
-    pub fn new(keys: u64) -> Result<Self, CapacityError> {
+    pub(crate) fn new(keys: u64) -> Result<Self, CapacityError> {
         let Some(some) = NonZeroU64::new(keys) else {
             return Err(CapacityError::None(keys.to_string()));
         };

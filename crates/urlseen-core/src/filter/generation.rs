@@ -31,7 +31,7 @@ impl Generation {
 
     /// Returns the generation that came `count` earlier.
     #[must_use]
-    pub const fn earlier(self, count: u32) -> Self {
+    pub(crate) const fn earlier(self, count: u32) -> Self {
         Self(self.0.saturating_sub(count))
     }
 
@@ -65,7 +65,7 @@ pub struct Generations {
 impl Generations {
     /// Adds the keys of other shards of the same filter.
     #[must_use]
-    pub fn with(mut self, other: &Self) -> Self {
+    pub(crate) fn with(mut self, other: &Self) -> Self {
         self.now = self.now.max(other.now);
         self.keys.iter_mut().zip(other.keys).for_each(|(all, keys)| *all += keys);
         self.forever += other.forever;

@@ -29,7 +29,7 @@ impl Blocks {
     pub const ALL: [Self; 4] = [Self::One, Self::Two, Self::Four, Self::Eight];
 
     /// Returns the number of blocks.
-    pub fn get(self) -> u32 {
+    pub(crate) fn get(self) -> u32 {
         self as u32
     }
 }
@@ -50,14 +50,14 @@ impl Geometry {
     pub(crate) const MAX_BITS_PER_BLOCK: u8 = 32;
 
     /// Creates a geometry. Returns `None` if a count is zero or out of range.
-    pub fn new(blocks: Blocks, bits_per_block: u8, blocks_per_part: u32) -> Option<Self> {
+    pub(crate) fn new(blocks: Blocks, bits_per_block: u8, blocks_per_part: u32) -> Option<Self> {
         let possible =
             (1..=Self::MAX_BITS_PER_BLOCK).contains(&bits_per_block) && blocks_per_part > 0;
         possible.then_some(Self { blocks, bits_per_block, blocks_per_part })
     }
 
     /// Returns the number of blocks that hold the bits of a key.
-    pub fn blocks(&self) -> Blocks {
+    pub(crate) fn blocks(&self) -> Blocks {
         self.blocks
     }
 
@@ -72,7 +72,7 @@ impl Geometry {
     }
 
     /// Returns k, the number of bits that a key sets in all blocks together.
-    pub fn k(&self) -> u32 {
+    pub(crate) fn k(&self) -> u32 {
         self.blocks.get() * u32::from(self.bits_per_block)
     }
 
@@ -87,12 +87,12 @@ impl Geometry {
     }
 
     /// Returns m, the number of bits of the whole filter.
-    pub fn bits(&self) -> u64 {
+    pub(crate) fn bits(&self) -> u64 {
         self.shard_bits() * SHARDS as u64
     }
 
     /// Returns the memory of the whole filter in bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bits() / 8
     }
 }

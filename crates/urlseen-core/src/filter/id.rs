@@ -15,7 +15,7 @@ impl RandomId {
     }
 
     /// Reads an id of 16 hex digits.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
     }
 

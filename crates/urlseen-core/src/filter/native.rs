@@ -67,7 +67,7 @@ impl Native {
     /// Iterates over the bit positions of a key in its shard, in the order in which they are drawn.
     /// A position counts from the first bit of the shard's first block. A key has [`Geometry::k`]
     /// positions; some may coincide.
-    pub fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
+    pub(crate) fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
         let per_block = self.geometry.bits_per_block();
         (0..self.geometry.blocks().get() as usize).flat_map(move |part| {
             let first = self.block(key_hash, part) as u64 * u64::from(BLOCK_BITS);

@@ -91,7 +91,7 @@ fn share(bits: usize) -> f64 {
 impl Geometry {
     /// Returns the error rate of a filter with `keys` evenly spread keys: the share of unseen keys
     /// that it reports as seen. Takes up to a millisecond.
-    pub fn error_rate_at(&self, keys: u64) -> f64 {
+    pub(crate) fn error_rate_at(&self, keys: u64) -> f64 {
         BlockRate::of(self.bits_per_block()).of_filter(*self, keys)
     }
 

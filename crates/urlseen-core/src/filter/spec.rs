@@ -119,7 +119,7 @@ impl FilterSpec {
     }
 
     /// Returns the parts under their names in the configuration, for [`FilterSpec::read`].
-    pub fn fields(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("filter.kind", self.kind().to_string())];
         fields.extend(self.parameters.fields());
         let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = &self.fingerprint;
@@ -205,7 +205,7 @@ impl Seed {
     }
 
     /// Returns the seed as a number, to be recorded with the filter.
-    pub fn get(self) -> u32 {
+    pub(crate) fn get(self) -> u32 {
         self.0
     }
 }

@@ -57,7 +57,7 @@ impl Pages {
     }
 
     /// Returns the patterns, in the order of [`Pages::KEYS`].
-    pub fn patterns(&self) -> [Option<&Pattern>; 4] {
+    pub(crate) fn patterns(&self) -> [Option<&Pattern>; 4] {
         [&self.scheme, &self.host, &self.path, &self.extension].map(Option::as_ref)
     }
 
@@ -67,7 +67,7 @@ impl Pages {
     }
 
     /// Returns true if a URL is among the pages.
-    pub fn have(&self, page: &Page<'_>) -> bool {
+    pub(crate) fn have(&self, page: &Page<'_>) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
             let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
             pattern.as_ref().is_none_or(is_match)

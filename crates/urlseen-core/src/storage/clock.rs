@@ -58,7 +58,7 @@ impl Moment {
 
     /// Returns the moment that is `time` later.
     #[must_use]
-    pub fn after(self, time: Duration) -> Self {
+    pub(crate) fn after(self, time: Duration) -> Self {
         Self { since_boot: self.since_boot.saturating_add(time), ..self }
     }
 

@@ -100,11 +100,6 @@ impl ShardReader {
         &self.begun.header
     }
 
-    /// Returns the hasher of the filter's fingerprints.
-    pub fn hasher(&self) -> KeyHasher {
-        self.hasher
-    }
-
     /// Returns the tombstones: fingerprints that were forgotten and have not passed again. Each has
     /// its shard, and the 128-bit key hash of the fingerprint.
     pub fn tombstones(&self) -> &BTreeSet<(ShardId, u128)> {

@@ -77,12 +77,12 @@ impl Generating {
 
 impl Engine {
     /// Returns the generation that began last; [`Generation::FOREVER`] if none has begun.
-    pub fn generation(&self) -> Generation {
+    pub(crate) fn generation(&self) -> Generation {
         self.generation
     }
 
     /// Begins a generation. The log already has its begin.
-    pub fn begin_generation(&mut self, generation: Generation) {
+    pub(crate) fn begin_generation(&mut self, generation: Generation) {
         self.generation = generation;
         self.handle.queue.add(move |judge| judge.filter.kind().begin_generation(generation));
     }

@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// Counts the batches that were submitted and not handed back.
-    pub fn in_progress(&self) -> usize {
+    pub(crate) fn in_progress(&self) -> usize {
         self.judging.len()
     }
 
@@ -211,7 +211,7 @@ impl Engine {
     ///
     /// # Errors
     /// The engine cannot continue.
-    pub async fn heard(&mut self) -> Result<Heard, EngineError> {
+    pub(crate) async fn heard(&mut self) -> Result<Heard, EngineError> {
         loop {
             match self.done.recv().await {
                 None | Some(Done::Panicked) => return Err(EngineError::Panicked),

@@ -75,7 +75,11 @@ pub enum WorksError {
 
 impl Works {
     /// Combines the threads that judge, the thread of the folder, and the `dispatcher` of queries.
-    pub fn new(engine: Engine, storage: Option<Storage>, dispatcher: QueryDispatcher) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        storage: Option<Storage>,
+        dispatcher: QueryDispatcher,
+    ) -> Self {
         Self { storage, engine, dispatcher, generations: None }
     }
 
@@ -136,7 +140,7 @@ impl Works {
     }
 
     /// Counts the batches that were passed to the log and are not written yet.
-    pub fn writing(&self) -> usize {
+    pub(crate) fn writing(&self) -> usize {
         self.storage.as_ref().map_or(0, |storage| storage.batches)
     }
 
@@ -148,7 +152,7 @@ impl Works {
     }
 
     /// Adds the new keys of a batch that belongs to no crawl: first to the log, then to the filter.
-    pub fn add(&mut self, batch: Batch<Judged>) {
+    pub(crate) fn add(&mut self, batch: Batch<Judged>) {
         if let Some(storage) = &mut self.storage {
             storage.add(batch);
         } else {

@@ -73,7 +73,7 @@ impl Batch<Box<Findings>> {
 
 impl Batch<Judged> {
     /// Makes the batch ready. `record` is the value that the log returned for it.
-    pub fn logged(self, record: &Record) -> Batch<Ready> {
+    pub(crate) fn logged(self, record: &Record) -> Batch<Ready> {
         let (base, logged) = (record.base(), record.logged());
         self.map(|Judged(findings)| Ready { findings, base, logged })
     }
@@ -179,12 +179,12 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
     }
 
     /// Returns the lifetimes of the fingerprints that the filter gets.
-    pub fn lifetimes(&self) -> &Lifetimes {
+    pub(crate) fn lifetimes(&self) -> &Lifetimes {
         &self.stage.as_ref().lifetimes
     }
 
     /// Returns the changes of the counts by the items that limits let through.
-    pub fn counted(&self) -> &[Counted] {
+    pub(crate) fn counted(&self) -> &[Counted] {
         self.stage.as_ref().counted()
     }
 
@@ -247,7 +247,7 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
     }
 
     /// Iterates over the unreadable items. Yields the index of each of them in [`Batch::items`].
-    pub fn rejected_at(&self) -> impl ExactSizeIterator<Item = usize> {
+    pub(crate) fn rejected_at(&self) -> impl ExactSizeIterator<Item = usize> {
         self.stage.as_ref().rejects.iter().map(|(index, _)| *index as usize)
     }
 

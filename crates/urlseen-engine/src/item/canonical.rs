@@ -5,7 +5,7 @@ use crate::config::ItemForm;
 
 impl Reader {
     /// Returns the canonical URL of an item; `None` if it has none.
-    pub fn canonical_url(&mut self, bytes: &[u8]) -> Option<&str> {
+    pub(crate) fn canonical_url(&mut self, bytes: &[u8]) -> Option<&str> {
         let said = match self.options.form.of(bytes)? {
             ItemForm::Auto | ItemForm::Url => url::read(bytes).ok()?,
             ItemForm::Json => json::read(bytes).ok()?,

@@ -49,7 +49,7 @@ impl BlockCluster {
     ///
     /// # Errors
     /// The number of hashes or of blocks is 0. Without a hash, every key would be seen.
-    pub fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, SizeError> {
+    pub(crate) fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, SizeError> {
         if hash_number == 0 {
             return Err(SizeError::new(NAME, "the hash number", hash_number, "it is 1 or more"));
         }

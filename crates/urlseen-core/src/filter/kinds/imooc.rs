@@ -55,7 +55,7 @@ impl Imooc {
     /// # Errors
     /// The capacity is 0, the error rate is not between 0 and 1, or the filter would have more than
     /// 2^32 - 1 blocks.
-    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
+    pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         SizeError::check(NAME, capacity, error_rate)?;
         let keys = capacity as f64;
         let bits = (keys * std::f64::consts::LOG2_E * (1.0 / error_rate).log2()).ceil();

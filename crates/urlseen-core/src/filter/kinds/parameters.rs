@@ -103,7 +103,7 @@ impl Parameters {
 
     /// Returns the parameters under their names in the configuration, for [`Kind::read`]. A
     /// parameter without a value yet is left out.
-    pub fn fields(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
         let seed = self.0.seed.map(|seed| (SEED, seed.get().to_string()));
         // The number of partitions is left out in a crawl with one partition.
         let partitions = Some(self.0.partitions).filter(|&it| it != PartitionCount::ONE);
@@ -113,7 +113,7 @@ impl Parameters {
 
     /// Returns the parameters that a storage folder records: the fields, and numbers derived from
     /// them. [`Kind::read`] can read these records, too.
-    pub fn record(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn record(&self) -> Vec<(&'static str, String)> {
         let below = self.0.frozen.iter().flat_map(Self::record);
         let below = below.filter_map(|(own, value)| {
             let recorded = self.0.kind.0.frozen.iter().find(|(_, below)| *below == own);

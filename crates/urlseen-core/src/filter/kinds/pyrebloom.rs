@@ -68,7 +68,7 @@ impl PyreBloom {
     /// # Errors
     /// The capacity is 0, or the error rate as a C float is not between 0 and 1. The error rate may
     /// also be so close to 1 that the filter would have no bit.
-    pub fn new(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
+    pub(crate) fn new(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
         // pyreBloom rounds the rate in the same way.
         #[allow(clippy::cast_possible_truncation)]
         let rounded = error_rate as f32;

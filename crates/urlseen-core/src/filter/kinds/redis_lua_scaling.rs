@@ -64,7 +64,7 @@ impl Scaling {
     /// # Errors
     /// The capacity is 0, or the error rate is not between 0 and 1. Or the first layer would have
     /// no bit, or more bits than fit into a Redis string.
-    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
+    pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         SizeError::check(NAME, capacity, error_rate)?;
         let layers: Vec<_> = (1..=32).map_while(|i| Layer::of(i, capacity, error_rate)).collect();
         if layers.is_empty() {

@@ -48,7 +48,7 @@ impl Redisson {
     ///
     /// # Errors
     /// The capacity is 0, the error rate is not between 0 and 1, or Redisson refuses the size.
-    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
+    pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         SizeError::check(NAME, capacity, error_rate)?;
         let (keys, ln_2) = (capacity as f64, std::f64::consts::LN_2);
         let bits = -keys * error_rate.ln() / (ln_2 * ln_2);

@@ -48,7 +48,7 @@ impl ScrapyRedisBloomFilter {
     /// # Errors
     /// BIT is over 32: a Redis string has at most 2^32 bits. The number of hashes is over 1000, or
     /// it is 0. Without a hash, every key would be seen.
-    pub fn new(bit: u32, hash_number: u32) -> Result<Self, SizeError> {
+    pub(crate) fn new(bit: u32, hash_number: u32) -> Result<Self, SizeError> {
         if bit > u32::BITS {
             let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
             return Err(SizeError::new(NAME, "BIT", bit, allowed));

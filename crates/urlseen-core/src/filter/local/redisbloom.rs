@@ -49,11 +49,6 @@ impl RedisBloomFilter {
         Ok(Self::new(reservation, limit, filter, empty))
     }
 
-    /// Wraps an existing filter.
-    pub fn of(filter: Filter) -> Self {
-        Self::new(Reservation::least(), u64::MAX, filter, Fill::default())
-    }
-
     /// While the filter is empty, the gauge shows the fill `empty`.
     fn new(reservation: Reservation, limit: u64, filter: Filter, empty: Fill) -> Self {
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });

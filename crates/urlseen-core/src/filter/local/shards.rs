@@ -127,7 +127,8 @@ impl Shards {
     }
 
     /// Returns the numbers of keys and set bits of all shards, in order.
-    pub fn counts(&self) -> &[Count] {
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> &[Count] {
         &self.counts
     }
 }

@@ -53,7 +53,7 @@ impl RedisFilterKeys {
     }
 
     /// Returns the name of a Redis key by its number.
-    pub fn key(&self, number: u32) -> String {
+    pub(crate) fn key(&self, number: u32) -> String {
         self.kind.key(&self.base, number)
     }
 
@@ -69,7 +69,7 @@ impl RedisFilterKeys {
     }
 
     /// Returns the Redis hash in which the kind's project keeps the parameters, if it has one.
-    pub fn record(&self) -> Option<Record> {
+    pub(crate) fn record(&self) -> Option<Record> {
         self.kind.record(&self.base)
     }
 

@@ -132,7 +132,7 @@ impl Filter {
     ///
     /// # Errors
     /// The same errors as [`Filter::add`].
-    pub fn put(&mut self, key_hash: KeyHash) -> Result<bool, Full> {
+    pub(crate) fn put(&mut self, key_hash: KeyHash) -> Result<bool, Full> {
         if self.has(key_hash) {
             return Ok(false);
         }
@@ -169,7 +169,7 @@ impl Filter {
     /// Returns a copy of the filter that shares its layers. When this filter gets new items, it
     /// copies the newest layer first. So the returned copy never changes.
     #[must_use]
-    pub fn frozen(&self) -> Self {
+    pub(crate) fn frozen(&self) -> Self {
         let layers = self.layers.clone();
         Self { layers, spare: VecDeque::new(), ..*self }
     }
@@ -217,7 +217,7 @@ impl Filter {
     }
 
     /// Tests an item with the given hashes: see [`Filter::contains`].
-    pub fn has(&self, key_hash: KeyHash) -> bool {
+    pub(crate) fn has(&self, key_hash: KeyHash) -> bool {
         // Tests newer layers first, because they hold more items.
         self.layers.iter().rev().any(|layer| layer.contains(key_hash))
     }

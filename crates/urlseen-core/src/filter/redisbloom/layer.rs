@@ -144,13 +144,8 @@ impl Layer {
     }
 
     /// Returns the number of items that the layer is made for.
-    pub fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         self.shape.capacity
-    }
-
-    /// Returns the number of items added to the layer.
-    pub fn size(&self) -> u64 {
-        self.size
     }
 
     /// Returns the error rate that the layer is made for.
@@ -161,11 +156,6 @@ impl Layer {
     /// Returns the number of bits of the layer.
     pub fn bits(&self) -> u64 {
         self.shape.bits()
-    }
-
-    /// Returns the bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bits
     }
 
     /// Returns the number of bits that an item sets.

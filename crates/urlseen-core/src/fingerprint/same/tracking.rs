@@ -42,7 +42,7 @@ impl TrackingList {
     }
 
     /// Returns the names of the parameters. A `*` stands for any characters.
-    pub fn names(self) -> &'static [&'static str] {
+    pub(crate) fn names(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
             Self::November2026 => NOVEMBER_2026,

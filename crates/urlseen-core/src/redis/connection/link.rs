@@ -103,7 +103,7 @@ impl Link {
     }
 
     /// Returns true if another command may be sent now.
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.waiting.len() < WAITING_MAX
     }
 

@@ -17,7 +17,7 @@ const LENGTH: usize = 23;
 
 impl Packed {
     /// Starts a command of `words` words, its name included, and about `bytes` bytes.
-    pub fn new(words: usize, bytes: usize) -> Self {
+    pub(crate) fn new(words: usize, bytes: usize) -> Self {
         let mut packed =
             Self { bytes: Vec::with_capacity(LENGTH + words * LENGTH + bytes), missing: words };
         packed.length(b'*', words);
@@ -29,7 +29,7 @@ impl Packed {
     /// # Panics
     /// Panics if all announced words are already there.
     #[inline]
-    pub fn word(&mut self, word: &[u8]) {
+    pub(crate) fn word(&mut self, word: &[u8]) {
         self.missing = self.missing.checked_sub(1).expect("no more words than announced");
         self.length(b'$', word.len());
         self.bytes.extend_from_slice(word);

@@ -162,7 +162,7 @@ impl Protocol {
 
     /// Removes a batch of `count` items that all partitions have. It was read after the cursor
     /// `before`.
-    pub fn routed(&self, token: &Token, before: Cursor, count: u64) -> Cmd {
+    pub(crate) fn routed(&self, token: &Token, before: Cursor, count: u64) -> Cmd {
         let Keys { lease, processing, .. } = &self.keys;
         let mut command = self.call("trim", &[lease, processing], token);
         command.arg(self.source.take_from()).arg(before).arg(count);

@@ -36,7 +36,7 @@ impl Token {
     }
 
     /// Returns the text of the token in Redis: 32 hex digits.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -65,12 +65,12 @@ impl LeaseHolder {
     }
 
     /// Returns the JSON text that follows the token in Redis.
-    pub fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).expect("strings and a number are JSON")
     }
 
     /// Reads the value of a lease. Returns `None` if urlseen did not write it.
-    pub fn of_lease(lease: &str) -> Option<Self> {
+    pub(crate) fn of_lease(lease: &str) -> Option<Self> {
         serde_json::from_str(lease.split_once(' ')?.1).ok()
     }
 }

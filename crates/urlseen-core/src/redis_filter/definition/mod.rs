@@ -61,7 +61,7 @@ impl Definition {
     }
 
     /// Creates the definition of a filter that already has an id and a seed.
-    pub fn of(id: RandomId, spec: FilterSpec) -> Self {
+    pub(crate) fn of(id: RandomId, spec: FilterSpec) -> Self {
         let rules = spec.parameters.rules();
         Self { id, spec, version: VERSION.1.to_owned(), rules }
     }

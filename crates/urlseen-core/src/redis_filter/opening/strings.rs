@@ -36,7 +36,10 @@ struct GrowingString {
 
 impl Strings {
     /// Examines all keys, and refuses those that do not fit the kind.
-    pub async fn look(link: &mut Link, filter: &RedisFilterKeys) -> Result<Self, RedisOpenError> {
+    pub(crate) async fn look(
+        link: &mut Link,
+        filter: &RedisFilterKeys,
+    ) -> Result<Self, RedisOpenError> {
         let used = filter.keys();
         let mut pipeline = Pipeline::new();
         pipeline.ignore_errors();

@@ -123,7 +123,7 @@ impl Journal {
     }
 
     /// Returns the bytes written since the journal was opened.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -166,7 +166,7 @@ impl Journal {
     }
 
     /// Fails if the log takes no more records, or the next start would not find its records.
-    pub fn check(&self) -> io::Result<()> {
+    pub(crate) fn check(&self) -> io::Result<()> {
         self.unsynced.check()?;
         self.unsynced.poison_if(self.check_files())
     }
@@ -223,7 +223,7 @@ impl Journal {
     ///
     /// # Errors
     /// If the disk fails, or the log does not have `head` any more.
-    pub fn cut(&mut self, head: Head) -> io::Result<Position> {
+    pub(crate) fn cut(&mut self, head: Head) -> io::Result<Position> {
         self.unsynced.check()?;
         if self.position.head != head {
             (self.position, self.tail, self.file) =

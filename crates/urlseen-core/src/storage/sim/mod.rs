@@ -93,7 +93,8 @@ impl SimDisk {
     }
 
     /// Returns the number of steps so far that changed something or synced it.
-    pub fn steps(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> usize {
         self.state().steps
     }
 
@@ -163,7 +164,8 @@ impl SimDisk {
     }
 
     /// Removes a file, on the platter.
-    pub fn take(&self, path: &Path) {
+    #[cfg(test)]
+    pub(crate) fn take(&self, path: &Path) {
         let mut state = self.state();
         state.names.remove(&name_of(path));
         state.durable_names.remove(&name_of(path));

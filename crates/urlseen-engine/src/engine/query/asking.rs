@@ -73,7 +73,7 @@ impl Engine {
     }
 
     /// Counts the groups of questions whose answers are not handed back yet.
-    pub fn asking(&self) -> usize {
+    pub(crate) fn asking(&self) -> usize {
         self.asking.asked
     }
 
@@ -81,7 +81,7 @@ impl Engine {
     ///
     /// # Panics
     /// If there is no room ([`Engine::has_room_to_ask`]).
-    pub fn ask(&mut self, group: u64, questions: &[Question]) {
+    pub(crate) fn ask(&mut self, group: u64, questions: &[Question]) {
         assert!(self.has_room_to_ask(), "fewer than {GROUPS_MAX} groups wait");
         self.asking.asked += 1;
         let Handle { hasher, queue, .. } = &self.handle;

@@ -131,7 +131,7 @@ impl Asker {
 impl QueryDispatcher {
     /// Waits for a query, or forever if there are no clients. Nothing is lost when the future is
     /// dropped.
-    pub async fn next(&mut self) -> Query {
+    pub(crate) async fn next(&mut self) -> Query {
         match self.queries.recv().await {
             Some(query) => query,
             None => std::future::pending().await,
@@ -157,7 +157,7 @@ impl QueryDispatcher {
     ///
     /// # Panics
     /// If the engine has no room for another group of questions.
-    pub fn hand_on(&mut self, first: Query, engine: &mut Engine) {
+    pub(crate) fn hand_on(&mut self, first: Query, engine: &mut Engine) {
         let (mut members, mut questions) = (Vec::new(), Vec::new());
         let mut take = |query: Query| {
             let Query { questions: more, extra, reply } = query;

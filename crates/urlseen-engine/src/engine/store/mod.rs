@@ -72,7 +72,7 @@ pub(super) enum Write {
 impl Store {
     /// Makes the storage of a filter in `folder`. The filter judges nothing before
     /// [`Store::recover_to`] or [`Store::recover`].
-    pub fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
+    pub(crate) fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
         let Keeping { spec, policy, emit_again } = keeping;
         let kept = FilterStorage::new(engine.handle(), folder, policy);
         Self { kept, spec, emit_again, at: None }

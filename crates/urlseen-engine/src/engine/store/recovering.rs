@@ -104,7 +104,7 @@ impl Store {
 
     /// Replaces the contents of the folder with the filter in memory, whose head becomes `head`.
     /// The call can be repeated after a failure.
-    pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
+    pub(crate) fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.at = None;
         let position = self.kept.rebase(head)?.ok_or(EngineError::Panicked)?;
         self.at = Some(position.head);
@@ -123,7 +123,7 @@ impl Store {
     /// Keeps the filter of the folder, and moves the filter to `theirs`, the position of Redis. If
     /// `theirs` is `None`, the filter stays at the position of the folder. Returns the new
     /// position.
-    pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
+    pub(crate) fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
             let new = RandomId::random().get();
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Returns the id of the filter, if the folder is not new.
-    pub fn filter(&self) -> Option<RandomId> {
+    pub(crate) fn filter(&self) -> Option<RandomId> {
         self.kept.folder.header().map(|header| RandomId::new(header.filter()))
     }
 

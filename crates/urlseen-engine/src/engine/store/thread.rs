@@ -104,19 +104,19 @@ impl Storage {
     }
 
     /// Logs a batch of the crawl after the last logged batch.
-    pub fn write(&mut self, batch: Batch<Judged>) {
+    pub(crate) fn write(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
         self.write_down(Write::Batch(batch));
     }
 
     /// Logs the new keys of a batch that belongs to no crawl.
-    pub fn add(&mut self, batch: Batch<Judged>) {
+    pub(crate) fn add(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
         self.write_down(Write::Keys(batch));
     }
 
     /// Records the progress of imports, after all earlier writes are on the disk.
-    pub fn record_checkpoints(&self, checkpoints: Vec<Checkpoint>) {
+    pub(crate) fn record_checkpoints(&self, checkpoints: Vec<Checkpoint>) {
         self.work(move |keeper| {
             if let Err(error) = keeper.store.record_checkpoints(&checkpoints) {
                 keeper.say(Stored::Failed(error));
@@ -156,7 +156,7 @@ impl Storage {
     }
 
     /// Returns the next event. Nothing is lost when the future is dropped.
-    pub async fn stored(&mut self) -> Result<Stored, EngineError> {
+    pub(crate) async fn stored(&mut self) -> Result<Stored, EngineError> {
         let stored = self.stored.recv().await.ok_or(EngineError::StoragePanicked)?;
         match stored {
             Stored::Batch(_) | Stored::Added(_) => self.batches -= 1,

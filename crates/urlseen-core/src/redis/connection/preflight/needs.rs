@@ -109,7 +109,7 @@ impl Needs {
 
     /// Adds commands on a key. Each text has the name of a command, and the arguments that follow
     /// the key, separated by blanks: `LTRIM 0 -1`.
-    pub fn commands(&mut self, key: &str, commands: &[&'static str]) {
+    pub(crate) fn commands(&mut self, key: &str, commands: &[&'static str]) {
         for command in commands {
             let mut words = command.split(' ');
             let need = CommandNeed::new(words.next().unwrap_or_default()).key(key);
