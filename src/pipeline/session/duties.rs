@@ -70,6 +70,13 @@ impl Duties {
         Self(all.map(|(every, start)| Duty { every, due: Instant::now() + every, start }).collect())
     }
 
+    /// Makes the check due at once.
+    pub(super) fn check_now(&mut self) {
+        for check in self.0.iter_mut().filter(|duty| duty.every == LOOK) {
+            check.due = Instant::now();
+        }
+    }
+
     /// Waits until a duty is due. The one that has been due for longest comes first, so a renewal
     /// of the lease waits for no later duty.
     pub(super) async fn due(&mut self) -> Start {

@@ -26,6 +26,7 @@ use tokio::time::sleep_until;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::protocol::Reclaimer;
 use urlseen_engine::config::{Config, WhenFull};
+use urlseen_engine::engine::Event;
 
 use super::intake::{Intake, Linger};
 use super::window::Window;
@@ -151,7 +152,13 @@ impl<'a> Session<'a> {
                 () = sleep_until(self.lease.until) => return Err(self.lapsed()),
                 start = duties.due() => start(self),
                 answer = line.answer() => self.take_note(answer?)?,
-                event = pipeline.filter.works.next(true) => pipeline.take(event?),
+                event = pipeline.filter.works.next(true) => {
+                    let event = event?;
+                    if let Event::SnapshotDue = event {
+                        duties.check_now();
+                    }
+                    pipeline.take(event);
+                }
                 Some(act) = answers.next() => act(self)?,
                 found = intake.wake() => if let Some(found) = found?
                     && !intake.woken(&found.into_value()?)
