@@ -13,9 +13,9 @@ use std::time::Instant;
 
 use serde_json::json;
 use url::Url;
+use urlseen_cli::config::{Config, ItemForm, Sources};
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
-use urlseen_engine::config::{Config, ItemForm, Sources};
 use urlseen_engine::item::{Options, Reader};
 
 /// Number of times that a case goes through all URLs. The fastest pass counts, because other work

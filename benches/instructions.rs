@@ -9,13 +9,13 @@ use std::hint::black_box;
 use std::path::Path;
 
 use serde_json::json;
+use urlseen_core::filter::choice::{Fsync, ItemForm};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{FilterSpec, KeyHash, Kind, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Fsync, ItemForm};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::batch::{Batch, Judged};

@@ -4,6 +4,7 @@
 
 pub mod admin;
 pub mod cli;
+pub mod config;
 mod pipeline;
 pub mod report;
 mod route;

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
+use crate::config::Secret;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use urlseen_engine::config::Secret;
 
 /// Name of the scheme in the header `Authorization`.
 const SCHEME: &str = "Bearer ";

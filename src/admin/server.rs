@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crate::config::{HostPort, Secret};
 use axum::middleware;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::AbortHandle;
-use urlseen_engine::config::{HostPort, Secret};
 
 use super::access::Access;
 use super::hosts::Hosts;

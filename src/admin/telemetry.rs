@@ -13,8 +13,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::admin::printable::{json_text, printable};
+use crate::config::{Level, LogFormat};
 use crate::report::AllRepeats;
-use urlseen_engine::config::{Level, LogFormat};
 
 /// Standard error. If it is a terminal, a line of progress follows the log lines.
 #[derive(Debug, Clone)]

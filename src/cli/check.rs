@@ -6,13 +6,13 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
 
+use crate::config::{Config, FilterPlace, ItemForm, SourceKind};
 use anyhow::Context as _;
 use redis::cmd;
 use serde::Serialize;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{AtRest, Target};
-use urlseen_engine::config::{Config, FilterPlace, ItemForm, SourceKind};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::{Identity, Options};
 

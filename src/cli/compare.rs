@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::config::{Config, FilterPlace};
 use indicatif::HumanCount;
 use urlseen_analysis::{Overlap, Totals};
 use urlseen_core::filter::id::RandomId;
@@ -13,7 +14,6 @@ use urlseen_core::filter::{FilterKind, FilterSpec, SHARDS, Seed, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{AtRest, Head, StorageSpec};
-use urlseen_engine::config::{Config, FilterPlace};
 
 use super::Outcome;
 use super::bar::Bar;

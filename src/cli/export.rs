@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use crate::config::{Config, SourceKind};
 use anyhow::Context as _;
 use indicatif::{BinaryBytes, HumanCount};
 use redis::cmd;
@@ -12,7 +13,6 @@ use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Archive, AtRest, Target};
-use urlseen_engine::config::{Config, SourceKind};
 
 use super::bar::Bar;
 use super::rows::answer;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::admin::printable::{printable, say};
+use crate::config::ItemForm;
 use crate::pipeline::RunError;
 use anyhow::bail;
 use indicatif::HumanCount;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
-use urlseen_engine::config::ItemForm;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Threads, WorksError};

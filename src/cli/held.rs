@@ -16,7 +16,7 @@ use super::Outcome;
 use super::settings::Settings;
 use super::start::{connect, each_partition, runtime};
 use super::status::span;
-use urlseen_engine::config::Config;
+use crate::config::Config;
 use urlseen_engine::item::Brief;
 
 /// Show the requests that consumers hold, and requeue the requests of stopped consumers.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::config::{Config, FilterPlace};
 use anyhow::Context;
 use clap::Args as _;
 use indicatif::{BinaryBytes, HumanCount};
@@ -12,7 +13,6 @@ use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::{FilterSpec, Parameters, memory};
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Folder, StorageSpec};
-use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Threads, query};
 use urlseen_engine::flow::driver::{Flow, Progress};

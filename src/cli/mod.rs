@@ -32,13 +32,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::stderr;
+use crate::config::{Problems, removed};
 use anyhow::Context;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use urlseen_core::filter::SpecError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
-use urlseen_engine::config::{Problems, removed};
 
 /// Result of a command that ran, from the best to the gravest one, with its exit status. clap uses
 /// that of `WrongUse` for arguments that it cannot read.
@@ -238,7 +238,7 @@ fn write_pages(args: &ManPagesArgs) -> anyhow::Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_engine::config::{Config, Sources};
+    use crate::config::{Config, Sources};
 
     #[test]
     fn the_grammar_is_sound() {

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::config::Config;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
@@ -13,7 +14,6 @@ use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{SHARDS, Saved, ShardId};
 use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{Folder, Head, LiveFilter as _};
-use urlseen_engine::config::Config;
 use urlseen_engine::engine::{EngineError, Threads};
 
 use super::Outcome;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use crate::config::Config;
 use indicatif::{HumanCount, HumanFloatCount};
 use serde_json::{Value, json};
-use urlseen_engine::config::Config;
 
 use super::rows::Rows;
 use super::settings::folder_of;

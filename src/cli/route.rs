@@ -13,10 +13,10 @@ use super::start::{self, runtime};
 use super::{Outcome, service_manager};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, CheckError, Checked, Limits, Sample, View};
+use crate::config::{Config, HostPort, SourceKind};
 use crate::pipeline::{RunError, shutdown};
 use crate::report::{RouteStatus, Statuses};
 use crate::route::Router;
-use urlseen_engine::config::{Config, HostPort, SourceKind};
 
 /// Move items from a list to the partitions of the crawl.
 ///

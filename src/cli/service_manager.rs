@@ -120,8 +120,8 @@ fn text(statuses: &Statuses) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, Sources};
     use crate::report::Status;
-    use urlseen_engine::config::{Config, Sources};
 
     fn statuses(phases: &[Phase]) -> Statuses {
         let config = Config::load(Sources::default()).unwrap();

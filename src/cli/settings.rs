@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::{Config, Filter, Problems, Sources, choose};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{BinaryBytes, HumanCount};
 use urlseen_core::filter::choice::{Choice, FilterPlace};
@@ -11,7 +12,6 @@ use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Par
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Header, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, Filter, Problems, Sources, choose};
 use urlseen_engine::engine::store::Keeping;
 
 use super::start::{self, usage};

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::config::{Config, HostPort, ItemForm, Rollback};
 use anyhow::anyhow;
 use clap::error::ErrorKind;
 use indicatif::BinaryBytes;
@@ -21,7 +22,6 @@ use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis::protocol::{LeaseHolder, Leased};
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, Header, OpenError, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, HostPort, ItemForm, Rollback};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options, Reader};

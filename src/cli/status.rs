@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::say;
 use crate::admin::{AdminClient, ClientError};
+use crate::config::Config;
 use crate::report::{
     Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
     HeldStatus, Lists, Status, Storage,
@@ -13,7 +14,6 @@ use crate::report::{
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 use urlseen_analysis::lost_text;
-use urlseen_engine::config::Config;
 
 use super::Outcome;
 use super::overview::Speed;

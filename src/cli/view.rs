@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::admin::{CheckError, Checked, Sample, View};
+use crate::config::{Config, FilterPlace};
 use crate::report::{Phase, Status, Statuses, Watch};
 use crate::serve::ClientCount;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
-use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::item::{Identity, Options, Reader};
 

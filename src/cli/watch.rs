@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::config::Config;
 use anyhow::Context;
 use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
-use urlseen_engine::config::Config;
 
 use super::overview::Speeds;
 use super::rows::{CRAWL, Rows};

@@ -6,10 +6,10 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::{Ending, RunError};
+use crate::config::WhenFull;
 use crate::pipeline::shutdown::Stop;
 use crate::report::{Board, FilterFill, FilterReport, FilterStatus, Phase, Report};
 use urlseen_core::filter::{FillWatch, Parameters};
-use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError, Progress};

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::config;
 use redis::Value;
 use tokio::time::{self, sleep_until};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Reply};
 use urlseen_core::redis::protocol::{Cursor, Places, Protocol};
-use urlseen_engine::config;
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Claimed};
 

@@ -25,6 +25,7 @@ pub(crate) mod window;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::Config;
 use crate::pipeline::shutdown::Stop;
 use crate::report::{Board, ByRule, Phase, Report};
 use claim::Claim;
@@ -37,7 +38,6 @@ use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::protocol::{GivenBack, Protocol, ProtocolError, ScriptError};
-use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
 use urlseen_engine::item::Reader;
 

@@ -1,6 +1,6 @@
 //! Window: a number of items that the daemon reads from the source together.
 
-use urlseen_engine::config;
+use crate::config;
 use urlseen_engine::item::Items;
 
 /// Maximum number of items of the first window. The window is small, because the sizes of its items

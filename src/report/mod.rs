@@ -18,11 +18,11 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::config::Config;
 use rules::ByGroup;
 use samples::Samples;
 use trend::Growth;
 use urlseen_core::storage::Moment;
-use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};

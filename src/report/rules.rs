@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use crate::config::Config;
 use serde::{Deserialize, Serialize};
 use tracing::info;
-use urlseen_engine::config::{Config, NamedRule};
+use urlseen_engine::item::NamedRule;
 use urlseen_engine::item::OverLimit;
 
 /// Numbers of items by rule. A list is empty if there are no rules of its kind.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use crate::config::{Config, SourceKind};
 use serde::{Deserialize, Serialize};
-use urlseen_engine::config::{Config, SourceKind};
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 

@@ -15,6 +15,7 @@ mod session;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::config::Config;
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Ending, RunError};
 use crate::report::{PartitionStatus, Phase, RouteStatus};
@@ -26,7 +27,6 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::protocol::{Protocol, ProtocolError};
-use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
 /// Time between two attempts to take a lease that another process holds.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
+use crate::config::Config;
 use redis::{Value, cmd};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
@@ -10,7 +11,6 @@ use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, WAITING_MAX};
-use urlseen_engine::config::Config;
 
 use super::batch::Share;
 use crate::report::{PartitionStatus, RouteStatus};

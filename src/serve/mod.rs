@@ -27,7 +27,7 @@ pub(crate) use server::ClientCount;
 pub use server::Server;
 use tokio::sync::Semaphore;
 
-use urlseen_engine::config::{Config, Emit, Secret, Serve};
+use crate::config::{Config, Emit, Secret, Serve};
 use urlseen_engine::engine::Threads;
 use urlseen_engine::item::{Options, Reader};
 

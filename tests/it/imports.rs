@@ -14,8 +14,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         "crates/urlseen-core/src/",
         &["fingerprint", "filter", "limit", "storage", "redis", "redis_filter"],
     ),
-    ("crates/urlseen-engine/src/", &["config", "item", "engine", "flow"]),
-    ("src/", &["report", "pipeline", "serve", "route", "admin", "cli"]),
+    ("crates/urlseen-engine/src/", &["item", "engine", "flow"]),
+    ("src/", &["config", "report", "pipeline", "serve", "route", "admin", "cli"]),
 ];
 
 #[test]

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_engine::config::ItemForm;
+use urlseen_engine::item::ItemForm;
 use urlseen_engine::item::{Identity, Options, Reader};
 
 #[derive(Deserialize)]

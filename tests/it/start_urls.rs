@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_engine::config::{Emit, ItemForm};
+use urlseen_engine::item::{Emit, ItemForm};
 use urlseen_engine::item::{Options, Reader};
 
 use crate::pickles::vectors;

@@ -19,8 +19,8 @@ pub use plan::{
 };
 pub use plot::{Plot, Series, Stroke};
 pub use replay::{
-    Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Report, Ruled, Seen, Setup, Tally,
-    run as replay, suggest,
+    Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Report, Ruled, Seen, Setup,
+    Tally, run as replay, suggest,
 };
 pub use suggest::{Suggester, Suggestion, Suggestions};
 

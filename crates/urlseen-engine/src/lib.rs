@@ -1,8 +1,7 @@
-//! Configuration, items, the engine and the flows that need no crawl in Redis.
+//! Items, the engine and the flows that need no crawl in Redis.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod config;
 pub mod engine;
 pub mod flow;
 pub mod item;

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use tempfile::NamedTempFile;
-use urlseen_engine::config::{Effective, Problems, Sources};
+use urlseen_cli::config::{Effective, Problems, Sources};
 
 pub fn check(input: &[u8]) {
     let mut parts = input.split(|&byte| byte == 0);

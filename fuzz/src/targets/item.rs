@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use urlseen_cli::config::{Config, Emit, ItemForm, Sources};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_engine::config::{Config, Emit, ItemForm, Sources};
 use urlseen_engine::item::{Brief, Form, Item, Options, Reader, Unreadable};
 
 /// Rules for some items. They live as long as the process.

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::{PyResult, Python, pyfunction, pymodule};
-use urlseen_engine::config::ItemForm;
+use urlseen_engine::item::ItemForm;
 use urlseen_engine::item::Options;
 
 #[pymodule]

@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::config::{Config, FilterPlace, SourceKind};
 use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use urlseen_core::filter::Seed;
@@ -14,7 +15,6 @@ use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::storage::{AtRest, OpenError};
-use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::store::CrawlPosition;
 
 use super::super::rows::Rows;

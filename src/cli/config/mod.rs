@@ -5,8 +5,8 @@ mod init;
 
 use std::io::{self, Write};
 
+use crate::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
 use serde_json::json;
-use urlseen_engine::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
 
 use super::Outcome;
 use super::rows::answer;

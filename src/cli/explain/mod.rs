@@ -7,11 +7,11 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 
+use crate::config::Config;
 use answer::AnswerShown;
 use serde::Serialize;
 use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 use urlseen_core::storage::{self, Header};
-use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
 use super::rows::{COMPARED, Rows, answer};

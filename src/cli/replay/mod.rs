@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admin::printable::say;
+use crate::config::{Config, ItemForm, Kind, choose};
 use crate::pipeline::shutdown;
 use anyhow::{Context, bail};
-use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay, suggest};
+use urlseen_analysis::{
+    Crawl, Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay, suggest,
+};
 use urlseen_core::filter::{Capacity, Seed};
-use urlseen_engine::config::{Config, ItemForm, Kind, choose};
 use urlseen_engine::flow::driver::Progress;
 
 use super::bar::{Bar, Teller};
@@ -85,9 +87,11 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if let Some(path) = &args.plot {
         Plot::check(path)?;
     }
+    let (address, list, batch) = (&config.redis.url, config.list(), config.source.batch);
+    let crawl = Crawl { address, list, batch };
     if args.suggest {
         let (items, most) = (start::items(&config), args.count.map(Capacity::get));
-        let found = suggest(input(args, &config), items, &config, most, &*listen()?)?;
+        let found = suggest(input(args, &config), items, crawl, most, &*listen()?)?;
         report::print_suggestions(args.json, &found)?;
         return Ok(Outcome::Done);
     }
@@ -99,7 +103,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
         seen: args.seen.iter().map(seen).collect(),
         input: input(args, &config),
         most: args.count.map(Capacity::get),
-        config: &config,
+        crawl,
     };
     let is_bytes = matches!(setup.input, Input::Files(_));
     let bar = if is_bytes { Bar::new("read") } else { Bar::counting("items") };

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use crate::config::{Config, FilterPlace};
 use serde_json::{Value, json};
 use urlseen_analysis::{
     DAEMON_BYTES, Ending, KeyRead, LaneReport, Merges, Plot, Point, Report, Ruled, Series, Stroke,
     Suggestion, Suggestions, Tally, grouped, size,
 };
-use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::flow::reasons::Reason;
 use urlseen_engine::item::Brief;
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use crate::config::{Config, FilterPlace, SourceKind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use urlseen_core::redis::hash_tag::hashed;
-use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 
 use crate::admin::Limits;
 
@@ -123,7 +123,7 @@ pub(super) fn divided(config: &Config) -> Option<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_engine::config::Sources;
+    use crate::config::Sources;
 
     #[track_caller]
     fn total(settings: &[&str]) -> u64 {

@@ -6,6 +6,7 @@ mod process;
 use std::sync::Arc;
 
 use crate::admin::telemetry::Console;
+use crate::config::{Config, FilterPlace, SourceKind};
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Alone, Ending, Parts, Pipeline, RunError, Shared};
 use crate::report::{Board, ByRule, Phase, Report};
@@ -17,7 +18,6 @@ use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecEr
 use urlseen_core::fingerprint::Partition;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::Folder;
-use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{self, Engine, Threads};

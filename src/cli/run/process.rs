@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::config::{Config, FilterPlace, SourceKind};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Serialize;
 use tokio::task::JoinSet;
 use tracing::{Instrument, error, info, info_span};
-use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::{Threads, query};
 

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use crate::config::Config;
 use indicatif::HumanCount;
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::id::RandomId;
@@ -11,7 +12,6 @@ use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{FilterSpec, KeyHash, Kind, OverFrozen, SHARDS, ShardId};
 use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::storage::{Folder, Head, LiveFilter as _, StorageSpec};
-use urlseen_engine::config::Config;
 use urlseen_engine::engine::store::{Local, Recovery};
 use urlseen_engine::engine::{EngineError, Threads};
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use crate::config::Config;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use urlseen_core::filter::FilterSpec;
@@ -15,7 +16,6 @@ use urlseen_core::redis_filter::opening;
 use urlseen_core::storage::{
     Look, SegmentLook, SnapshotLook, Standing, StorageSpec, Summary, look,
 };
-use urlseen_engine::config::Config;
 
 use super::super::rows::{CRAWL, Rows, answer};
 use super::super::start::{find, runtime};

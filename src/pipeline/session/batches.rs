@@ -10,10 +10,10 @@
 //! crawl waits for replicas, they must have the commit, too.
 
 use super::{Pending, Session};
+use crate::config::RejectsFull;
 use crate::pipeline::queue::Prepared;
 use crate::pipeline::{Parts, Pipeline};
 use urlseen_core::redis::protocol::{Commit, Committed, Order};
-use urlseen_engine::config::RejectsFull;
 use urlseen_engine::item::batch::{Batch, Sifted};
 
 /// Maximum number of commits that are sent and not acknowledged.

@@ -14,6 +14,7 @@ mod saves;
 
 use std::time::Duration;
 
+use crate::config::{Config, WhenFull};
 use begin::{Connected, Recovered};
 use duties::{Answers, Duties};
 use forgetting::Forgetting;
@@ -25,7 +26,6 @@ use replicas::Replicas;
 use tokio::time::sleep_until;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::protocol::Reclaimer;
-use urlseen_engine::config::{Config, WhenFull};
 use urlseen_engine::engine::Event;
 
 use super::intake::{Intake, Linger};

@@ -7,9 +7,9 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::Session;
+use crate::config::{Config, RejectsFull};
 use crate::pipeline::{Parts, Pipeline};
 use crate::report::Backpressure;
-use urlseen_engine::config::{Config, RejectsFull};
 
 /// Time between two checks of a full sink or rejects list.
 const POLL: Duration = Duration::from_millis(50);

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::wire::Word;
+use crate::config::{Config, Sources};
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::{FilterSpec, Seed};
 use urlseen_core::redis_filter::definition::DEFINE;
-use urlseen_engine::config::{Config, Sources};
 use urlseen_engine::item::Options;
 
 /// Names of the scripts, by their texts and their hashes.

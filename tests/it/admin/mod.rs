@@ -23,12 +23,12 @@ use tempfile::TempDir;
 use urlseen_cli::admin::{
     AdminServer, CheckError, Checked, Limits, ListeningSocket, SOCKET, Sample, View,
 };
+use urlseen_cli::config::{Config, HostPort, Sources};
 use urlseen_cli::report::{
     Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
     Head, HeldStatus, Lists, Phase, RouteStatus, RuleCount, Sampled, Status, Statuses, Storage,
     Times,
 };
-use urlseen_engine::config::{Config, HostPort, Sources};
 use urlseen_engine::item::RejectReason;
 
 use crate::util::wait::SOON;

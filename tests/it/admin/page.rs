@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use urlseen_engine::config::{Config, Sources};
+use urlseen_cli::config::{Config, Sources};
 
 use super::{Answer, Endpoint, JSON, ask, connect_tcp, host_port};
 use crate::tidy::report;

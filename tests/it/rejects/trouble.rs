@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use redis::{Commands, Connection};
 use rustix::process::Signal;
+use urlseen_cli::config::{Config, Sources};
 use urlseen_core::redis::protocol::{Fate, RejectsList};
 use urlseen_core::redis::reject::Reject;
-use urlseen_engine::config::{Config, Sources};
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::wait::{SOON, wait_until};

@@ -5,7 +5,6 @@ mod steady;
 mod target;
 
 use urlseen_core::filter::{Kind, Parameters, SpecError, number};
-use urlseen_engine::config::Config;
 
 pub use figures::Figures;
 pub use steady::Steady;
@@ -16,8 +15,8 @@ pub use target::{Amount, PlanError, Target};
 pub const DAEMON_BYTES: u64 = 67_108_864;
 
 /// Returns the parameters of a filter of this kind, which keeps its error rate up to the capacity.
-/// All parameters that are not arguments have default values. The default is that of the project
-/// from which the kind comes, or that of urlseen's configuration if the project has none.
+/// All parameters that are not arguments have the default values of the project from which the kind
+/// comes.
 fn parameters(kind: Kind, capacity: u64, error_rate: f64) -> Result<Parameters, SpecError> {
     kind.read(&|name| {
         let given = match name {
@@ -25,14 +24,8 @@ fn parameters(kind: Kind, capacity: u64, error_rate: f64) -> Result<Parameters, 
             "filter.error_rate" => Some(error_rate.to_string()),
             _ => None,
         };
-        given.or_else(|| usual(kind, name))
+        given.or_else(|| kind.usual(name).map(str::to_owned))
     })
-}
-
-/// Returns the default value of a parameter: that of the project from which the kind comes, or that
-/// of urlseen's configuration if the project has none.
-fn usual(kind: Kind, name: &str) -> Option<String> {
-    kind.usual(name).map(str::to_owned).or_else(|| Config::default().part(name))
 }
 
 /// Returns the parameters of all variants of a filter, with the same capacity. If the kind has no

@@ -11,7 +11,6 @@ use urlseen_core::filter::number::whole;
 use urlseen_core::filter::{ErrorRate, Kind, Parameters, SpecError};
 
 use super::target::Amount;
-use super::usual;
 use super::{grouped, size};
 
 const DAY: Duration = Duration::from_hours(24);
@@ -103,7 +102,7 @@ fn parameters(
         "filter.grow_to" => Some(grow_to.to_string()),
         "filter.error_rate" => Some(error_rate.to_string()),
         EXPIRE_AFTER => Some(expire_after.to_string()),
-        name => usual(kind, name),
+        _ => None,
     })
 }
 

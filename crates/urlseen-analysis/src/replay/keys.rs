@@ -7,13 +7,12 @@ use anyhow::bail;
 use redis::{Cmd, cmd};
 use tokio::runtime::{Builder, Runtime};
 
-use super::no_thread;
 use super::report::KeyRead;
+use super::{Crawl, no_thread};
 use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
 use urlseen_core::redis::protocol::Source;
-use urlseen_engine::config::Config;
 use urlseen_engine::flow::feed::{FeedError, Page, Place};
 use urlseen_engine::item::Items;
 
@@ -59,10 +58,10 @@ const KINDS: [(&str, &str); 3] = [("list", "LLEN"), ("zset", "ZCARD"), ("set", "
 
 impl Keys {
     /// Connects, and checks the types of the keys. The replay reads at most `most` items.
-    pub(super) fn open(config: &Config, names: Vec<String>, most: u64) -> anyhow::Result<Self> {
+    pub(super) fn open(crawl: Crawl<'_>, names: Vec<String>, most: u64) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(no_thread)?;
-        let address = &config.redis.url;
+        let Crawl { address, list, .. } = crawl;
         let mut keys = Vec::new();
         for name in names {
             let mut link = runtime.block_on(connect(&address.for_key(&name)))?;
@@ -83,8 +82,7 @@ impl Keys {
             };
             let before = runtime.block_on(link.query(cmd(length).arg(&name)))?;
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
-            let (list, place) = (config.list(), Some(0));
-            let item_bytes = PAGE_BYTES / FIRST;
+            let (place, item_bytes) = (Some(0), PAGE_BYTES / FIRST);
             keys.push(Key { link, row, list, length, place, item_bytes });
         }
         Ok(Self { runtime, keys, turn: 0, rows: Arc::default(), left: most, read: 0 })

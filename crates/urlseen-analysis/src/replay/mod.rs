@@ -34,7 +34,8 @@ pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
 use tokio::runtime::Builder;
 use urlseen_core::filter::memory::gib;
 use urlseen_core::filter::{Kind, Seed, memory};
-use urlseen_engine::config::Config;
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::protocol::Source;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError};
@@ -49,8 +50,8 @@ use crate::suggest::{Suggester, Suggestions};
 /// Input and filters of a replay.
 #[derive(Debug)]
 pub struct Setup<'a> {
-    /// Configuration with the source and the number of items of a batch.
-    pub config: &'a Config,
+    /// Crawl that is replayed.
+    pub crawl: Crawl<'a>,
     /// Options for reading items.
     pub items: Options,
     /// Seed of the exact filter, and of all compared filters whose kind has a seed.
@@ -65,6 +66,17 @@ pub struct Setup<'a> {
     pub input: Input,
     /// Maximum number of items that are replayed.
     pub most: Option<u64>,
+}
+
+/// Crawl that is replayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Crawl<'a> {
+    /// Server with the keys that are read.
+    pub address: &'a RedisAddress,
+    /// Order in which the items of a list are read.
+    pub list: Source,
+    /// Maximum number of items of a batch.
+    pub batch: usize,
 }
 
 /// Items that are replayed.
@@ -96,8 +108,8 @@ pub fn run(
     stop: &Arc<AtomicBool>,
     audience: &mut dyn Audience,
 ) -> anyhow::Result<Report> {
-    let Setup { config, items, seed, specs, threads, seen, input, most } = setup;
-    let Opened { feed, count, rows } = open(input, config, most)?;
+    let Setup { crawl, items, seed, specs, threads, seen, input, most } = setup;
+    let Opened { feed, count, rows } = open(input, crawl, most)?;
     let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
     let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
     check_memory(filters, exact.outlook(count)?.bytes[1])?;
@@ -111,8 +123,7 @@ pub fn run(
 
     let started = Instant::now();
     let digests = Options::new(Form::Digest, items.fingerprint.clone());
-    let ended =
-        replay.given(seen, &digests, config).and_then(|()| replay.flow(feed, &items, false));
+    let ended = replay.given(seen, &digests, crawl).and_then(|()| replay.flow(feed, &items, false));
     let ending = match ended {
         Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,
         Ok(Ok(())) => Ending::Whole,
@@ -142,13 +153,13 @@ pub fn run(
 pub fn suggest(
     input: Input,
     items: Options,
-    config: &Config,
+    crawl: Crawl<'_>,
     most: Option<u64>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Suggestions> {
     let mut suggester = Suggester::new(items.fingerprint.clone());
     let mut reader = Reader::new(items);
-    for page in open(input, config, most)?.feed.pages {
+    for page in open(input, crawl, most)?.feed.pages {
         for item in page?.items.iter() {
             if let Ok(Outline { request: Some(request), .. }) = reader.outline(item) {
                 suggester.add(&request.as_request());
@@ -171,7 +182,7 @@ struct Opened {
 }
 
 /// Opens the input of a replay, cut into the pages of a crawl.
-fn open(input: Input, config: &Config, most: Option<u64>) -> anyhow::Result<Opened> {
+fn open(input: Input, crawl: Crawl<'_>, most: Option<u64>) -> anyhow::Result<Opened> {
     let mut rows = Arc::default();
     let (feed, count) = match input {
         Input::Files(files) => {
@@ -182,13 +193,13 @@ fn open(input: Input, config: &Config, most: Option<u64>) -> anyhow::Result<Open
             (Feed { expected, ..feed }, 0)
         }
         Input::Keys(keys) => {
-            let keys = Keys::open(config, keys, most.unwrap_or(u64::MAX))?;
+            let keys = Keys::open(crawl, keys, most.unwrap_or(u64::MAX))?;
             rows = Arc::clone(&keys.rows);
             let expected = keys.expected();
             (Feed { expected, pages: Box::new(keys) }, expected)
         }
     };
-    Ok(Opened { feed: cut(feed, config.source.batch, most), count, rows })
+    Ok(Opened { feed: cut(feed, crawl.batch, most), count, rows })
 }
 
 /// Replay that is running.
@@ -201,11 +212,16 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     /// Adds to all filters the fingerprints that count as seen from the start.
-    fn given(&mut self, seen: Vec<Seen>, options: &Options, config: &Config) -> anyhow::Result<()> {
+    fn given(
+        &mut self,
+        seen: Vec<Seen>,
+        options: &Options,
+        crawl: Crawl<'_>,
+    ) -> anyhow::Result<()> {
         for seen in seen {
             let origin = match seen {
                 Seen::File(name) => Origin::Files { files: vec![name], format: ImportFormat::Auto },
-                Seen::Set(key) => Origin::Set { address: Box::new(config.redis.url.clone()), key },
+                Seen::Set(key) => Origin::Set { address: Box::new(crawl.address.clone()), key },
             };
             let failed =
                 |error| anyhow!("the fingerprints that count as seen cannot be read: {error}");

@@ -8,7 +8,7 @@ use super::curve::Point;
 use super::judging::Merges;
 use crate::hash;
 use urlseen_core::filter::Kind;
-use urlseen_engine::config::ItemForm;
+use urlseen_core::filter::choice::ItemForm;
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::reasons::{Reasons, SHOWN};
 use urlseen_engine::item::batch::{Batch, Judged};

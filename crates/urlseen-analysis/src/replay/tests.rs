@@ -5,10 +5,10 @@ use std::io::Write;
 use tempfile::NamedTempFile;
 
 use super::*;
-use urlseen_core::filter::Kind;
+use urlseen_core::filter::choice::{End, ItemForm};
 use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::{FilterSpec, Kind};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_engine::config::{ItemForm, Sources};
 use urlseen_engine::flow::driver::Progress;
 use urlseen_engine::flow::feed::Bad;
 
@@ -26,23 +26,23 @@ impl Audience for Silent {
     fn progress(&mut self, _: &Progress) {}
 }
 
-fn config(set: &[&str]) -> Config {
-    let set = set.iter().map(|&it| it.to_owned()).collect();
-    Config::load(Sources { set, ..Sources::default() }).unwrap()
-}
-
-/// Replays these lines with a filter of each of these kinds and this number of threads.
-fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report {
+/// Replays these lines in batches of 7 items, with a filter of each of these kinds and this number
+/// of threads.
+fn replay(lines: &[u8], kinds: &[Kind], threads: usize) -> Report {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(lines).unwrap();
-    let config = config(set);
-    let spec = |&kind: &Kind| {
-        let mut config = config.clone();
-        config.filter.kind = kind;
-        LaneSpec::new(&config.filter_spec().unwrap()).unwrap()
+    let spec = |kind: &Kind| {
+        let value = |name| match name {
+            "filter.capacity" => Some("300".to_owned()),
+            "filter.error_rate" => Some("0.05".to_owned()),
+            name => kind.usual(name).map(str::to_owned),
+        };
+        let (parameters, fingerprint) = (kind.read(&value).unwrap(), Algorithm::Scrapy.into());
+        LaneSpec::new(&FilterSpec { parameters, fingerprint }).unwrap()
     };
+    let address = RedisAddress::local();
     let setup = Setup {
-        config: &config,
+        crawl: Crawl { address: &address, list: Source::new(End::Left), batch: 7 },
         items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy),
         seed: Seed::new(3),
         specs: kinds.iter().map(spec).collect(),
@@ -59,9 +59,8 @@ fn the_number_of_threads_does_not_change_the_results() {
     let lines = (0..5000).map(|number| format!("http://a/{}", number % 3000));
     let lines = lines.collect::<Vec<_>>().join("\n");
     let kinds = ["native", "pyrebloom", "scrapy-redis"].map(|it| it.parse().unwrap());
-    let set = ["filter.capacity=300", "filter.error_rate=0.05", "source.batch=7"];
-    let one = replay(lines.as_bytes(), &set, &kinds, 1);
-    let five = replay(lines.as_bytes(), &set, &kinds, 5);
+    let one = replay(lines.as_bytes(), &kinds, 1);
+    let five = replay(lines.as_bytes(), &kinds, 5);
     assert_eq!(one.kinds, five.kinds);
     assert_eq!((one.tally.items, one.tally.new, one.tally.again), (5000, 3000, 2000));
     let [native, pyrebloom, set] = &one.kinds[..] else { panic!("three kinds") };
@@ -82,7 +81,7 @@ fn the_number_of_threads_does_not_change_the_results() {
 #[test]
 fn reasons_are_counted_and_their_first_items_are_located() {
     let lines = b"http://a/\n\n/a\nhttp://a/\xff\n/b\nhttp://a/b\xffc\n";
-    let report = replay(lines, &[], &[NATIVE], 2);
+    let report = replay(lines, &[NATIVE], 2);
     let tally = &report.tally;
     assert_eq!((tally.items, tally.rejected, tally.new), (6, 5, 1));
     let found = |words: &str| {

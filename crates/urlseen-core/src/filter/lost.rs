@@ -39,10 +39,6 @@ mod tests {
         let value = |name| match name {
             "filter.capacity" | "filter.grow_to" => Some(capacity.to_string()),
             "filter.error_rate" => Some(error_rate.to_string()),
-            "filter.expansion" => Some("2".to_owned()),
-            "filter.bit" => Some("30".to_owned()),
-            "filter.hash_number" => Some("6".to_owned()),
-            "filter.block_num" => Some("1".to_owned()),
             name => kind.usual(name).map(str::to_owned),
         };
         kind.read(&value).unwrap()

@@ -3,9 +3,9 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::*;
-use crate::config::ItemForm;
 use crate::item::batch::{Batch, Judged};
 use crate::item::{Items, Options};
+use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::filter::redisbloom::{Filter, dump};
 use urlseen_core::filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::tests::{batch, onward, parameters};
 use super::*;
-use crate::config::ItemForm;
+use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::fingerprint::pages::Pages;
 use urlseen_core::limit::{By, Counted, LimitRule, Limits};

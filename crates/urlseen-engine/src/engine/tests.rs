@@ -4,8 +4,8 @@ use std::collections::{HashSet, VecDeque};
 
 use super::reading::PART;
 use super::*;
-use crate::config::ItemForm;
 use crate::item::{Items, Options};
+use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::filter::{Kind, Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};

@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 
 use super::queue::Queue;
 use super::{EngineError, StartError};
-use crate::config::THREADS_MAX;
 
 /// Entry of the line from which threads take work.
 pub(super) enum Work {
@@ -32,7 +31,11 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Starts `count` threads, or as many as there are processors if `count` is 0, but at most 64.
+    /// Maximum number of threads.
+    pub const MAX: usize = 64;
+
+    /// Starts `count` threads, or as many as there are processors if `count` is 0, but at most
+    /// [`Self::MAX`].
     ///
     /// # Errors
     /// The system cannot start a thread.
@@ -86,7 +89,7 @@ impl Work {
 
 /// Returns the number of threads to start if `wanted` threads are wanted.
 fn count_of(wanted: usize, processors: usize) -> usize {
-    if wanted == 0 { processors } else { wanted }.min(THREADS_MAX)
+    if wanted == 0 { processors } else { wanted }.min(Threads::MAX)
 }
 
 #[cfg(test)]

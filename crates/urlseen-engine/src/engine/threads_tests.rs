@@ -7,9 +7,9 @@ use tokio::runtime::Runtime;
 
 use super::tests::{batch, onward, parameters, urls};
 use super::*;
-use crate::config::ItemForm;
 use crate::item::Options;
 use urlseen_core::filter::ShardId;
+use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::{LiveFilter as _, Position, Restore as _, Section};
 

@@ -7,7 +7,7 @@ use super::query::{self, Asker, Extra};
 use super::store::{Keeping, Local};
 use super::tests::{batch, engine, urls};
 use super::*;
-use crate::config::Fsync;
+use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};

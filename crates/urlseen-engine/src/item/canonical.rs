@@ -1,7 +1,7 @@
 //! Canonical URL of an item, from which limits find its groups.
 
 use super::{Reader, json, url};
-use crate::config::ItemForm;
+use urlseen_core::filter::choice::ItemForm;
 
 impl Reader {
     /// Returns the canonical URL of an item; `None` if it has none.

@@ -15,6 +15,7 @@ mod outline;
 mod partition;
 mod pickle;
 mod reject_reason;
+mod rules;
 mod said;
 mod start_url;
 mod tab;
@@ -33,8 +34,9 @@ use pickle::Pickles;
 pub use reject_reason::RejectReason;
 pub use said::Said;
 
-use crate::config::{Emit, ExpireRule, ItemForm, NamedRule};
+pub use rules::{ExpireRule, NamedRule};
 use urlseen_core::filter::PlacementError;
+pub use urlseen_core::filter::choice::{Emit, ItemForm};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::pickle::Pickles;
 use super::said::Said;
 use super::{Identity, Item, Reader, Unreadable, fingerprint, json, tab, url};
-use crate::config::ItemForm;
+use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::same::SameStep;

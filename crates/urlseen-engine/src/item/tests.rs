@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::config::{Config, Sources};
 use std::time::Duration;
 use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::fingerprint::pages::{Pages, Pattern};
+use urlseen_core::fingerprint::same::{SameRule, SameRules};
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -92,17 +93,16 @@ fn a_digest_is_read_like_its_hex_digits() {
     assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
 }
 
-fn config(toml: &str) -> Config {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.toml");
-    std::fs::write(&file, toml).unwrap();
-    Config::load(Sources { file: Some(file), ..Sources::default() }).unwrap()
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
 }
 
 #[test]
 fn rules_of_equal_urls_change_the_fingerprint_of_items_and_nothing_else() {
-    let config = config("[[same]]\nfold = ['www', 'index']\ndrop_params = ['s*']");
-    let fingerprint = config.fingerprint_spec();
+    let [fold, drop_params] = [&["www", "index"][..], &["s*"]].map(texts);
+    let rule = SameRule::new(Pages::default(), drop_params, Vec::new(), &fold).unwrap();
+    let same = SameRules::new(vec![rule]).unwrap();
+    let fingerprint = FingerprintSpec { same, ..Algorithm::Scrapy.into() };
     for (form, emit) in [
         (ItemForm::Auto, Emit::Item),
         (ItemForm::Auto, Emit::Url),
@@ -248,15 +248,18 @@ proptest! {
 
 #[test]
 fn rules_set_the_time_of_pages_by_host_and_path() {
-    let toml = "[filter]\nkind = 'two-choice'\nexpire_after = '30d'\n\
-                [[expire]]\nhost = '^news\\.'\nexpire_after = '6d'\n\
-                [[expire]]\npath = '^/archive/'\nexpire_after = 'never'";
-    let config = config(toml);
-    let expire_after = config.filter.expire_after.unwrap();
+    let expire_after = "30d".parse().unwrap();
+    let rule = |key, pattern, after| {
+        let mut pages = Pages::default();
+        *pages.pattern(key).unwrap() = Some(Pattern::new(pattern).unwrap());
+        ExpireRule { pages, after }
+    };
+    let six_days = Duration::from_hours(24 * 6);
+    let rules = [rule("host", r"^news\.", Some(six_days)), rule("path", "^/archive/", None)];
     let days = |days: u64| Lifetime::at_least(Duration::from_hours(24 * days), expire_after);
     let form = ItemForm::Auto.into();
     let options = Options::new(form, Algorithm::Scrapy);
-    let mut reader = Reader::new(Options { expire: config.expire, ..options });
+    let mut reader = Reader::new(Options { expire: rules.into(), ..options });
     let lifetime = |reader: &mut Reader, item: &str| reader.read(item.as_bytes()).unwrap().lifetime;
     assert_eq!(lifetime(&mut reader, "http://news.a/"), Lifetime::WHOLE, "nothing expires");
     let mut reader = reader.expiring(Some(expire_after));

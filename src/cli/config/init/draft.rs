@@ -1,8 +1,8 @@
 //! Draft of a configuration for a crawl that was found in Redis.
 
+use crate::config::{Config, toml_text};
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen_engine::config::{Config, toml_text};
 
 use super::super::super::start::usage;
 use super::found::{FoundKey, Use};

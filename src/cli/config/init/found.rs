@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use crate::config::{Config, Sources};
 use indicatif::HumanCount;
 use redis::Pipeline;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
-use urlseen_engine::config::{Config, Sources};
 
 use super::super::super::migrate;
 use super::super::super::start::NO_FILE;

@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::config::{Config, Sources};
 use anyhow::Context as _;
 use indicatif::HumanCount;
 use urlseen_core::redis::RedisAddress;
-use urlseen_engine::config::{Config, Sources};
 
 use self::draft::{Draft, shell};
 use self::found::{Found, FoundKey, PossibleFilter, Use};

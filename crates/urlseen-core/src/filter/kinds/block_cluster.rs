@@ -16,7 +16,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis-bloomfilter-block-cluster",
     short: NAME,
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
-    usual: &[(BIT, "32"), (HASH_NUMBER, "15")],
+    usual: &[(BIT, "32"), (HASH_NUMBER, "15"), (BLOCK_NUM, "1")],
     read: |values| {
         values.by_numbers(|[bit, hash_number, block_num]| {
             Ok(BlockCluster::new(bit, hash_number, block_num)?)

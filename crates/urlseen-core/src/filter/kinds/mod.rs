@@ -101,7 +101,7 @@ struct Registered {
     short: &'static str,
     /// Keys of the section `filter` from which the parameters of a filter are read.
     keys: &'static [&'static str],
-    /// Default settings of the kind's project, if they differ from those of the configuration.
+    /// Default settings of the kind's project, besides capacity and error rate.
     usual: &'static [(&'static str, &'static str)],
     /// Places that a filter of this kind can live in.
     places: &'static [FilterPlace],
@@ -170,8 +170,8 @@ impl Kind {
         self.0.keys
     }
 
-    /// Returns the default that the kind's project has for a configuration key, if urlseen's own
-    /// default differs.
+    /// Returns the default that the kind's project has for a configuration key, unless the key is
+    /// about capacity or error rate. urlseen's own default may differ.
     pub fn usual(self, name: &str) -> Option<&'static str> {
         self.0.usual.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }

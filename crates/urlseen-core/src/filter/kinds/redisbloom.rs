@@ -17,6 +17,7 @@ use crate::filter::{
 pub const REDISBLOOM: Kind = Kind(&Registered {
     name: "redisbloom",
     keys: &[CAPACITY, ERROR_RATE, EXPANSION],
+    usual: &[(EXPANSION, "2")],
     places: &[FilterPlace::Local],
     grows: true,
     // RedisBloom answers that an item is new exactly if it counts the item.

@@ -19,6 +19,7 @@ use crate::filter::bit_strings::{
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
     keys: &[BIT, HASH_NUMBER],
+    usual: &[(BIT, "30"), (HASH_NUMBER, "6")],
     read: |values| {
         values.by_numbers(|[bit, hash_number]| Ok(ScrapyRedisBloomFilter::new(bit, hash_number)?))
     },

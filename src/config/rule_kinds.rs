@@ -5,11 +5,10 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use urlseen_core::filter::expire_after::{ExpireAfter, shown};
-use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::pages::Pages;
 use urlseen_core::fingerprint::same::{SameRule, SameRules};
 use urlseen_core::limit::{By, LimitRule};
+use urlseen_engine::item::{ExpireRule, NamedRule};
 
 use super::problem::ValueOrigin;
 use super::raw::Raw;
@@ -125,13 +124,13 @@ pub(super) const KINDS: [RuleKind; 5] = [
         name: "pass",
         keys: &[NAME],
         for_all: false,
-        add: |rules, table, pages| NamedRule::add(&mut rules.pass, table, pages),
+        add: |rules, table, pages| add_named(&mut rules.pass, table, pages),
     },
     RuleKind {
         name: "drop",
         keys: &[NAME],
         for_all: false,
-        add: |rules, table, pages| NamedRule::add(&mut rules.drop, table, pages),
+        add: |rules, table, pages| add_named(&mut rules.drop, table, pages),
     },
     RuleKind {
         name: "limit",
@@ -148,10 +147,7 @@ pub(super) const KINDS: [RuleKind; 5] = [
         name: "expire",
         keys: &[RuleKey { name: "expire_after", form: ValueForm::Text }],
         for_all: false,
-        add: |rules, table, pages| {
-            rules.expire.push(ExpireRule::read(table, pages)?);
-            Ok(())
-        },
+        add: |rules, table, pages| add_expire(&mut rules.expire, table, pages),
     },
 ];
 
@@ -182,26 +178,15 @@ impl ValueForm {
 /// Maximum length of a rule's name in bytes.
 pub(super) const LONGEST_NAME: usize = 100;
 
-/// Rule of `[[pass]]` or `[[drop]]`. Its items are counted under its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedRule {
-    /// Name that metrics and status show for the rule.
-    pub name: String,
-    /// Pages that the rule is for.
-    pub(crate) pages: Pages,
-}
-
-impl NamedRule {
-    /// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of
-    /// its patterns.
-    ///
-    /// # Errors
-    /// Returns the reason why the rule is refused.
-    pub(super) fn add(rules: &mut Vec<Self>, table: &Table, pages: Pages) -> Result<(), String> {
-        let name = name_of(table, &pages.to_string(), rules.iter().map(|rule| &rule.name[..]))?;
-        rules.push(Self { name, pages });
-        Ok(())
-    }
+/// Adds a rule to the rules of `[[pass]]` or `[[drop]]`. Without a name in the file, its name is the
+/// text of its patterns.
+///
+/// # Errors
+/// Returns the reason why the rule is refused.
+fn add_named(rules: &mut Vec<NamedRule>, table: &Table, pages: Pages) -> Result<(), String> {
+    let name = name_of(table, &pages.to_string(), rules.iter().map(|rule| &rule.name[..]))?;
+    rules.push(NamedRule { name, pages });
+    Ok(())
 }
 
 /// Returns the name of a rule, or a text if the file gives it none.
@@ -223,58 +208,21 @@ fn name_of<'a>(
     Ok(name.to_owned())
 }
 
-/// Rule with the time after which the URLs of some pages pass again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExpireRule {
-    /// Pages whose URLs have this time.
-    pub(crate) pages: Pages,
-    /// Time after which their URLs pass again; `None` for never.
-    after: Option<Duration>,
-    /// Place of the rule in the file.
-    pub(super) origin: ValueOrigin,
-}
-
-impl ExpireRule {
-    /// Reads a rule of `[[expire]]`.
-    ///
-    /// # Errors
-    /// Returns the reason why the rule is refused.
-    pub(super) fn read(table: &Table, pages: Pages) -> Result<Self, String> {
-        let after = match table.text("expire_after") {
-            Some("never") => Some(None),
-            text => text.and_then(|text| humantime::parse_duration(text).ok()).map(Some),
-        };
-        let is_whole = |time: Duration| time.subsec_nanos() == 0 && !time.is_zero();
-        let after = after.filter(|after| after.is_none_or(is_whole)).ok_or(
-            "has no time in whole seconds, as in expire_after = \"1d\" or expire_after = \"never\"",
-        )?;
-        Ok(Self { pages, after, origin: table.origin.clone() })
-    }
-
-    /// Returns the lifetime of the fingerprints of these pages in a filter with this
-    /// `expire_after`.
-    pub(crate) fn lifetime(&self, expire_after: ExpireAfter) -> Lifetime {
-        self.after.map_or(Lifetime::FOREVER, |after| Lifetime::at_least(after, expire_after))
-    }
-
-    /// Returns the reason if a filter with this `expire_after` cannot keep the rule's time.
-    pub(super) fn problem(&self, expire_after: Option<ExpireAfter>) -> Option<String> {
-        let Some(expire_after) = expire_after else {
-            return Some("needs filter.expire_after, which is not set".to_owned());
-        };
-        let (after, shortest) = (self.after?, expire_after.step());
-        let is_allowed = (shortest..=expire_after.time()).contains(&after);
-        (!is_allowed).then(|| {
-            format!(
-                "has expire_after = {:?}, and filter.expire_after is {:?}; allowed: \"never\", or \
-                 a fifth of filter.expire_after to all of it, {:?} to {:?}",
-                shown(after),
-                expire_after.to_string(),
-                shown(shortest),
-                expire_after.to_string(),
-            )
-        })
-    }
+/// Adds a rule of `[[expire]]` to the rules of its kind.
+///
+/// # Errors
+/// Returns the reason why the rule is refused.
+fn add_expire(rules: &mut Vec<ExpireRule>, table: &Table, pages: Pages) -> Result<(), String> {
+    let after = match table.text("expire_after") {
+        Some("never") => Some(None),
+        text => text.and_then(|text| humantime::parse_duration(text).ok()).map(Some),
+    };
+    let is_whole = |time: Duration| time.subsec_nanos() == 0 && !time.is_zero();
+    let after = after.filter(|after| after.is_none_or(is_whole)).ok_or(
+        "has no time in whole seconds, as in expire_after = \"1d\" or expire_after = \"never\"",
+    )?;
+    rules.push(ExpireRule { pages, after });
+    Ok(())
 }
 
 /// Allowed values of `max`.

@@ -5,13 +5,13 @@ use super::load;
 use std::path::Path;
 
 fn documented() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DEFAULT_FILE);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(DEFAULT_FILE);
     std::fs::read_to_string(path).unwrap()
 }
 
 #[test]
 fn the_documented_file_is_the_default() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DEFAULT_FILE);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(DEFAULT_FILE);
     let documented = Config::load(Sources { file: Some(path), ..Sources::default() });
     assert_eq!(documented, Ok(Config::default()));
     assert_eq!(load("", &[], &[]), Ok(Config::default()));

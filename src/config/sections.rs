@@ -3,7 +3,7 @@
 
 use super::host_port::{HOST_NAMES, HostPort, LISTEN};
 use super::partitions::PartitionChoice;
-use super::rule_kinds::{ExpireRule, FoundRules, NamedRule};
+use super::rule_kinds::FoundRules;
 use super::secret::Secret;
 use super::taker::{Layers, Taker};
 use super::value::{
@@ -26,6 +26,8 @@ use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::protocol::SinkKind;
+use urlseen_engine::engine::Threads;
+use urlseen_engine::item::{ExpireRule, NamedRule};
 
 /// Declares the sections. Each key has its field, its rule, and its default as a function of the
 /// crawl's name.
@@ -130,8 +132,6 @@ pub(crate) const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
 const EXPANSION: u64 = 32_768;
 /// Largest value of a key that limits the length of a Redis list.
 const LONGEST_LIST: u64 = u32::MAX as u64;
-/// Maximum number of threads that judge items.
-pub(crate) const THREADS_MAX: usize = 64;
 
 sections! {
     /// Crawl that this configuration is for.
@@ -237,7 +237,7 @@ sections! {
         key: String = REDIS_KEY, |crawl| format!("{crawl}:filter");
         /// Number of threads that judge items; 0 for as many as there are processors, up to 64. All
         /// partitions of a process share them.
-        threads: usize = WholeNumber(0..=THREADS_MAX as u64, ""), |_| 0;
+        threads: usize = WholeNumber(0..=Threads::MAX as u64, ""), |_| 0;
     }
 
     /// Sink for unseen items.

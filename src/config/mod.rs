@@ -38,12 +38,11 @@ pub use effective::{Effective, EffectiveValue, toml_text};
 pub use host_port::HostPort;
 pub use partitions::PartitionChoice;
 pub use problem::{FilePlace, Problems, ValueOrigin, removed};
-pub use rule_kinds::{EffectiveRule, ExpireRule, NamedRule};
+pub use rule_kinds::EffectiveRule;
 pub use secret::Secret;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
 
-pub(crate) use sections::THREADS_MAX;
 pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};
 
 pub use urlseen_core::filter::choice::{

@@ -85,7 +85,7 @@ impl Layers {
             && let Err(reason) = (kind.add)(&mut self.rules, &read, pages)
         {
             self.refuse_rule(name, read.origin, &reason);
-        } else {
+        } else if self.problems.len() == before {
             let values = read.values.iter().map(|(key, raw)| (*key, raw.to_json())).collect();
             self.tables.push(EffectiveRule { kind: name, origin: read.origin, values });
         }

@@ -1,12 +1,15 @@
 //! Checks of the combinations of values. All problems are collected and returned together.
 
 use super::problem::Problems;
+use super::rule_kinds::EffectiveRule;
 use super::sections::Config;
 use super::taker::{Origins, Taker};
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
+use urlseen_core::filter::expire_after::{ExpireAfter, shown};
 use urlseen_core::fingerprint::PartitionCount;
 use urlseen_core::redis::hash_tag::hashed;
+use urlseen_engine::item::ExpireRule;
 
 impl Taker {
     /// Checks the combinations of values in `config`, which this taker returned. If the
@@ -191,9 +194,12 @@ impl Taker {
 
     /// Checks that the filter can keep the times of the rules.
     fn check_expire_rules(&mut self, config: &Config) {
-        for rule in config.expire.iter() {
-            if let Some(reason) = rule.problem(config.filter.expire_after) {
-                self.layers.refuse_rule("expire", rule.origin.clone(), &reason);
+        let is_expire = |rule: &&EffectiveRule| rule.kind == "expire";
+        let places = self.layers.tables.iter().filter(is_expire).map(|rule| rule.origin.clone());
+        let places: Vec<_> = places.collect();
+        for (rule, place) in config.expire.iter().zip(places) {
+            if let Some(reason) = expire_problem(rule, config.filter.expire_after) {
+                self.layers.refuse_rule("expire", place, &reason);
             }
         }
     }
@@ -294,6 +300,25 @@ impl Config {
         let own = is_own(redis_key).then_some("a name of urlseen's own keys");
         named.chain(own).find(|_| !is_source)
     }
+}
+
+/// Returns the reason if a filter with this `expire_after` cannot keep the time of a rule.
+fn expire_problem(rule: &ExpireRule, expire_after: Option<ExpireAfter>) -> Option<String> {
+    let Some(expire_after) = expire_after else {
+        return Some("needs filter.expire_after, which is not set".to_owned());
+    };
+    let (after, shortest) = (rule.after?, expire_after.step());
+    let is_allowed = (shortest..=expire_after.time()).contains(&after);
+    (!is_allowed).then(|| {
+        format!(
+            "has expire_after = {:?}, and filter.expire_after is {:?}; allowed: \"never\", or a \
+             fifth of filter.expire_after to all of it, {:?} to {:?}",
+            shown(after),
+            expire_after.to_string(),
+            shown(shortest),
+            expire_after.to_string(),
+        )
+    })
 }
 
 /// Returns the Redis keys that the configuration names, each after its own key.
