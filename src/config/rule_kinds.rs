@@ -178,7 +178,7 @@ impl ValueForm {
 /// Maximum length of a rule's name in bytes.
 pub(super) const LONGEST_NAME: usize = 100;
 
-/// Adds a rule to the rules of `[[pass]]` or `[[drop]]`. Without a name in the file, its name is the
+/// Adds a rule to those of `[[pass]]` or `[[drop]]`. Without a name in the file, its name is the
 /// text of its patterns.
 ///
 /// # Errors
