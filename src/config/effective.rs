@@ -42,8 +42,8 @@ impl Effective {
     }
 
     /// Checks the values of all layers.
-    pub(super) fn of(mut layers: Layers) -> Result<Self, Problems> {
-        let rules = std::mem::take(&mut layers.tables);
+    pub(super) fn of(layers: Layers) -> Result<Self, Problems> {
+        let rules = layers.tables.clone();
         let secrets = SECRETS.into_iter().filter(|(server, _)| layers.secrets.contains_key(server));
         let variable = |variable: &str| ValueOrigin::Environment(variable.to_owned());
         let mut passwords: Vec<_> =

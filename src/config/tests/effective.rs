@@ -81,3 +81,11 @@ fn the_last_layer_is_the_origin() {
     assert_eq!(passwords, ["redis config.toml:5:7", "serve environment URLSEEN_SERVE_PASSWORD"]);
     assert!(!format!("{shown:?} {}", shown.to_toml()).contains("hunter2"));
 }
+
+#[test]
+fn a_refused_configuration_has_no_effective_values() {
+    let file = "[[expire]]\nhost = 'a'\nexpire_after = '1d'";
+    let problems = Effective::of(layers(file, &[], &[])).unwrap_err();
+    assert_eq!(Err(&problems), super::load(file, &[], &[]).as_ref());
+    assert!(problems.to_string().contains("needs filter.expire_after"), "{problems}");
+}
