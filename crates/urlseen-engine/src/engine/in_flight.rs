@@ -44,6 +44,14 @@ impl ByLifetime {
         }
     }
 
+    /// Makes room for this number of keys with the default lifetime.
+    pub(super) fn reserve(&mut self, keys: usize) {
+        if self.0.is_empty() {
+            self.0.push((Lifetime::default(), Vec::new()));
+        }
+        self.0[0].1.reserve(keys);
+    }
+
     /// Returns the shards of a few of the keys.
     pub(super) fn shards(&self) -> Vec<ShardId> {
         let keys = self.iter().flat_map(|(_, key_hashes)| key_hashes);
@@ -74,6 +82,11 @@ impl InFlight {
     /// Returns the shards that have keys in the set, with the numbers of these keys.
     pub(super) fn by_shard(&self) -> impl Iterator<Item = (ShardId, u64)> {
         ShardId::all().map(|shard| (shard, self.in_shard(shard))).filter(|&(_, keys)| keys > 0)
+    }
+
+    /// Makes room for this number of keys.
+    pub(super) fn reserve(&mut self, keys: usize) {
+        self.keys.reserve(keys);
     }
 
     pub(super) fn contains(&self, key_hash: KeyHash) -> bool {

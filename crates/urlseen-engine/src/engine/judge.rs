@@ -95,6 +95,11 @@ impl Judge {
     ) {
         let mut verdicts = Vec::with_capacity(part.key_hashes.len());
         self.filter.test(&part.key_hashes, &mut verdicts);
+        let unseen = verdicts.iter().filter(|&&verdict| verdict == Verdict::Unseen).count();
+        self.in_flight.reserve(unseen);
+        keys.reserve(unseen);
+        found.onward.reserve(unseen);
+        found.added.reserve(unseen);
         let mut lifetimes = part.lifetimes.into_iter().peekable();
         let from = found.onward.len();
         let places = part.places.into_iter().zip(part.key_hashes);
