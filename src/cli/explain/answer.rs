@@ -247,10 +247,8 @@ fn stored(key: &Fingerprint, subject: &Subject) -> Option<Generation> {
 /// Returns an upper bound on the number of fingerprints: the sum of the numbers in the newest
 /// snapshot and in each later file of the log.
 fn keys(look: &Look) -> u64 {
-    let (keys, from) = look
-        .snapshots
-        .last()
-        .map_or((0, 0), |snapshot| (snapshot.keys, snapshot.summary.first.number));
+    let (keys, from) =
+        look.snapshots.last().map_or((0, 0), |snapshot| (snapshot.keys(), snapshot.first.number));
     let beyond = look.segments.iter().filter(|segment| segment.last.number > from);
     keys + beyond.map(|segment| segment.fingerprints).sum::<u64>()
 }

@@ -13,9 +13,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::redis_filter::opening;
-use urlseen_core::storage::{
-    Look, SegmentLook, SnapshotLook, Standing, StorageSpec, Summary, look,
-};
+use urlseen_core::storage::{Look, SegmentLook, Snapshot, Standing, StorageSpec, look};
 
 use super::super::rows::{CRAWL, Rows, answer};
 use super::super::start::{find, runtime};
@@ -60,9 +58,10 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
     if !same.is_empty() {
         rows.row("same", same)?;
     }
-    for SnapshotLook { summary, keys } in snapshots {
-        let Summary { name, bytes, last, finished, .. } = summary;
-        let (size, keys, time) = (BinaryBytes(*bytes), HumanCount(*keys), time(*finished));
+    for snapshot in snapshots {
+        let Snapshot { name, bytes, last, finished, .. } = snapshot;
+        let keys = HumanCount(snapshot.keys());
+        let (size, time) = (BinaryBytes(*bytes), time(*finished));
         rows.row("snapshot", format!("{name}: {size}, fingerprints: {keys}, {last}, {time}"))?;
     }
     for SegmentLook { name, bytes, records, fingerprints, last, .. } in segments {
@@ -112,9 +111,9 @@ fn to_json(look: &Look) -> Value {
         }
         shown
     });
-    let snapshot = |SnapshotLook { summary: it, keys }: &SnapshotLook| {
+    let snapshot = |it: &Snapshot| {
         json!({
-            "name": it.name, "bytes": it.bytes, "keys": keys, "first": it.first,
+            "name": it.name, "bytes": it.bytes, "keys": it.keys(), "first": it.first,
             "last": it.last, "begun": time(it.begun), "finished": time(it.finished),
         })
     };

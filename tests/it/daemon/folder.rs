@@ -77,16 +77,17 @@ fn a_folder_that_is_removed_stops_a_daemon_without_a_source() {
 /// Sets the times of all snapshots back by a day, as if the clock had been set forward after they
 /// were taken.
 fn set_back(dir: &Path) {
-    const TRAILER: usize = 77;
+    const END: usize = 37 + 258 * 40;
     for name in names(dir).into_iter().filter(|name| name.starts_with("snapshot-")) {
         let path = dir.join(name);
         let mut bytes = fs::read(&path).unwrap();
-        let trailer_at = bytes.len() - TRAILER;
-        let trailer = &mut bytes[trailer_at..];
-        let finished = u64::from_le_bytes(trailer[48..56].try_into().unwrap()) - 86_400_000;
-        trailer[48..56].copy_from_slice(&finished.to_le_bytes());
-        let crc = crc32c::crc32c(&trailer[..73]);
-        trailer[73..].copy_from_slice(&crc.to_le_bytes());
+        let end_at = bytes.len() - END;
+        let end = &mut bytes[end_at..];
+        let (finished, crc_at) = (END - 29..END - 21, END - 4);
+        let earlier = u64::from_le_bytes(end[finished.clone()].try_into().unwrap()) - 86_400_000;
+        end[finished].copy_from_slice(&earlier.to_le_bytes());
+        let crc = crc32c::crc32c(&end[..crc_at]);
+        end[crc_at..].copy_from_slice(&crc.to_le_bytes());
         fs::write(path, bytes).unwrap();
     }
 }

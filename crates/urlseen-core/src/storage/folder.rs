@@ -31,7 +31,7 @@ use super::recovery::{self, Recovered, Target};
 use super::requests::Requests;
 use super::restore::Restore;
 use super::snapshot;
-use super::snapshot_writer::Rebase;
+use super::snapshot_writer::{self, Rebase};
 use crate::filter::choice::Fsync;
 use crate::filter::id::RandomId;
 use crate::filter::{Blob, Seed, ShardId};
@@ -132,7 +132,7 @@ impl Folder {
         let header = Header::new(filter, &spec);
         let begun = Begun { dir: Dir::clone(&self.dir), header };
         self.drop_history()?;
-        let position = snapshot::empty(&begun, at)?;
+        let position = snapshot_writer::empty(&begun, at)?;
         notes::write(&self.dir, header::NAME, &begun.header.encode())?;
         self.stand = Some((position, None));
         Ok(&self.begun.insert(begun).header)

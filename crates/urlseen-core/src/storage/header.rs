@@ -5,7 +5,7 @@
 //! that are derived from them:
 //!
 //! ```text
-//! {"format":6,"filter":"2b1d9f0c66a1e4d7","crawl":"demo","rules":{"positions":"murmur3-…",
+//! {"format":7,"filter":"2b1d9f0c66a1e4d7","crawl":"demo","rules":{"positions":"murmur3-…",
 //! "shards":"murmur3-…","algorithm":"scrapy 2.19/…"},"spec":{"filter.capacity":"10000000",…}}
 //! 89abcdef
 //! ```
@@ -25,7 +25,7 @@ use crate::filter::id::RandomId;
 use crate::filter::{FilterSpec, Seed};
 
 /// Format of the folder: of its header, its snapshots and its log.
-pub(crate) const FORMAT: u32 = 6;
+pub(crate) const FORMAT: u32 = 7;
 
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "header";

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::archive::{self, Standing};
 use super::disk::{Dir, RealDisk};
-use super::error::{Damage, OpenError, ReadError};
+use super::error::{Damage, OpenError};
 use super::generation_clock::Timing;
 use super::header::{Begun, Header};
 use super::history::Segments;
@@ -16,7 +16,7 @@ use super::notes::Notes;
 use super::reader::{AtRest, read_header};
 use super::record::Kind;
 use super::segment::{Entry, Segment};
-use super::snapshot::{Snapshot, Snapshots, Summary};
+use super::snapshot::{Snapshot, Snapshots};
 use crate::filter::lifetime::LetThrough;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
@@ -33,8 +33,8 @@ pub struct Look {
     pub holder: Option<Holder>,
     /// True if a process writes to the folder.
     pub is_held: bool,
-    /// Snapshots whose header and trailer can be read, oldest first.
-    pub snapshots: Vec<SnapshotLook>,
+    /// Snapshots whose header and end can be read, oldest first.
+    pub snapshots: Vec<Snapshot>,
     /// Files of the log whose headers can be read, oldest first.
     pub segments: Vec<SegmentLook>,
     /// Size and completeness of the archive.
@@ -46,15 +46,6 @@ pub struct Look {
     /// Unreadable data. In a folder that a process writes to, the process may still be writing that
     /// data.
     pub damages: Vec<Damage>,
-}
-
-/// A snapshot in a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SnapshotLook {
-    /// Header and trailer of the snapshot.
-    pub summary: Summary,
-    /// Sum of the keys in all shards.
-    pub keys: u64,
 }
 
 /// A file of the log in a folder.
@@ -133,15 +124,8 @@ impl Look {
         self.archive = archive::standing(begun)?;
         let Snapshots { sound, damaged, .. } = Snapshots::list(begun)?;
         self.damages.extend(damaged);
-        for summary in sound.into_iter().rev() {
-            let opened = summary.open(begun).map_err(ReadError::damage);
-            let keys = opened.as_ref().map_or(0, Snapshot::keys);
-            if let Err(damage) = opened {
-                self.damages.push(damage?);
-            }
-            self.last = Some(summary.last);
-            self.snapshots.push(SnapshotLook { summary, keys });
-        }
+        self.last = sound.first().map(|newest| newest.last);
+        self.snapshots = sound.into_iter().rev().collect();
         let (segments, damages) = Segments::list(begun)?.each(|_| {})?;
         self.damages.extend(damages);
         for segment in segments {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open      folder                   to write, by the process that holds the lock
-//!           reader -> shards         to read, also while another process writes
+//!           reader                   to read, shard by shard, also while another process writes
 //!           inspect                  to list the content, for people
 //!
 //! keep      filter_storage           folder, log and snapshots of a filter in use
@@ -15,8 +15,7 @@
 //!           counts                   exact counts of limits, in log and snapshots
 //!
 //! log       history: all files; segment: one file; record: one record
-//! filter    snapshot/                sections by shard
-//!           shards                   shard by shard, for readers
+//! filter    snapshot                 one file, by shard
 //! archive   archive/                 fingerprints that pruning would lose
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
 //! notes     notes                    runs, checkpoints of imports, times
@@ -57,7 +56,6 @@ mod recovery;
 mod requests;
 mod restore;
 mod segment;
-mod shards;
 #[cfg(any(test, feature = "simulation"))]
 pub mod sim;
 mod snapshot;
@@ -79,15 +77,14 @@ pub use header::{Header, StorageSpec};
 pub use history::Lost;
 pub use inspect::header as header_of;
 pub use inspect::timing as timing_of;
-pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
+pub use inspect::{Look, Named, SegmentLook, look, named};
 pub use journal::{Group, Journal, Logged, Record};
 pub use notes::Checkpoint;
 pub use prune::Retention;
-pub use reader::{AtRest, Beside};
+pub use reader::{AtRest, Beside, ShardReader};
 pub use record::Change;
 pub use recovery::{Recovered, Target};
 pub use requests::{Histogram, Request, Requests};
 pub use restore::{Copied, LiveFilter, Restore, Section};
-pub use shards::ShardReader;
-pub use snapshot::{Sections, Summary};
-pub use snapshot_writer::{Finished, Rebase, SnapshotWriter};
+pub use snapshot::Snapshot;
+pub use snapshot_writer::{Finished, Rebase, Sections, SnapshotWriter};

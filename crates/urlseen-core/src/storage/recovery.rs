@@ -21,7 +21,7 @@ use super::history::{Lost, Place, Segments, Walk};
 use super::record::{Change, Kind};
 use super::restore::Restore;
 use super::segment::Entry;
-use super::snapshot::{Snapshots, Summary};
+use super::snapshot::{Snapshot, Snapshots};
 use crate::storage::head::{Head, Position};
 
 /// Result of recovering a filter.
@@ -125,7 +125,7 @@ impl Scan {
 /// Snapshot that leads to a target, and the log after it.
 #[derive(Debug)]
 pub(super) struct Way {
-    pub(super) snapshot: Summary,
+    pub(super) snapshot: Snapshot,
     pub(super) scan: Scan,
     /// Damage of the snapshots that were skipped.
     pub(super) damaged: Vec<Damage>,
@@ -167,14 +167,14 @@ struct Obstacles {
     other: Option<Head>,
     damage: Option<Damage>,
     /// Snapshots on the history of the target, newest first, and the heads that they lead to.
-    best: Vec<(Summary, Head)>,
+    best: Vec<(Snapshot, Head)>,
 }
 
 /// Finds the newest snapshot that leads to `target` and that `load` accepts. Refuses a damaged log.
 pub(super) fn find<T>(
     begun: &Begun,
     target: Target,
-    load: impl FnMut(&Summary) -> Result<T, ReadError>,
+    load: impl FnMut(&Snapshot) -> Result<T, ReadError>,
 ) -> Result<(Way, T), RecoveryError> {
     let (way, loaded) = find_past_damage(begun, target, load)?;
     match (&way.scan.walk.damage, way.scan.walk.lost) {
@@ -188,7 +188,7 @@ pub(super) fn find<T>(
 fn find_past_damage<T>(
     begun: &Begun,
     target: Target,
-    mut load: impl FnMut(&Summary) -> Result<T, ReadError>,
+    mut load: impl FnMut(&Snapshot) -> Result<T, ReadError>,
 ) -> Result<(Way, T), RecoveryError> {
     let segments = Segments::list(begun)?;
     let all = Snapshots::list(begun)?;
@@ -222,14 +222,14 @@ fn find_past_damage<T>(
 
 /// Returns the damage of the log from which on the newest state of the folder lacks records.
 pub(super) fn damage(begun: &Begun) -> Result<Option<(Damage, Lost)>, RecoveryError> {
-    let (way, _) = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?;
+    let (way, _) = find_past_damage(begun, Target::Last, |it| it.check(begun, |_| true))?;
     let walk = way.scan.walk;
     Ok(walk.damage.zip(walk.lost))
 }
 
 /// Ends the log before its [damage](damage()), and keeps copies of the damaged and all later files.
 pub(super) fn cut_at_damage(begun: &Begun) -> Result<(), RecoveryError> {
-    let (way, _) = find_past_damage(begun, Target::Last, |snapshot| snapshot.check(begun))?;
+    let (way, _) = find_past_damage(begun, Target::Last, |it| it.check(begun, |_| true))?;
     let (segments, plan) = (Segments::list(begun)?, &way.scan.plan);
     cut::copy_aside(&segments, plan.place.map_or(plan.end.number, |place| place.file))?;
     cut::apply(&segments, plan, &[])?;
@@ -238,7 +238,7 @@ pub(super) fn cut_at_damage(begun: &Begun) -> Result<(), RecoveryError> {
 
 impl Obstacles {
     /// Notes a snapshot that does not lead to the target.
-    fn meet(&mut self, scan: &Scan, leads: bool, snapshot: &Summary, target: Target) {
+    fn meet(&mut self, scan: &Scan, leads: bool, snapshot: &Snapshot, target: Target) {
         let Target::At(target) = target else { return };
         let last = snapshot.last.head;
         if leads && scan.other.is_none() {
@@ -262,10 +262,10 @@ impl Obstacles {
         self,
         begun: &Begun,
         target: Target,
-        all: &[Summary],
+        all: &[Snapshot],
         damaged: &[Damage],
     ) -> io::Result<RecoveryError> {
-        let is_sound = |snapshot: &&Summary| damaged.iter().all(|each| each.file != snapshot.name);
+        let is_sound = |snapshot: &&Snapshot| damaged.iter().all(|each| each.file != snapshot.name);
         let heads = all.iter().filter(is_sound).map(|snapshot| snapshot.last.head);
         let oldest = heads.min_by_key(|head| head.seq);
         let damage = self.damage.or_else(|| damaged.first().cloned());
@@ -277,7 +277,7 @@ impl Obstacles {
         } else if let Some(end) = self.end {
             let mut best = None;
             for (snapshot, head) in &self.best {
-                if best.is_none() && sound(snapshot.check(begun))?.is_some() {
+                if best.is_none() && sound(snapshot.check(begun, |_| true))?.is_some() {
                     best = Some(*head);
                 }
             }
@@ -298,12 +298,12 @@ pub(super) fn recover(
     target: Target,
     filter: &mut dyn Restore,
 ) -> Result<(Recovered, Option<Place>), RecoveryError> {
-    let (way, ()) = find(begun, target, |summary| {
+    let (way, ()) = find(begun, target, |snapshot| {
         // A filter keeps the latest generation that it was ever told, so it is told none that is
         // damaged.
-        let snapshot = summary.check(begun)?;
+        let file = snapshot.check(begun, |_| true)?;
         filter.clear();
-        snapshot.load(filter)
+        snapshot.load(&*file, filter)
     })?;
     filter.expect(way.scan.later);
     let (mut records, mut fingerprints) = (0, 0);
@@ -320,7 +320,7 @@ pub(super) fn recover(
             }
             Kind::Batch | Kind::Adds => {
                 let mut by_generation = BTreeMap::<_, Vec<_>>::new();
-                for (generation, fingerprint) in entry.stored() {
+                for (_, generation, fingerprint) in entry.changes() {
                     by_generation.entry(generation).or_default().push(fingerprint);
                 }
                 for (generation, fingerprints) in by_generation {

@@ -3,7 +3,7 @@
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenL"
-//!  8      4  format of the folder, 6
+//!  8      4  format of the folder, 7
 //! 12      8  id of the filter
 //! 20     24  position that the first record follows: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43
@@ -92,20 +92,13 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns the fingerprints of the record, each with the generation under which the filter
-    /// stores it.
-    pub(super) fn stored(self) -> impl Iterator<Item = (Generation, Fingerprint)> {
-        let Body { fingerprints, lifetimes, .. } = self.body;
+    /// Returns the fingerprints of the record. Each has the change that the record makes to it, and
+    /// the generation under which the filter stores it.
+    pub(super) fn changes(self) -> impl Iterator<Item = (Change, Generation, Fingerprint)> {
+        let (change, Body { fingerprints, lifetimes, .. }) = (self.head.kind.change(), self.body);
         let stored_in = move |index| lifetimes.of(index).stored_in(self.head.generation);
         let all = fingerprints.into_iter().enumerate();
-        all.map(move |(index, fingerprint)| (stored_in(index), fingerprint))
-    }
-
-    /// Returns the fingerprints of the record, with the change that it makes to them.
-    pub(super) fn changes(self) -> impl Iterator<Item = (Change, Fingerprint)> {
-        let change = self.head.kind.change();
-        let all = self.body.fingerprints.into_iter();
-        all.filter_map(move |fingerprint| Some((change?, fingerprint)))
+        all.filter_map(move |(index, it)| Some((change?, stored_in(index), it)))
     }
 }
 

@@ -215,7 +215,7 @@ mod tests {
     /// Returns the number of the last log record whose keys are in the newest snapshot.
     fn covered(dir: &TempDir) -> u64 {
         let look = urlseen_core::storage::look(dir.path()).unwrap();
-        look.snapshots.iter().map(|snapshot| snapshot.summary.last.number).max().unwrap()
+        look.snapshots.iter().map(|snapshot| snapshot.last.number).max().unwrap()
     }
 
     #[test]

@@ -149,12 +149,7 @@ impl Chain {
 /// count.
 pub(super) fn start(begun: &Begun) -> io::Result<Option<Position>> {
     let all = Snapshots::list(begun)?;
-    let Some(oldest) = all.sound.last() else { return Ok(None) };
-    match oldest.is_empty(begun) {
-        // The daemon pruned this snapshot meanwhile. Later snapshots are not of an empty filter.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        is_empty => Ok(is_empty?.then_some(oldest.first)),
-    }
+    Ok(all.sound.last().filter(|oldest| oldest.is_empty()).map(|oldest| oldest.first))
 }
 
 /// Reads the names and headers of an archive's files, but no fingerprints.

@@ -94,7 +94,7 @@ fn read(
     }
     chain.begin(from, from.number == 0 || start == Some(from));
     way.replay_all(begun, |entry| {
-        entry.changes().for_each(|(change, fingerprint)| visit(change, fingerprint));
+        entry.changes().for_each(|(change, _, fingerprint)| visit(change, fingerprint));
     })?;
     Ok((chain.lacks_before, damaged))
 }
@@ -113,7 +113,7 @@ fn read_part(
     while log.position.number < until.number
         && let Some(entry) = log.next()?
     {
-        entry.changes().for_each(|(change, fingerprint)| visit(change, fingerprint));
+        entry.changes().for_each(|(change, _, fingerprint)| visit(change, fingerprint));
     }
     chain.end = Some(log.position.number);
     Ok(())

@@ -170,15 +170,10 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.snapshotting = None;
         self.drop_journal();
         let mut rebase = self.folder.rebase(at)?;
-        let mut buffer = Vec::new();
-        for shard in rebase.sections.shards() {
-            let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
-            rebase.write(shard, &*copied.blob)?;
-            rebase.sections.tombstones(shard, &copied.tombstones);
-            buffer = copied.blob.into_buffer();
+        let at = Some(rebase.position);
+        if !rebase.sections.copy(&self.filter, at, &mut || Ok(()))? {
+            return Ok(None);
         }
-        let Some((counts, _)) = self.filter.copy_counts() else { return Ok(None) };
-        rebase.sections.counts(&counts, rebase.position);
         let position = rebase.finish()?;
         self.open(position)?;
         Ok(Some(position))

@@ -90,7 +90,7 @@ impl<F> Drop for Snapshotting<F> {
 
 impl<F: LiveFilter> Work<F> {
     fn run(mut self) -> Ended {
-        let (mut buffer, mut begun, mut rests) = (Vec::new(), Instant::now(), true);
+        let (mut begun, mut rests) = (Instant::now(), true);
         let mut pause = || {
             if rests {
                 match self.hurry.recv_timeout(begun.elapsed() * REST) {
@@ -102,14 +102,9 @@ impl<F: LiveFilter> Work<F> {
             begun = Instant::now();
             Ok(())
         };
-        for shard in self.writer.sections.shards() {
-            let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
-            self.writer.sections.write(shard, copied.at, &*copied.blob, &mut pause)?;
-            self.writer.sections.tombstones(shard, &copied.tombstones);
-            buffer = copied.blob.into_buffer();
+        if !self.writer.sections.copy(&self.filter, None, &mut pause)? {
+            return Ok(None);
         }
-        let Some((counts, at)) = self.filter.copy_counts() else { return Ok(None) };
-        self.writer.sections.counts(&counts, at);
         self.writer.finish(&self.retention).map(Some)
     }
 }

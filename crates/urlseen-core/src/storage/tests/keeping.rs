@@ -72,14 +72,14 @@ fn names(disk: &SimDisk) -> String {
 
 #[test]
 fn horizon_bytes_limits_the_kept_snapshots() {
-    for horizon_bytes in [0, 30_000, 50_000, 1_000_000] {
+    for horizon_bytes in [0, 30_000, 42_000, 1_000_000] {
         let disk = SimDisk::default();
         let (finished, heads) = crawl(&disk, 6, &Retention { horizon_bytes, ..keep_all() });
         let total: usize = disk.files().values().map(Vec::len).sum();
         let (snapshots, cut) = match horizon_bytes {
             0 => (1, true),
             30_000 => (2, true),
-            50_000 => (3, true),
+            42_000 => (3, true),
             _ => (4, false),
         };
         let kept = names(&disk).matches("snapshot").count();

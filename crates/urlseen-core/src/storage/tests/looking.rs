@@ -68,7 +68,7 @@ fn a_look_shows_the_content_of_the_folder() {
     assert_eq!(look.bytes, files.values().map(|file| file.len() as u64).sum::<u64>());
     assert_eq!(look.damages, []);
     let snapshots: Vec<_> =
-        look.snapshots.iter().map(|each| (each.summary.last.number, each.keys)).collect();
+        look.snapshots.iter().map(|each| (each.last.number, each.keys())).collect();
     assert_eq!(snapshots, [(0, 0), (3, 40)]);
     let segments: Vec<_> = look
         .segments

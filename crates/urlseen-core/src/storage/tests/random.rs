@@ -34,10 +34,12 @@ impl Random {
     }
 }
 
-/// Returns the seeds for a random test: only `TEST_SEED` if it is set.
+/// Returns the seeds for a random test: `count` of them, or as many as `TEST_SEEDS` says. Only
+/// `TEST_SEED` if that is set.
 pub(super) fn seeds(count: u64) -> Vec<u64> {
-    match env::var("TEST_SEED") {
-        Ok(seed) => vec![seed.parse().expect("TEST_SEED is a whole number")],
-        Err(_) => (0..count).collect(),
+    let number = |name| Some(env::var(name).ok()?.parse().expect("a whole number"));
+    match number("TEST_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("TEST_SEEDS").unwrap_or(count)).collect(),
     }
 }

@@ -115,7 +115,7 @@ fn a_folder_of_another_format_is_refused() {
         let place = dir.path().display().to_string();
         let remedies =
             ["the version that wrote it", "another storage.dir", "urlseen storage reset"];
-        for words in [&place, "format 1", "the format 6"].into_iter().chain(remedies) {
+        for words in [&place, "format 1", "the format 7"].into_iter().chain(remedies) {
             assert!(said.contains(words), "no {words:?} in {said}");
         }
     }

@@ -192,6 +192,8 @@ fn only_a_finished_import_counts() {
     assert!(folder.awaits_import().unwrap());
     let refused = folder.recover(Target::Last, &mut Brought::default()).unwrap_err();
     assert!(refused.to_string().contains("was interrupted"), "{refused}");
+    let refused = at_rest(&disk.after_kill()).reader().unwrap_err();
+    assert!(refused.to_string().contains("was interrupted"), "{refused}");
     folder.import(&spec(Parameters::imported()), 6, &filter).unwrap();
     drop(folder);
     assert!(bytes(&recover(&disk, Target::Last)) == bytes(&filter));

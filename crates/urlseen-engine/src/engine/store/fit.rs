@@ -89,7 +89,7 @@ impl CrawlPosition {
 /// crawl. `look` is the content of the folder `dir`. Fails if the folder may have batches and the
 /// configuration does not permit that URLs are emitted again.
 pub(super) fn start(dir: &Path, look: &Look, emit_again: bool) -> Result<Head, MismatchError> {
-    let snapshots = look.snapshots.iter().map(|snapshot| snapshot.summary.last);
+    let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
     let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
     let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
     // A damaged file may have contained batches.
