@@ -86,7 +86,7 @@ fn rules(links: &[&str]) {
         let sources = Sources { file: Some(path), ..Sources::default() };
         let config = Config::load(sources).expect("the rules are valid");
         let options = Options::new(ItemForm::Url.into(), config.fingerprint_spec());
-        let mut reader = Reader::new(Options { drop: config.drop, ..options });
+        let mut reader = Reader::new(Options { drop: config.rules.drop, ..options });
         measure(case, links, |link| {
             let _ = black_box(reader.read(link.as_bytes()));
         });

@@ -219,7 +219,7 @@ pub(super) struct Shape {
 /// cannot have rules.
 fn same_rules_of(path: &str) -> Result<SameRules, String> {
     let sources = Sources { file: Some(path.into()), ..Sources::default() };
-    Config::load(sources).map(|config| config.same).map_err(|problems| problems.to_string())
+    Config::load(sources).map(|config| config.rules.same).map_err(|problems| problems.to_string())
 }
 
 impl Shape {

@@ -282,10 +282,10 @@ pub(super) fn items(config: &Config) -> Options {
     Options {
         emit: config.sink.emit,
         scored: config.open_sink().is_scored(),
-        pass: config.pass.clone(),
-        drop: config.drop.clone(),
-        expire: config.expire.clone(),
-        limits: config.limits.clone(),
+        pass: config.rules.pass.clone(),
+        drop: config.rules.drop.clone(),
+        expire: config.rules.expire.clone(),
+        limits: config.rules.limits.clone(),
         partition: config.partition,
         item_bytes: config.source.item_bytes,
         ..Options::new(config.source.item.into(), config.fingerprint_spec())

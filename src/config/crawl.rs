@@ -89,7 +89,7 @@ impl Config {
             emit: sink.emit.name().to_owned(),
             algorithm: fingerprint.algorithm.to_string(),
             drop_tracking: fingerprint.drop_tracking.to_string(),
-            same: self.same.to_string(),
+            same: self.rules.same.to_string(),
             probe: self.probe(),
             rejects: keys.rejected,
             forget,

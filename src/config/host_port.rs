@@ -1,6 +1,5 @@
 //! Addresses to listen on, and names of hosts, as values of the configuration.
 
-use super::value::{Parsed, Texts};
 use std::fmt;
 
 /// Host and port to listen on. Only the syntax is checked: a name is not resolved yet.
@@ -38,26 +37,11 @@ impl fmt::Display for HostPort {
     }
 }
 
-/// Address to listen on, or none.
-pub(super) const LISTEN: Parsed<HostPort> = Parsed {
-    allowed: "\"\" (off), or host:port, like 127.0.0.1:9090 for this machine alone, \
-              0.0.0.0:9090 or [::]:9090 for all",
-    read: HostPort::parse,
-    write: HostPort::to_string,
-};
-
-/// Names of hosts, without scheme and port. An empty list is allowed.
-pub(super) const HOST_NAMES: Texts = Texts {
-    count: 0..=100,
-    is_good: is_host,
-    allowed: "an array of at most 100 host names in ASCII, like \"metrics.example\", without \
-              scheme and port",
-};
-
 /// Maximum length of a host name in bytes (RFC 1035).
 const LONGEST_HOST: usize = 253;
 
-fn is_host(name: &str) -> bool {
+/// Returns true for a name of a host, without scheme and port.
+pub(super) fn is_host(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let labels = name.strip_suffix('.').unwrap_or(name);
     labels.len() <= LONGEST_HOST

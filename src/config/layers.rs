@@ -1,12 +1,12 @@
 //! Layers of the configuration (file, environment and `--set`), joined in one flat map. For each
 //! key, the map holds the values with their origins. Another module checks the values.
 
+use super::found::Layers;
+use super::keys::{KEYS, SECTIONS};
 use super::problem::{FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::rule_kinds::KINDS;
 use super::secret::{Secret, carries_password, masked};
-use super::sections::{KEYS, SECTIONS};
-use super::taker::{FoundValue, Layers};
 use super::unknown::{
     PASSWORD, PREFIX, presentable, unknown_key, unknown_section, unknown_variable, variable,
 };
@@ -16,8 +16,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
-use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeTable, DeValue};
 
 /// Servers with a password or a token that only the environment has, each with its variable.
 pub(super) const SECRETS: [(&str, &str); 3] =
@@ -71,14 +70,12 @@ impl Layers {
     pub(super) fn add_toml(&mut self, path: &Path, text: &str) {
         let (document, errors) = DeTable::parse_recoverable(text);
         let broken = self.add_syntax_errors(path, text, &errors);
-        let is_broken = |place: FilePlace| broken.contains(&place.line);
         let path: Arc<Path> = path.into();
         let place = |byte| FilePlace::of(byte, text.as_bytes());
         let at = |byte| ValueOrigin::File(path.clone(), Some(place(byte)));
+        let is_broken = |byte| broken.contains(&place(byte).line);
         for (section, value) in document.get_ref() {
-            let section_place = place(section.span().start);
-            let section_at = at(section.span().start);
-            let section = section.get_ref().as_ref();
+            let (start, section) = (section.span().start, section.get_ref().as_ref());
             if let Some(&kind) = KINDS.iter().find(|kind| kind.name == section) {
                 // A rule may lack the keys on broken lines.
                 if broken.is_empty() {
@@ -88,47 +85,27 @@ impl Layers {
             }
             let fault = match (SECTIONS.contains(&section), value.get_ref()) {
                 (true, DeValue::Table(table)) => {
-                    let sound = table.iter().filter(|(key, value)| {
+                    for (key, value) in table {
+                        let (key_start, span) = (key.span().start, value.span());
                         // The parser replaces a missing value by one without a place.
-                        let is_there = !value.span().is_empty();
-                        let places = [key.span().start, value.span().start].map(place);
-                        is_there && !places.into_iter().any(is_broken)
-                    });
-                    self.add_section(section, sound, at);
+                        if span.is_empty() || is_broken(key_start) || is_broken(span.start) {
+                            continue;
+                        }
+                        let name = format!("{section}.{}", key.get_ref());
+                        let start = if is_key(&name) { span.start } else { key_start };
+                        self.add(&name, Raw::from_toml(value.get_ref()), at(start));
+                    }
                     continue;
                 }
-                _ if is_broken(section_place) => continue,
-                (true, other) => {
-                    let found = Raw::from_toml(other).kind();
-                    format!(
-                        "{section} is {found}; allowed: a section, which begins with the line \
-                         [{section}]"
-                    )
-                }
+                _ if is_broken(start) => continue,
+                (true, other) => format!(
+                    "{section} is {}; allowed: a section, which begins with the line [{section}]",
+                    Raw::from_toml(other).kind
+                ),
                 (false, DeValue::Table(_)) => unknown_section(section),
                 (false, _) => unknown_key(section),
             };
-            self.refuse(section_at, fault);
-        }
-    }
-
-    /// Reads the keys of a section into the layers. `at` returns the place in the file for a byte
-    /// offset.
-    fn add_section<'a>(
-        &mut self,
-        section: &str,
-        keys: impl Iterator<Item = (&'a Spanned<DeString<'a>>, &'a Spanned<DeValue<'a>>)>,
-        at: impl Fn(usize) -> ValueOrigin,
-    ) {
-        for (key, value) in keys {
-            let name = format!("{section}.{}", key.get_ref());
-            match known(&name) {
-                Some(known) => {
-                    let raw = Raw::from_toml(value.get_ref());
-                    self.add(known, raw, at(value.span().start));
-                }
-                None => self.refuse(at(key.span().start), unknown_key(&name)),
-            }
+            self.refuse(at(start), fault);
         }
     }
 
@@ -176,7 +153,7 @@ impl Layers {
                     Err(fault) => self.refuse(origin, fault),
                 }
             } else if let Some(key) = KEYS.iter().find(|key| variable(key) == name) {
-                self.add(key, Raw::Text(value), origin);
+                self.add(key, Raw::new(value), origin);
             } else {
                 self.refuse(origin, unknown_variable(&name));
             }
@@ -193,11 +170,7 @@ impl Layers {
             };
             let name = name.trim();
             let origin = ValueOrigin::Set(presentable(name));
-            let Some(key) = known(name) else {
-                self.refuse(origin, unknown_key(name));
-                continue;
-            };
-            if key == "redis.url" && carries_password(value) {
+            if name == "redis.url" && carries_password(value) {
                 let fault = format!(
                     "redis.url is {:?}: a password on the command line shows in the process list; \
                      put it in the environment as URLSEEN_REDIS_PASSWORD, or the URL as \
@@ -206,12 +179,16 @@ impl Layers {
                 );
                 self.refuse(origin.clone(), fault);
             }
-            self.add(key, Raw::Text(value.to_owned()), origin);
+            self.add(name, Raw::new(value.to_owned()), origin);
         }
     }
 
-    fn add(&mut self, key: &'static str, raw: Raw, origin: ValueOrigin) {
-        self.found.entry(key).or_default().push(FoundValue { raw, origin });
+    /// Adds a value to those of its key. Refuses the name if there is no such key.
+    fn add(&mut self, name: &str, raw: Raw, origin: ValueOrigin) {
+        match KEYS.iter().find(|key| **key == name) {
+            Some(key) => self.found.entry(key).or_default().push((raw, origin)),
+            None => self.refuse(origin, unknown_key(name)),
+        }
     }
 
     /// Records a problem that makes the values of a file unknown.
@@ -221,6 +198,6 @@ impl Layers {
     }
 }
 
-fn known(name: &str) -> Option<&'static str> {
-    KEYS.iter().copied().find(|key| *key == name)
+fn is_key(name: &str) -> bool {
+    KEYS.contains(&name)
 }

@@ -14,14 +14,15 @@
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 //!
-//! Each file imports only files before it: `problem`, `raw`, `secret`, `partitions`, `value`,
-//! `host_port`, `rule_kinds`, `taker`, `sections` (the table of keys), `unknown`, `rules`,
-//! `layers`, `check`, `crawl`, `effective`.
+//! Each file imports only files before it: `problem`, `secret`, `raw`, `partitions`,
+//! `host_port`, `value`, `rule_kinds`, `found`, `keys` (the table of keys), `unknown`, `rules`,
+//! `layers`, `check`, `crawl`, `show`.
 
 mod check;
 mod crawl;
-mod effective;
+mod found;
 mod host_port;
+mod keys;
 mod layers;
 mod partitions;
 mod problem;
@@ -29,21 +30,20 @@ mod raw;
 mod rule_kinds;
 mod rules;
 mod secret;
-mod sections;
-mod taker;
+mod show;
 mod unknown;
 mod value;
 
-pub use effective::{Effective, EffectiveValue, toml_text};
 pub use host_port::HostPort;
+#[cfg(test)]
+pub(crate) use keys::KEYS;
 pub use partitions::PartitionChoice;
 pub use problem::{FilePlace, Problems, ValueOrigin, removed};
-pub use rule_kinds::EffectiveRule;
+pub use rule_kinds::{EffectiveRule, Rules};
 pub use secret::Secret;
-#[cfg(test)]
-pub(crate) use sections::KEYS;
+pub use show::{Effective, EffectiveValue, toml_text};
 
-pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};
+pub use keys::{Config, Filter, Fingerprint, Serve, Sink, Source};
 
 pub use urlseen_core::filter::choice::{
     Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
@@ -61,12 +61,11 @@ use urlseen_core::redis::protocol::Keys;
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 use urlseen_core::storage::header_of;
 
+use found::{Layers, Origins};
 use serde_json::Value as Json;
-use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use taker::{Layers, Origins, Taker};
 
 /// Name of the file that is read if the user names no file. This file may be missing.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
@@ -107,14 +106,14 @@ impl Config {
     /// Returns the spec of the configured fingerprints.
     pub fn fingerprint_spec(&self) -> FingerprintSpec {
         let Fingerprint { algorithm, keep_fragments, drop_tracking } = self.fingerprint;
-        FingerprintSpec { algorithm, keep_fragments, drop_tracking, same: self.same.clone() }
+        FingerprintSpec { algorithm, keep_fragments, drop_tracking, same: self.rules.same.clone() }
     }
 
     /// Sets the spec of the fingerprints.
     pub fn computed_by(&mut self, spec: FingerprintSpec) {
         let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = spec;
         self.fingerprint = Fingerprint { algorithm, keep_fragments, drop_tracking };
-        self.same = same;
+        self.rules.same = same;
     }
 
     /// Returns the spec of the configured filter.
@@ -128,7 +127,7 @@ impl Config {
     /// Returns one part of the filter's spec. `name` is its name, such as `filter.capacity`.
     pub fn part(&self, name: &str) -> Option<String> {
         match name {
-            "fingerprint.same" => return Some(self.same.to_string()),
+            "fingerprint.same" => return Some(self.rules.same.to_string()),
             "partitions.count" => return Some(self.partition.count().to_string()),
             _ => {}
         }
@@ -163,18 +162,17 @@ impl Config {
     /// Takes the configuration out of the layers, and checks it. Also returns the origins of the
     /// values that are no defaults.
     fn checked(
-        layers: Layers,
+        mut layers: Layers,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<(Self, Origins), Problems> {
-        let mut taker = Taker::new(layers);
-        let mut config = Self::take(&mut taker);
-        config.set_filter_defaults(&mut taker.origins);
-        config.redis.url = taker.log_in(config.redis.url);
+        let mut config = Self::take(&mut layers);
+        config.set_filter_defaults(&mut layers.origins);
+        config.redis.url = layers.log_in(config.redis.url);
         let (ca, cert) = (config.redis.tls_ca.clone(), config.redis.tls_cert.clone());
         let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };
         config.redis.url = config.redis.url.with_tls(files);
         config.find_node();
-        let origins = taker.finish(&config, machine(&config))?;
+        let origins = layers.check(&config, machine(&config))?;
         Ok((config, origins))
     }
 
@@ -202,27 +200,25 @@ impl Config {
     /// layer sets.
     pub(super) fn set_filter_defaults(&mut self, origins: &mut Origins) {
         let recorded = self.recorded();
-        if let Entry::Vacant(origin) = origins.entry("filter.kind") {
+        if !origins.contains_key("filter.kind") {
             if let Some((spec, folder)) = &recorded {
                 self.filter.kind = spec.kind();
-                origin.insert(folder.clone());
+                origins.insert("filter.kind", folder.clone());
             } else if self.filter.place == FilterPlace::Redis {
                 self.filter.kind = NATIVE;
             }
         }
+        let kind = self.filter.kind;
         if !origins.contains_key("filter.capacity") {
-            self.filter.capacity = Filter::default_capacity(self.filter.kind);
+            self.filter.capacity = Filter::default_capacity(kind);
         }
-        if let Entry::Vacant(origin) = origins.entry("filter.error_rate") {
-            let recorded = recorded.filter(|(spec, _)| spec.kind() == self.filter.kind);
-            let kept = recorded.and_then(|(FilterSpec { parameters, .. }, folder)| {
-                Some((parameters.field("filter.error_rate")?, folder))
-            });
-            if let Some((error_rate, folder)) = kept {
+        if !origins.contains_key("filter.error_rate") {
+            self.filter.error_rate = Filter::default_error_rate(kind);
+            if let Some((spec, folder)) = recorded.filter(|(spec, _)| spec.kind() == kind)
+                && let Some(error_rate) = spec.parameters.field("filter.error_rate")
+            {
                 self.filter.error_rate = error_rate;
-                origin.insert(folder);
-            } else {
-                self.filter.error_rate = Filter::default_error_rate(self.filter.kind);
+                origins.insert("filter.error_rate", folder);
             }
         }
     }

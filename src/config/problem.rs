@@ -56,38 +56,24 @@ impl fmt::Display for ValueOrigin {
     }
 }
 
-/// One problem of a configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    /// Origin of the faulty value.
-    pub(crate) origin: ValueOrigin,
-    /// Fault in one line: the value found and the allowed values. Passwords in it are masked.
-    pub(crate) fault: String,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.origin, self.fault)
-    }
-}
-
-/// All problems of a configuration, at least one. `Display` writes a line for each problem, ordered
-/// by origin, and a last line with the number of problems.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problems(Vec<ConfigError>);
+/// All problems of a configuration, at least one: the origin of each faulty value, and the fault in
+/// one line, with the value found and the allowed values. Passwords in it are masked. `Display`
+/// writes a line for each problem, and a last line with the number of problems.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problems(pub(super) Vec<(ValueOrigin, String)>);
 
 impl Problems {
-    /// Sorts `problems`, and fails with them if there are any.
-    pub(super) fn check(mut problems: Vec<ConfigError>) -> Result<(), Self> {
-        problems.sort_by(|one, other| one.origin.cmp(&other.origin));
-        if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
+    /// Sorts the problems by origin, and fails with them if there are any.
+    pub(super) fn check(mut self) -> Result<(), Self> {
+        self.0.sort_by(|(one, _), (other, _)| one.cmp(other));
+        if self.0.is_empty() { Ok(()) } else { Err(self) }
     }
 }
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for problem in &self.0 {
-            writeln!(f, "{problem}")?;
+        for (origin, fault) in &self.0 {
+            writeln!(f, "{origin}: {fault}")?;
         }
         match self.0.len() {
             1 => f.write_str("1 problem in the configuration, nothing was started"),

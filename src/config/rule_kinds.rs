@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -13,40 +14,23 @@ use urlseen_engine::item::{ExpireRule, NamedRule};
 use super::problem::ValueOrigin;
 use super::raw::Raw;
 
-/// Rules of each kind, in the order of the file.
-#[derive(Default)]
-pub(super) struct FoundRules {
-    pub(super) same: Vec<SameRule>,
-    pub(super) pass: Vec<NamedRule>,
-    pub(super) drop: Vec<NamedRule>,
-    pub(super) expire: Vec<ExpireRule>,
-    pub(super) limit: Vec<LimitRule>,
+/// Rules of a file, each kind in the order of the file.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rules {
+    /// Rules by which different URLs are the same.
+    pub same: SameRules,
+    /// Rules that let items pass unchecked.
+    pub pass: Arc<[NamedRule]>,
+    /// Rules that drop items.
+    pub drop: Arc<[NamedRule]>,
+    /// Rules that limit unseen items.
+    pub limits: Arc<[LimitRule]>,
+    /// Rules with the times after which URLs of some pages pass again.
+    pub expire: Arc<[ExpireRule]>,
 }
 
-/// Values of a rule in the file, except its expressions.
-pub(super) struct Table {
-    /// Place of the rule in the file.
-    pub(super) origin: ValueOrigin,
-    /// Values by their keys, each of the form of its key.
-    pub(super) values: BTreeMap<&'static str, Raw>,
-}
-
-impl Table {
-    /// Returns the text of a key.
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
-        self.values.get(key)?.text().ok()
-    }
-
-    /// Returns the number of a key.
-    pub(super) fn number(&self, key: &str) -> Option<u64> {
-        self.values.get(key)?.number().ok()?.parse().ok()
-    }
-
-    /// Returns the list of a key; an empty list if the rule does not have the key.
-    pub(super) fn list(&self, key: &str) -> Vec<String> {
-        self.values.get(key).and_then(Raw::list).map(<[_]>::to_vec).unwrap_or_default()
-    }
-}
+/// Values of a rule in the file by their keys, each of the type of its key.
+pub(super) type Values = BTreeMap<&'static str, Json>;
 
 /// Rule of a file, with the keys that it has there.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +40,7 @@ pub struct EffectiveRule {
     /// Place of the rule in the file.
     pub origin: ValueOrigin,
     /// Keys of the rule with their values.
-    pub values: Vec<(&'static str, Json)>,
+    pub values: Values,
 }
 
 /// Maximum number of rules of a kind in a configuration.
@@ -68,124 +52,93 @@ pub(super) struct RuleKind {
     /// Name of the kind's tables in the file.
     pub(super) name: &'static str,
     /// Keys that a rule may have besides those of [`Pages`].
-    keys: &'static [RuleKey],
+    keys: &'static [&'static str],
     /// True if a rule without patterns is for all pages.
     pub(super) for_all: bool,
     /// Adds a rule to those of its kind. The error is the reason why the rule is refused.
-    pub(super) add: fn(&mut FoundRules, &Table, Pages) -> Result<(), String>,
+    pub(super) add: fn(&mut Rules, &Values, Pages) -> Result<(), String>,
 }
-
-/// Key that a table of rules may have.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RuleKey {
-    pub(super) name: &'static str,
-    pub(super) form: ValueForm,
-}
-
-/// Type of the values of a rule's key.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ValueForm {
-    /// A regular expression for a part of a URL.
-    Pattern,
-    /// A text in quotes, of any length.
-    Text,
-    /// A whole number in the range of `max`.
-    Number,
-    /// A list of texts in quotes.
-    List,
-}
-
-/// Name of a rule in metrics and status.
-const NAME: RuleKey = RuleKey { name: "name", form: ValueForm::Text };
 
 /// All kinds of rules that a file may have.
 pub(super) const KINDS: [RuleKind; 5] = [
     RuleKind {
         name: "same",
-        keys: &[
-            RuleKey { name: "drop_params", form: ValueForm::List },
-            RuleKey { name: "keep_params", form: ValueForm::List },
-            RuleKey { name: "fold", form: ValueForm::List },
-        ],
+        keys: &["drop_params", "keep_params", "fold"],
         for_all: true,
-        add: |rules, table, pages| {
-            let [drop_params, keep_params] =
-                ["drop_params", "keep_params"].map(|it| table.list(it));
-            let rule = SameRule::new(pages, drop_params, keep_params, &table.list("fold"))?;
-            rules.same.push(rule);
-            let is_allowed = SameRules::check(&rules.same);
-            if is_allowed.is_err() {
-                rules.same.pop();
-            }
-            is_allowed.map_err(|error| error.to_string())
-        },
+        add: add_same,
     },
     RuleKind {
         name: "pass",
-        keys: &[NAME],
+        keys: &["name"],
         for_all: false,
-        add: |rules, table, pages| add_named(&mut rules.pass, table, pages),
+        add: |rules, values, pages| add_named(&mut rules.pass, values, pages),
     },
     RuleKind {
         name: "drop",
-        keys: &[NAME],
+        keys: &["name"],
         for_all: false,
-        add: |rules, table, pages| add_named(&mut rules.drop, table, pages),
+        add: |rules, values, pages| add_named(&mut rules.drop, values, pages),
     },
     RuleKind {
         name: "limit",
-        keys: &[
-            NAME,
-            RuleKey { name: "by", form: ValueForm::Text },
-            RuleKey { name: "parameter", form: ValueForm::Text },
-            RuleKey { name: "max", form: ValueForm::Number },
-        ],
+        keys: &["name", "by", "parameter", "max"],
         for_all: true,
-        add: |rules, table, pages| add_limit(&mut rules.limit, table, pages),
+        add: add_limit,
     },
-    RuleKind {
-        name: "expire",
-        keys: &[RuleKey { name: "expire_after", form: ValueForm::Text }],
-        for_all: false,
-        add: |rules, table, pages| add_expire(&mut rules.expire, table, pages),
-    },
+    RuleKind { name: "expire", keys: &["expire_after"], for_all: false, add: add_expire },
 ];
 
 impl RuleKind {
-    /// Iterates over all keys that a rule may have.
-    pub(super) fn all_keys(self) -> impl Iterator<Item = RuleKey> + Clone {
-        let pages = Pages::KEYS.into_iter().map(|name| RuleKey { name, form: ValueForm::Pattern });
-        self.keys.iter().copied().chain(pages)
-    }
-
-    /// Iterates over the names of all keys that a rule may have.
-    pub(super) fn names(self) -> impl Iterator<Item = &'static str> + Clone {
-        self.all_keys().map(|key| key.name)
+    /// Iterates over the keys that a rule may have.
+    pub(super) fn keys(self) -> impl Iterator<Item = &'static str> + Clone {
+        self.keys.iter().copied().chain(Pages::KEYS)
     }
 }
 
-impl ValueForm {
-    /// Describes the form, for the end of a message.
-    pub(super) fn allowed(self) -> &'static str {
-        match self {
-            Self::Number => "a whole number",
-            Self::List => "an array of texts in quotes",
-            Self::Pattern | Self::Text => "a text in quotes",
+/// Reads the value of a key of a rule.
+///
+/// # Errors
+/// The value has another type. The error describes the allowed values.
+pub(super) fn read(key: &str, raw: &Raw) -> Result<Json, &'static str> {
+    match key {
+        "max" => {
+            let number = raw.number().ok().and_then(|it| it.parse::<u64>().ok());
+            number.map(Json::from).ok_or("a whole number")
         }
+        "drop_params" | "keep_params" | "fold" => {
+            raw.list().map(Json::from).map_err(|_| "an array of texts in quotes")
+        }
+        _ => raw.text().map(Json::from).map_err(|_| "a text in quotes"),
     }
+}
+
+fn text<'a>(values: &'a Values, key: &str) -> Option<&'a str> {
+    values.get(key)?.as_str()
+}
+
+fn push<T: Clone>(rules: &mut Arc<[T]>, rule: T) {
+    *rules = rules.iter().cloned().chain([rule]).collect();
+}
+
+// Each of these functions returns the reason if it refuses the rule.
+
+fn add_same(rules: &mut Rules, values: &Values, pages: Pages) -> Result<(), String> {
+    let [drop_params, keep_params, fold] = ["drop_params", "keep_params", "fold"].map(|key| {
+        let texts = values.get(key).and_then(Json::as_array).into_iter().flatten();
+        texts.filter_map(Json::as_str).map(str::to_owned).collect::<Vec<_>>()
+    });
+    let rule = SameRule::new(pages, drop_params, keep_params, &fold)?;
+    rules.same = rules.same.with(rule).map_err(|error| error.to_string())?;
+    Ok(())
 }
 
 /// Maximum length of a rule's name in bytes.
 pub(super) const LONGEST_NAME: usize = 100;
 
-/// Adds a rule to those of `[[pass]]` or `[[drop]]`. Without a name in the file, its name is the
-/// text of its patterns.
-///
-/// # Errors
-/// Returns the reason why the rule is refused.
-fn add_named(rules: &mut Vec<NamedRule>, table: &Table, pages: Pages) -> Result<(), String> {
-    let name = name_of(table, &pages.to_string(), rules.iter().map(|rule| &rule.name[..]))?;
-    rules.push(NamedRule { name, pages });
+/// Without a name in the file, the name of the rule is the text of its patterns.
+fn add_named(rules: &mut Arc<[NamedRule]>, values: &Values, pages: Pages) -> Result<(), String> {
+    let name = name_of(values, &pages.to_string(), rules.iter().map(|rule| &rule.name[..]))?;
+    push(rules, NamedRule { name, pages });
     Ok(())
 }
 
@@ -194,11 +147,11 @@ fn add_named(rules: &mut Vec<NamedRule>, table: &Table, pages: Pages) -> Result<
 /// # Errors
 /// Returns the reason why the name is refused. `others` are the names of other rules.
 fn name_of<'a>(
-    table: &Table,
+    values: &Values,
     otherwise: &str,
     mut others: impl Iterator<Item = &'a str>,
 ) -> Result<String, String> {
-    let name = table.text("name").unwrap_or(otherwise);
+    let name = text(values, "name").unwrap_or(otherwise);
     if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
         return Err(format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\""));
     }
@@ -208,12 +161,8 @@ fn name_of<'a>(
     Ok(name.to_owned())
 }
 
-/// Adds a rule of `[[expire]]` to the rules of its kind.
-///
-/// # Errors
-/// Returns the reason why the rule is refused.
-fn add_expire(rules: &mut Vec<ExpireRule>, table: &Table, pages: Pages) -> Result<(), String> {
-    let after = match table.text("expire_after") {
+fn add_expire(rules: &mut Rules, values: &Values, pages: Pages) -> Result<(), String> {
+    let after = match text(values, "expire_after") {
         Some("never") => Some(None),
         text => text.and_then(|text| humantime::parse_duration(text).ok()).map(Some),
     };
@@ -221,26 +170,23 @@ fn add_expire(rules: &mut Vec<ExpireRule>, table: &Table, pages: Pages) -> Resul
     let after = after.filter(|after| after.is_none_or(is_whole)).ok_or(
         "has no time in whole seconds, as in expire_after = \"1d\" or expire_after = \"never\"",
     )?;
-    rules.push(ExpireRule { pages, after });
+    push(&mut rules.expire, ExpireRule { pages, after });
     Ok(())
 }
 
 /// Allowed values of `max`.
 pub(super) const MAX: RangeInclusive<u64> = 1..=1_000_000_000_000;
 
-/// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of its
-/// scope.
-///
-/// # Errors
-/// Returns the reason why the rule is refused.
-fn add_limit(rules: &mut Vec<LimitRule>, table: &Table, pages: Pages) -> Result<(), String> {
-    let by = By::read(table.text("by"), table.text("parameter"))?;
-    let Some(max) = table.number("max").filter(|max| MAX.contains(max)) else {
-        let found = table.number("max").map_or("no max".to_owned(), |max| format!("max = {max}"));
+/// Without a name in the file, the name of the rule is the text of its scope.
+fn add_limit(rules: &mut Rules, values: &Values, pages: Pages) -> Result<(), String> {
+    let by = By::read(text(values, "by"), text(values, "parameter"))?;
+    let max = values.get("max").and_then(Json::as_u64);
+    let Some(max) = max.filter(|max| MAX.contains(max)) else {
+        let found = max.map_or("no max".to_owned(), |max| format!("max = {max}"));
         return Err(format!("has {found}; allowed: {} to {}", MAX.start(), MAX.end()));
     };
     let mut rule = LimitRule { name: String::new(), max, by, pages };
-    if let Some(other) = rules.iter().find(|other| rule.overlaps(other)) {
+    if let Some(other) = rules.limits.iter().find(|other| rule.overlaps(other)) {
         return Err(format!(
             "limits the same groups as the rule {:?}, {}; keep one of them, or give each pages of \
              its own",
@@ -248,7 +194,8 @@ fn add_limit(rules: &mut Vec<LimitRule>, table: &Table, pages: Pages) -> Result<
         ));
     }
     let scope = rule.scope();
-    rule.name = name_of(table, scope.trim(), rules.iter().map(|rule| &rule.name[..]))?;
-    rules.push(rule);
+    let others = rules.limits.iter().map(|rule| &rule.name[..]);
+    rule.name = name_of(values, scope.trim(), others)?;
+    push(&mut rules.limits, rule);
     Ok(())
 }

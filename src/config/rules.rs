@@ -1,14 +1,13 @@
 //! Tables of rules in the file: `[[same]]`, `[[pass]]`, `[[drop]]`, `[[limit]]` and `[[expire]]`.
 
-use std::collections::BTreeMap;
-
+use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::found::Layers;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
-use super::rule_kinds::{EffectiveRule, MOST, RuleKey, RuleKind, Table, ValueForm};
-use super::taker::Layers;
+use super::rule_kinds::{EffectiveRule, MOST, RuleKind, Values, read};
 use super::unknown::{hint, nearest};
 use urlseen_core::fingerprint::pages::{Pages, Pattern};
 
@@ -23,7 +22,7 @@ impl Layers {
     ) {
         let name = kind.name;
         let DeValue::Array(array) = value.get_ref() else {
-            let found = Raw::from_toml(value.get_ref()).kind();
+            let found = Raw::from_toml(value.get_ref()).kind;
             let reason =
                 format!("is {found}; allowed: rules that each begin with the line [[{name}]]");
             return self.refuse_rule(name, at(value.span().start), &reason);
@@ -37,8 +36,8 @@ impl Layers {
             match value.get_ref() {
                 DeValue::Table(table) => self.add_rule(kind, table, origin, &at),
                 other => {
-                    let found = Raw::from_toml(other).kind();
-                    let keys: Vec<_> = kind.names().collect();
+                    let found = Raw::from_toml(other).kind;
+                    let keys: Vec<_> = kind.keys().collect();
                     let reason = format!("holds {found}; allowed: {}", keys.join(", "));
                     self.refuse_rule(name, origin, &reason);
                 }
@@ -53,14 +52,13 @@ impl Layers {
         origin: ValueOrigin,
         at: &impl Fn(usize) -> ValueOrigin,
     ) {
-        let (name, before) = (kind.name, self.problems.len());
-        let mut read = Table { origin, values: BTreeMap::new() };
-        let mut pages = Pages::default();
+        let (name, before) = (kind.name, self.problems.0.len());
+        let (mut values, mut pages) = (Values::new(), Pages::default());
         for (key, value) in table {
             let (found, here) = (key.get_ref().as_ref(), at(value.span().start));
-            let Some(key) = kind.all_keys().find(|it| it.name == found) else {
-                let nearest = nearest(found, kind.names()).map(|it| format!("{name}.{it}"));
-                let known: Vec<_> = kind.names().collect();
+            let Some(key) = kind.keys().find(|it| *it == found) else {
+                let nearest = nearest(found, kind.keys()).map(|it| format!("{name}.{it}"));
+                let known: Vec<_> = kind.keys().collect();
                 let known = format!("[[{name}]] has the keys {}", known.join(", "));
                 let fault = format!(
                     "there is no key {name}.{}{}",
@@ -71,23 +69,22 @@ impl Layers {
                 continue;
             };
             let raw = Raw::from_toml(value.get_ref());
-            if let Err(reason) = check(key, &raw, &mut pages) {
-                let reason = format!("has {} = {}{reason}", key.name, raw.shown());
+            let value = read_key(key, &raw, &mut pages).unwrap_or_else(|reason| {
+                let reason = format!("has {key} = {}{reason}", raw.shown());
                 self.refuse_rule(name, here, &reason);
-            }
-            read.values.insert(key.name, raw);
+                Json::Null
+            });
+            values.insert(key, value);
         }
-        if !kind.for_all && !Pages::KEYS.into_iter().any(|key| read.values.contains_key(key)) {
+        if !kind.for_all && !Pages::KEYS.into_iter().any(|key| values.contains_key(key)) {
             let keys = Pages::KEYS.join(", ");
             let reason = format!("is for no pages; give at least one of {keys}");
-            self.refuse_rule(name, read.origin, &reason);
-        } else if self.problems.len() == before
-            && let Err(reason) = (kind.add)(&mut self.rules, &read, pages)
-        {
-            self.refuse_rule(name, read.origin, &reason);
-        } else if self.problems.len() == before {
-            let values = read.values.iter().map(|(key, raw)| (*key, raw.to_json())).collect();
-            self.tables.push(EffectiveRule { kind: name, origin: read.origin, values });
+            self.refuse_rule(name, origin, &reason);
+        } else if self.problems.0.len() == before {
+            match (kind.add)(&mut self.rules, &values, pages) {
+                Ok(()) => self.tables.push(EffectiveRule { kind: name, origin, values }),
+                Err(reason) => self.refuse_rule(name, origin, &reason),
+            }
         }
     }
 
@@ -96,21 +93,14 @@ impl Layers {
     }
 }
 
-/// Checks the value of a key, and adds a pattern to the pages of its rule.
+/// Reads the value of a key, and adds a pattern to the pages of its rule.
 ///
 /// # Errors
 /// Returns the reason why the value is refused.
-fn check(key: RuleKey, raw: &Raw, pages: &mut Pages) -> Result<(), String> {
-    let is_right = match key.form {
-        ValueForm::Pattern | ValueForm::Text => raw.text().is_ok(),
-        ValueForm::Number => raw.number().is_ok_and(|it| it.parse::<u64>().is_ok()),
-        ValueForm::List => raw.list().is_some(),
-    };
-    if !is_right {
-        return Err(format!("; allowed: {}", key.form.allowed()));
-    }
-    if let (Some(pattern), Ok(text)) = (pages.pattern(key.name), raw.text()) {
+fn read_key(key: &str, raw: &Raw, pages: &mut Pages) -> Result<Json, String> {
+    let value = read(key, raw).map_err(|allowed| format!("; allowed: {allowed}"))?;
+    if let (Some(pattern), Json::String(text)) = (pages.pattern(key), &value) {
         *pattern = Some(Pattern::new(text).map_err(|reason| format!(": {reason}"))?);
     }
-    Ok(())
+    Ok(value)
 }

@@ -1,9 +1,9 @@
 //! Names of keys in messages and in the environment. A message about an unknown name suggests a
 //! similar name, and lists the names that exist.
 
+use super::keys::{KEYS, SECTIONS};
 use super::problem::removed;
 use super::rule_kinds::KINDS;
-use super::sections::{KEYS, SECTIONS};
 
 /// Prefix of environment variables that set a key. The section, `__` and the key follow the prefix.
 pub(super) const PREFIX: &str = "URLSEEN_";

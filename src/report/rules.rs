@@ -41,9 +41,9 @@ impl ByRule {
         let none = |name: &str| RuleCount { rule: name.to_owned(), items: 0 };
         let named = |rules: &[NamedRule]| rules.iter().map(|rule| none(&rule.name)).collect();
         Self {
-            passed: named(&config.pass),
-            dropped: named(&config.drop),
-            over_limit: config.limits.iter().map(|rule| none(&rule.name)).collect(),
+            passed: named(&config.rules.pass),
+            dropped: named(&config.rules.drop),
+            over_limit: config.rules.limits.iter().map(|rule| none(&rule.name)).collect(),
             over_limit_by_group: Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use urlseen_cli::config::{Config, Emit, ItemForm, Sources};
+use urlseen_cli::config::{Config, Emit, ItemForm, Rules, Sources};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::item::{Brief, Form, Item, Options, Reader, Unreadable};
 
@@ -73,7 +73,7 @@ fn options(form: ItemForm, choice: u8) -> Options {
     if choice & 2 == 0 {
         return plain;
     }
-    let Config { drop, pass, .. } = RULES.clone();
+    let Rules { drop, pass, .. } = RULES.rules.clone();
     Options { drop, pass, fingerprint: RULES.fingerprint_spec(), ..plain }
 }
 

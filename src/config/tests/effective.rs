@@ -56,7 +56,7 @@ fn the_printed_file_has_the_same_values_and_rules() {
         assert_eq!(rules(&before), rules(&after), "{printed}");
         let [before, after] = [file, &printed].map(|file| super::load(file, &[], &[]).unwrap());
         assert_eq!(before.filter, after.filter, "{printed}");
-        assert_eq!((before.serve, before.same), (after.serve, after.same), "{printed}");
+        assert_eq!((before.serve, before.rules), (after.serve, after.rules), "{printed}");
     }
 }
 

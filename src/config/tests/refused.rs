@@ -70,7 +70,7 @@ fn a_message_about_an_unknown_name_has_the_names_that_exist() {
 fn there_are_at_most_a_hundred_rules_of_a_kind() {
     let rule = |number| format!("[[pass]]\nname = '{number}'\nhost = 'a'\n");
     let rules = |count| (0..count).map(rule).collect::<String>();
-    assert_eq!(load(&rules(100), &[], &[]).unwrap().pass.len(), 100);
+    assert_eq!(load(&rules(100), &[], &[]).unwrap().rules.pass.len(), 100);
     let refused = load(&rules(102), &[], &[]).unwrap_err().to_string();
     assert!(refused.contains("is here more than 100 times; combine rules\n1 problem"), "{refused}");
 }
@@ -78,7 +78,7 @@ fn there_are_at_most_a_hundred_rules_of_a_kind() {
 #[test]
 fn rules_without_a_name_are_named_by_their_patterns() {
     let file = "[[drop]]\nscheme = '^(mailto|tel)$'\n[[drop]]\nhost = '^a$'\nextension = '^zip$'\n";
-    let drop = load(file, &[], &[]).unwrap().drop;
+    let drop = load(file, &[], &[]).unwrap().rules.drop;
     let names: Vec<_> = drop.iter().map(|it| &it.name[..]).collect();
     assert_eq!(names, ["scheme = '^(mailto|tel)$'", "host = '^a$', extension = '^zip$'"]);
 }
@@ -98,7 +98,7 @@ fn a_limit_is_named_by_its_scope_unless_it_has_a_name() {
                 [[limit]]\nby = 'pattern'\npath = '^/a'\nmax = 1\n\
                 [[limit]]\nname = 'p'\nby = 'parameter'\nparameter = 'page'\nmax = 5\n";
     let config = load(file, &[], &[]).unwrap();
-    let rules = config.limits.iter().map(|rule| (&rule.name[..], rule.max));
+    let rules = config.rules.limits.iter().map(|rule| (&rule.name[..], rule.max));
     let expected = [(r#"by = "host""#, 10), (r#"by = "pattern" path = '^/a'"#, 1), ("p", 5)];
     assert_eq!(rules.collect::<Vec<_>>(), expected);
 }

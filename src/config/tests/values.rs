@@ -1,6 +1,5 @@
 //! Tests of the rules of single values.
 
-use super::super::host_port::HOST_NAMES;
 use super::super::raw::{Raw, ValueError};
 use super::super::value::*;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use toml::de::DeValue;
 
 #[test]
 fn keys_are_an_array_or_separated_by_commas() {
-    let keys = |raw| REDIS_KEYS.read(&raw);
+    let keys = |raw| (redis_keys().read)(&raw);
     let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
     assert_eq!(keys(text("a, b")), both());
     assert_eq!(keys(text("['a', \"b\"]")), both());
@@ -21,7 +20,7 @@ fn keys_are_an_array_or_separated_by_commas() {
 }
 
 fn text(text: &str) -> Raw {
-    Raw::Text(text.to_owned())
+    Raw::new(text.to_owned())
 }
 
 fn toml(text: &str) -> Raw {
@@ -30,7 +29,7 @@ fn toml(text: &str) -> Raw {
 
 #[test]
 fn a_file_needs_the_right_types() {
-    let whole = |raw| Rule::<u64>::read(&WholeNumber(1..=1_000_000_000, ""), &raw);
+    let whole = |raw| (whole::<u64>(1..=1_000_000_000, "").read)(&raw);
     for (value, wanted) in [
         ("10_000", Ok(10_000)),
         ("0x10", Ok(16)),
@@ -47,33 +46,31 @@ fn a_file_needs_the_right_types() {
     ] {
         assert_eq!(whole(toml(value)), wanted, "{value}");
     }
-    assert_eq!(Number(0.0..=1.0).read(&toml("1")), Ok(1.0));
-    assert_eq!(Number(0.0..=1.0).read(&toml("nan")), Err(ValueError::Value));
-    assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(ValueError::Type));
-    assert_eq!(Flag.read(&toml("\"true\"")), Err(ValueError::Type));
-    assert_eq!(Rule::<String>::read(&REDIS_KEY, &toml("7")), Err(ValueError::Type));
-    assert_eq!(Rule::<Option<Duration>>::read(&A_DAY, &toml("10")), Err(ValueError::Type));
-    assert_eq!(Seed.read(&toml("42")), Ok(Some(42)));
-    assert_eq!(Seed.read(&toml("\"42\"")), Err(ValueError::Value));
-    assert_eq!(Seed.read(&toml("4294967296")), Err(ValueError::Value));
+    assert_eq!((number(0.0..=1.0).read)(&toml("1")), Ok(1.0));
+    assert_eq!((number(0.0..=1.0).read)(&toml("nan")), Err(ValueError::Value));
+    assert_eq!((number(0.0..=1.0).read)(&toml("\"1\"")), Err(ValueError::Type));
+    assert_eq!((flag().read)(&toml("\"true\"")), Err(ValueError::Type));
+    assert_eq!((redis_key().read)(&toml("7")), Err(ValueError::Type));
+    assert_eq!((duration_or_off("1s", "24h").read)(&toml("10")), Err(ValueError::Type));
+    assert_eq!((seed().read)(&toml("42")), Ok(Some(42)));
+    assert_eq!((seed().read)(&toml("\"42\"")), Err(ValueError::Value));
+    assert_eq!((seed().read)(&toml("4294967296")), Err(ValueError::Value));
 }
-
-const A_DAY: DurationRange = DurationRange("1s", "24h");
 
 #[test]
 fn ranges_include_their_ends_and_no_more() {
-    let whole = |value| Rule::<u16>::read(&WholeNumber(1..=100_000, ""), &text(value));
+    let whole = |value| (whole::<u16>(1..=100_000, "").read)(&text(value));
     assert_eq!(whole("1"), Ok(1));
     assert_eq!(whole("0"), Err(ValueError::Value));
     assert_eq!(whole("100_001"), Err(ValueError::Value));
     assert_eq!(whole("65536"), Err(ValueError::Value), "more than the type holds");
-    let every = |value| Rule::<Option<Duration>>::read(&A_DAY, &text(value));
+    let every = |value| (duration_or_off("1s", "24h").read)(&text(value));
     assert_eq!(every("0s"), Ok(None));
     assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
     assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
     assert_eq!(every("999ms"), Err(ValueError::Value));
     assert_eq!(every("25h"), Err(ValueError::Value));
-    let span = |value| Rule::<Duration>::read(&A_DAY, &text(value));
+    let span = |value| (duration("1s", "24h").read)(&text(value));
     assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
     assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
     assert_eq!(span("0s"), Err(ValueError::Value));
@@ -82,16 +79,16 @@ fn ranges_include_their_ends_and_no_more() {
 #[test]
 fn a_crawl_name_can_be_a_folder_name() {
     for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
-        assert_eq!(Rule::<String>::read(&CRAWL, &text(name)), Ok(name.to_owned()));
+        assert_eq!((crawl_name().read)(&text(name)), Ok(name.to_owned()));
     }
     for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
-        assert_eq!(Rule::<String>::read(&CRAWL, &text(name)), Err(ValueError::Value), "{name:?}");
+        assert_eq!((crawl_name().read)(&text(name)), Err(ValueError::Value), "{name:?}");
     }
 }
 
 #[test]
 fn names_are_an_array_or_separated_by_commas() {
-    let read = |text: &str| HOST_NAMES.read(&Raw::Text(text.to_owned()));
+    let read = |text: &str| (host_names().read)(&Raw::new(text.to_owned()));
     let both = || Ok(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
     assert_eq!(read("metrics.example, Box_7."), both());
     assert_eq!(read("['metrics.example', 'Box_7.']"), both());

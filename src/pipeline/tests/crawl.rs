@@ -100,7 +100,7 @@ impl Crawl {
     pub(super) fn items(&self) -> Options {
         Options {
             scored: self.config.open_sink().is_scored(),
-            limits: self.config.limits.clone(),
+            limits: self.config.rules.limits.clone(),
             ..Options::new(self.config.source.item.into(), self.config.fingerprint_spec())
         }
     }

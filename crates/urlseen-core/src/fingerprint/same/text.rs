@@ -78,16 +78,7 @@ impl SameRules {
     /// # Errors
     /// There are too many rules, or their text is too long.
     pub fn new(rules: Vec<SameRule>) -> Result<Self, SameRulesError> {
-        Self::check(&rules)?;
-        Ok(Self(rules.into()))
-    }
-
-    /// Checks the number of rules and the length of their text.
-    ///
-    /// # Errors
-    /// There are too many rules, or their text is too long.
-    pub fn check(rules: &[SameRule]) -> Result<(), SameRulesError> {
-        let (count, length) = (rules.len(), text(rules).len());
+        let (count, length) = (rules.len(), text(&rules).len());
         if count > MOST {
             return Err(SameRulesError(format!("{count} rules; allowed: {MOST} at most")));
         }
@@ -95,7 +86,15 @@ impl SameRules {
             let reason = format!("as JSON, all rules have {length} bytes; allowed: {LONGEST}");
             return Err(SameRulesError(reason));
         }
-        Ok(())
+        Ok(Self(rules.into()))
+    }
+
+    /// Returns these rules and another one.
+    ///
+    /// # Errors
+    /// There are too many rules, or their text is too long.
+    pub fn with(&self, rule: SameRule) -> Result<Self, SameRulesError> {
+        Self::new(self.0.iter().cloned().chain([rule]).collect())
     }
 }
 

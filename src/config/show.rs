@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use serde_json::Value as Json;
 
+use super::found::Layers;
 use super::layers::SECRETS;
 use super::problem::{Problems, ValueOrigin};
 use super::rule_kinds::EffectiveRule;
-use super::taker::Layers;
 use super::{Config, Sources};
 
 /// Values of a configuration with their origins. It contains no password.

@@ -1,78 +1,48 @@
-//! Values of all layers, and the source of typed values that takes them out of the layers.
+//! Values that were found in all layers, which the table of keys takes with their types.
 
-use super::problem::{ConfigError, ValueOrigin, removed};
+use super::problem::{Problems, ValueOrigin, removed};
 use super::raw::{Raw, ValueError};
-use super::rule_kinds::{EffectiveRule, FoundRules};
+use super::rule_kinds::{EffectiveRule, Rules};
 use super::secret::{Secret, masked};
-use super::value::{CRAWL, Rule};
+use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
-
-/// Value of a key, with its origin.
-pub(super) struct FoundValue {
-    pub(super) raw: Raw,
-    pub(super) origin: ValueOrigin,
-}
 
 /// Values of all layers. Later layers override earlier layers.
 #[derive(Default)]
 pub(super) struct Layers {
-    /// Values of each key in the order of the layers. The last value is used, but all are checked.
-    pub(super) found: BTreeMap<&'static str, Vec<FoundValue>>,
+    /// Values of each key with their origins, in the order of the layers. The last value is used,
+    /// but all are checked.
+    pub(super) found: BTreeMap<&'static str, Vec<(Raw, ValueOrigin)>>,
     /// Passwords and tokens from the environment, by their servers in [`SECRETS`].
     pub(super) secrets: BTreeMap<&'static str, Secret>,
     /// Rules of each kind, from the tables of the file.
-    pub(super) rules: FoundRules,
+    pub(super) rules: Rules,
     /// The same rules in the order of the file, as the file has them.
     pub(super) tables: Vec<EffectiveRule>,
-    pub(super) problems: Vec<ConfigError>,
+    pub(super) problems: Problems,
     /// True if a file could not be read. Then combinations of values cannot be checked.
     pub(super) incomplete: bool,
-}
-
-impl Layers {
-    pub(super) fn refuse(&mut self, origin: ValueOrigin, fault: String) {
-        self.problems.push(ConfigError { origin, fault });
-    }
-}
-
-/// Origins of the values that were taken, by key. A default value has no origin.
-pub(super) type Origins = BTreeMap<&'static str, ValueOrigin>;
-
-/// Source of typed values by key.
-pub(super) struct Taker {
-    pub(super) layers: Layers,
-    /// Value of `crawl.name`, from which defaults are derived.
-    crawl: String,
-    /// Origins of the values so far.
+    /// Origins of the values that were taken, by key. A default value has no origin.
     pub(super) origins: Origins,
     /// Keys with a refused value.
     wrong: BTreeSet<&'static str>,
 }
 
-impl Taker {
-    pub(super) fn new(layers: Layers) -> Self {
-        let names = layers.found.get("crawl.name").into_iter().flatten();
-        let crawl = names.rev().find_map(|name| CRAWL.read(&name.raw).ok());
-        Self {
-            layers,
-            crawl: crawl.unwrap_or_else(|| "demo".to_owned()),
-            origins: BTreeMap::new(),
-            wrong: BTreeSet::new(),
-        }
+/// Origins of values, by key.
+pub(super) type Origins = BTreeMap<&'static str, ValueOrigin>;
+
+impl Layers {
+    pub(super) fn refuse(&mut self, origin: ValueOrigin, fault: String) {
+        self.problems.0.push((origin, fault));
     }
 
-    /// Takes the value of a key: the value of the last layer that sets the key, or else the
-    /// default. If a value is refused, the returned value only helps to find further problems.
-    pub(super) fn take<T>(
-        &mut self,
-        key: &'static str,
-        rule: &impl Rule<T>,
-        default: impl FnOnce(&str) -> T,
-    ) -> T {
+    /// Takes the value of a key: the value of the last layer that sets the key. If a value is
+    /// refused, the returned value only helps to find further problems.
+    pub(super) fn take<T>(&mut self, key: &'static str, rule: &Rule<T>) -> Option<T> {
         let mut taken = None;
-        for FoundValue { raw, origin } in self.layers.found.remove(key).unwrap_or_default() {
-            let refusal = match rule.read(&raw) {
+        for (raw, origin) in self.found.remove(key).unwrap_or_default() {
+            let refusal = match (rule.read)(&raw) {
                 Ok(value) => {
                     taken = Some(value);
                     self.origins.insert(key, origin);
@@ -81,7 +51,8 @@ impl Taker {
                 Err(refusal) => refusal,
             };
             self.wrong.insert(key);
-            let (found, kind, allowed) = (rule.shown(&raw), raw.kind(), rule.allowed());
+            let found = if key == "redis.url" { raw.masked() } else { raw.shown() };
+            let (kind, allowed) = (raw.kind, &rule.allowed);
             let fault = match refusal {
                 ValueError::Type if found != kind => {
                     format!("{key} is {found}, {kind}; allowed: {allowed}")
@@ -93,14 +64,9 @@ impl Taker {
                     "{key} is {found}, which is not in this version yet; allowed now: {allowed}"
                 ),
             };
-            self.layers.refuse(origin, fault);
+            self.refuse(origin, fault);
         }
-        taken.unwrap_or_else(|| default(&self.crawl))
-    }
-
-    /// Takes the rules of the file out of the layers.
-    pub(super) fn take_rules(&mut self) -> FoundRules {
-        std::mem::take(&mut self.layers.rules)
+        taken
     }
 
     /// Puts the password from its own environment variable into the URL. This password replaces a
@@ -112,14 +78,14 @@ impl Taker {
             // Masks the user in the URL, too: it may be a password in the wrong place.
             let found = masked(&url.to_string());
             let reason = RedisAddressError::NoPassword;
-            self.refuse(&["redis.url"], format!("redis.url is {found:?}: {reason}"));
+            self.refuse_key(&["redis.url"], format!("redis.url is {found:?}: {reason}"));
         }
         url
     }
 
     /// Takes the password or the token of a server.
     pub(super) fn secret(&mut self, server: &str) -> Option<Secret> {
-        self.layers.secrets.remove(server)
+        self.secrets.remove(server)
     }
 
     pub(super) fn origin(&self, key: &str) -> ValueOrigin {
@@ -127,9 +93,9 @@ impl Taker {
     }
 
     /// Refuses the value of the first key, unless a value of one of the keys was already refused.
-    pub(super) fn refuse(&mut self, keys: &[&str], fault: String) {
+    pub(super) fn refuse_key(&mut self, keys: &[&str], fault: String) {
         if !keys.iter().any(|key| self.wrong.contains(key)) {
-            self.layers.refuse(self.origin(keys[0]), fault);
+            self.refuse(self.origin(keys[0]), fault);
         }
     }
 }
