@@ -174,7 +174,7 @@ impl Check<'_> {
 
     /// Checks that each Redis key has only one use.
     fn redis_keys(&mut self) {
-        let keys = named_keys(self.config);
+        let keys: Vec<_> = named_keys(self.config).collect();
         for (index, (key, name)) in keys.iter().enumerate() {
             if is_own(name) {
                 let fault = format!(
@@ -211,7 +211,7 @@ impl Check<'_> {
         if count == PartitionCount::ONE {
             return;
         }
-        for (key, _) in named_keys(self.config).into_iter().filter(|(_, name)| has_tag(name)) {
+        for (key, _) in named_keys(self.config).filter(|(_, name)| has_tag(name)) {
             let fault = format!(
                 "{{{key}}}, and {{partitions.count}}: urlseen adds a text in braces for each \
                  partition; leave out the braces"
@@ -290,23 +290,17 @@ impl Config {
     pub fn use_of(&self, redis_key: &str) -> Option<&'static str> {
         let is_source = redis_key == self.source.key;
         let all = std::iter::once(self.clone()).chain(self.all_partitions());
-        let named = all.filter_map(|config| {
-            named_keys(&config).into_iter().find(|&(_, key)| key == redis_key).map(|(name, _)| name)
-        });
+        let named = all.flat_map(|config| named_keys(&config).collect::<Vec<_>>());
+        let named = named.filter(|(_, key)| key == redis_key).map(|(name, _)| name);
         let own = is_own(redis_key).then_some("a name of urlseen's own keys");
         named.chain(own).find(|_| !is_source)
     }
 }
 
 /// Returns the Redis keys that the configuration names, each after its own key.
-fn named_keys(config: &Config) -> [(&'static str, &String); 5] {
-    [
-        ("source.key", &config.source.key),
-        ("filter.key", &config.filter.key),
-        ("sink.key", &config.sink.key),
-        ("rejects.key", &config.rejects.key),
-        ("forget.key", &config.forget.key),
-    ]
+fn named_keys(config: &Config) -> impl Iterator<Item = (&'static str, String)> {
+    let keys = config.values().into_iter().filter(|(key, _)| key.split('.').nth(1) == Some("key"));
+    keys.filter_map(|(key, value)| Some((key, value.as_str()?.to_owned())))
 }
 
 /// Returns true if urlseen itself uses Redis keys with this name.

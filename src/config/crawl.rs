@@ -2,15 +2,81 @@
 //! producers and consumers, and the partition table, which all processes of a crawl with several
 //! partitions check and publish.
 
-use urlseen_core::fingerprint::{Fingerprinter, Partition, Request};
+use serde_json::Value as Json;
+use urlseen_core::filter::choice::{End, FilterPlace};
+use urlseen_core::filter::{FilterSpec, Parameters, SpecError};
+use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter, Partition, Request};
 use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
 use urlseen_core::redis::protocol::{
-    HeldCalls, HeldRecord, PROBE, PartitionTable, Protocol, Sink, Source,
+    HeldCalls, HeldRecord, Keys, PROBE, PartitionTable, Protocol, Sink, Source,
 };
+use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
-use super::{Config, End, FilterPlace};
+use super::keys::{Config, Fingerprint};
 
 impl Config {
+    /// Returns the names of the crawl's keys in Redis.
+    pub fn keys(&self) -> Keys {
+        let Self { source, sink, rejects, forget, .. } = self;
+        Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
+    }
+
+    /// Returns the spec of the configured fingerprints.
+    pub fn fingerprint_spec(&self) -> FingerprintSpec {
+        let Fingerprint { algorithm, keep_fragments, drop_tracking } = self.fingerprint;
+        FingerprintSpec { algorithm, keep_fragments, drop_tracking, same: self.rules.same.clone() }
+    }
+
+    /// Sets the spec of the fingerprints.
+    pub fn computed_by(&mut self, spec: FingerprintSpec) {
+        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = spec;
+        self.fingerprint = Fingerprint { algorithm, keep_fragments, drop_tracking };
+        self.rules.same = same;
+    }
+
+    /// Returns the spec of the configured filter.
+    ///
+    /// # Errors
+    /// Returns an error if no such filter can exist.
+    pub fn filter_spec(&self) -> Result<FilterSpec, SpecError> {
+        FilterSpec::read(|name| self.part(name))
+    }
+
+    /// Returns one part of the filter's spec. `name` is its name, such as `filter.capacity`.
+    pub fn part(&self, name: &str) -> Option<String> {
+        match name {
+            "fingerprint.same" => return Some(self.rules.same.to_string()),
+            "partitions.count" => return Some(self.partition.count().to_string()),
+            _ => {}
+        }
+        let (_, value) = self.values().into_iter().find(|(key, _)| *key == name)?;
+        match value {
+            Json::String(text) => Some(text).filter(|it| !["", "random"].contains(&&**it)),
+            value => Some(value.to_string()),
+        }
+    }
+
+    /// Returns the configured filter in Redis.
+    ///
+    /// # Errors
+    /// Returns an error if no such filter can exist.
+    pub fn redis_filter(&self) -> Result<Wanted, RedisOpenError> {
+        Wanted::new(&self.filter.key, self.filter_spec()?)
+    }
+
+    /// Returns the number of fingerprints that a filter with these parameters is made for. With
+    /// more fingerprints, its error rate is too high, or it takes more than `filter.max_memory`.
+    /// Returns `None` if it may take as much memory as there is.
+    pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
+        // If other settings than the capacity determine the size, the limit is the configured
+        // capacity.
+        let capacity = || parameters.capacity().unwrap_or(self.filter.capacity);
+        let by_rate = parameters.field("filter.grow_to");
+        let by_rate = by_rate.or_else(|| (!parameters.grows()).then(capacity));
+        let max_memory = Some(self.filter.max_memory).filter(|&it| it > 0 && parameters.grows());
+        by_rate.into_iter().chain(max_memory.map(|it| parameters.keys_within(it))).min()
+    }
+
     /// Returns the name of the crawl, with the number of the partition if there are others.
     pub fn crawl_name(&self) -> String {
         if self.partition.has_others() {
@@ -47,6 +113,23 @@ impl Config {
         config.partition = partition;
         config.find_node();
         config
+    }
+
+    /// Returns the same configuration with another source.
+    #[must_use]
+    pub fn with_source(&self, key: &str) -> Self {
+        let mut config = self.clone();
+        key.clone_into(&mut config.source.key);
+        config.find_node();
+        config
+    }
+
+    /// Sets the key that finds the node of a cluster.
+    pub(super) fn find_node(&mut self) {
+        // While a slot is being moved, Redis names the new node only in reply to a command about a
+        // missing key. No program has a key of this name.
+        let key = format!("{}:missing", self.keys().state);
+        self.redis.url = self.redis.url.for_key(&key);
     }
 
     /// Builds the calls of the crawl, for a filter in the daemon's memory.

@@ -10,13 +10,26 @@ use super::secret::{Secret, carries_password, masked};
 use super::unknown::{
     PASSWORD, PREFIX, presentable, unknown_key, unknown_section, unknown_variable, variable,
 };
-use super::{DEFAULT_FILE, Sources};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
+
+/// Name of the file that is read if the user names no file. This file may be missing.
+pub(super) const DEFAULT_FILE: &str = "config.toml";
+
+/// Origins of a configuration.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// Path from `--config`; `DEFAULT_FILE` if it is not given.
+    pub file: Option<PathBuf>,
+    /// Environment of the process. Variables that do not begin with `URLSEEN_` are ignored.
+    pub env: Vec<(OsString, OsString)>,
+    /// Argument `key=value` of each `--set`, in order.
+    pub set: Vec<String>,
+}
 
 /// Servers with a password or a token that only the environment has, each with its variable.
 pub(super) const SECRETS: [(&str, &str); 3] =

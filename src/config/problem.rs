@@ -1,6 +1,7 @@
 //! Problems of a configuration, with their places, and the names that were removed.
 
-use memchr::{memchr_iter, memrchr};
+use memchr::memchr_iter;
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,11 +34,9 @@ impl FilePlace {
     /// Returns the place of a byte in `text`.
     pub(super) fn of(byte: usize, text: &[u8]) -> Self {
         let before = &text[..byte.min(text.len())];
-        let line_start = memrchr(b'\n', before).map_or(0, |end| end + 1);
-        Self {
-            line: memchr_iter(b'\n', before).count() + 1,
-            column: String::from_utf8_lossy(&before[line_start..]).chars().count() + 1,
-        }
+        let line = before.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+        let column = String::from_utf8_lossy(line).chars().count() + 1;
+        Self { line: memchr_iter(b'\n', before).count() + 1, column }
     }
 }
 
@@ -53,6 +52,12 @@ impl fmt::Display for ValueOrigin {
             Self::Environment(name) => write!(f, "environment {}", name.escape_debug()),
             Self::Set(key) => write!(f, "--set {}", key.escape_debug()),
         }
+    }
+}
+
+impl Serialize for ValueOrigin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

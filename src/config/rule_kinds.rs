@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value as Json;
 use urlseen_core::fingerprint::pages::Pages;
 use urlseen_core::fingerprint::same::{SameRule, SameRules};
@@ -33,11 +34,12 @@ pub struct Rules {
 pub(super) type Values = BTreeMap<&'static str, Json>;
 
 /// Rule of a file, with the keys that it has there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EffectiveRule {
     /// Kind of the rule: the name of its tables.
     pub kind: &'static str,
     /// Place of the rule in the file.
+    #[serde(rename = "from")]
     pub origin: ValueOrigin,
     /// Keys of the rule with their values.
     pub values: Values,

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::found::Layers;
-use super::layers::SECRETS;
+use super::keys::Config;
+use super::layers::{SECRETS, Sources};
 use super::problem::{Problems, ValueOrigin};
 use super::rule_kinds::EffectiveRule;
-use super::{Config, Sources};
 
 /// Values of a configuration with their origins. It contains no password.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,13 +23,15 @@ pub struct Effective {
 }
 
 /// Value of a key after all layers, with its origin.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EffectiveValue {
     /// The key, `section.key`.
+    #[serde(skip)]
     pub key: &'static str,
     /// The value in the form that a file has.
     pub value: Json,
     /// Layer that set the value, or the default.
+    #[serde(rename = "from")]
     pub origin: ValueOrigin,
 }
 
@@ -101,10 +104,8 @@ fn comment(origin: &ValueOrigin) -> String {
 /// Returns a value in the syntax of TOML.
 pub fn toml_text(value: &Json) -> String {
     match value {
-        Json::String(text) => toml::Value::String(text.clone()).to_string(),
-        Json::Array(values) => {
-            let values: Vec<_> = values.iter().map(toml_text).collect();
-            format!("[{}]", values.join(", "))
+        Json::String(_) | Json::Array(_) => {
+            toml::Value::try_from(value).expect("texts have a form in TOML").to_string()
         }
         // Numbers and booleans have the same syntax in both languages.
         other => other.to_string(),

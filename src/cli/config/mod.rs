@@ -3,6 +3,7 @@
 mod check;
 mod init;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
@@ -103,20 +104,11 @@ fn print(shown: &Effective, mut out: impl Write) -> io::Result<()> {
 
 fn to_json(shown: &Effective) -> serde_json::Value {
     let Effective { values, rules, passwords } = shown;
-    let rule = |EffectiveRule { kind, origin, values }: &EffectiveRule| {
-        let values: serde_json::Map<_, _> =
-            values.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        json!({ "kind": kind, "from": origin.to_string(), "values": values })
-    };
-    let values = values.iter().map(|EffectiveValue { key, value, origin }| {
-        ((*key).to_owned(), json!({ "value": value, "from": origin.to_string() }))
-    });
-    let passwords = passwords
-        .iter()
-        .map(|(server, origin)| ((*server).to_owned(), json!({ "from": origin.to_string() })));
+    let values: BTreeMap<_, _> = values.iter().map(|it| (it.key, it)).collect();
+    let passwords = passwords.iter().map(|(server, from)| (server, json!({ "from": from })));
     json!({
-        "values": values.collect::<serde_json::Map<_, _>>(),
-        "rules": rules.iter().map(rule).collect::<Vec<_>>(),
-        "passwords": passwords.collect::<serde_json::Map<_, _>>(),
+        "values": values,
+        "rules": rules,
+        "passwords": passwords.collect::<BTreeMap<_, _>>(),
     })
 }

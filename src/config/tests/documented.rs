@@ -1,5 +1,6 @@
 //! Tests that `config.toml` and the defaults agree.
 
+use super::super::layers::DEFAULT_FILE;
 use super::super::*;
 use super::load;
 use std::path::Path;

@@ -1,7 +1,9 @@
 //! Tests of layers that override each other.
 
+use super::super::found::Layers;
 use super::super::*;
 use super::load;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use urlseen_core::filter::number::parse_count;

@@ -7,6 +7,7 @@ mod refused;
 mod secrets;
 mod values;
 
+use super::found::Layers;
 use super::*;
 use std::path::Path;
 
