@@ -189,13 +189,8 @@ pub(super) async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, Run
 /// Takes the lease of the crawl. If a run that `folder` records still has the lease, takes it from
 /// that run. The lock of the folder proves that the recorded runs have ended.
 pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyhow::Result<Leased> {
-    let (run, mut dead) = (RandomId::random(), Vec::new());
-    if let Some(folder) = folder {
-        dead = folder.runs();
-        let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
-        folder.record_runs(&runs)?;
-    }
-    let dead: Vec<RandomId> = dead.into_iter().map(RandomId::new).collect();
+    let run = RandomId::random();
+    let dead = folder.map(|folder| folder.announce(run)).transpose()?.unwrap_or_default();
     let (link, protocol) = (connect(config).await?, Arc::new(config.protocol()));
     let holder = LeaseHolder::this(&config.crawl_name());
     Ok(Leased::take(link, protocol, &holder, run, &dead).await?)

@@ -43,9 +43,9 @@ impl Claim {
             (Some(dead), _) => dead,
             (None, None) => Vec::new(),
             (None, Some(storage)) => {
-                let run = self.run.get();
-                let runs = storage.call(move |store| store.announce(run)).await?;
-                runs.map_err(RunError::Folder)?.into_iter().map(RandomId::new).collect()
+                let run = self.run;
+                let dead = storage.call(move |store| store.kept.folder.announce(run)).await?;
+                dead.map_err(RunError::Folder)?
             }
         };
         Ok(self.dead.insert(dead))

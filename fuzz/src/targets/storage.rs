@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::lifetime::{Lifetime, Lifetimes};
 use urlseen_core::filter::{FilterSpec, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
@@ -102,7 +103,7 @@ fn mend_text(bytes: &mut Vec<u8>) {
 fn read(disk: &SimDisk) {
     if let Ok(folder) = Folder::open_simulated(&disk.after_kill()) {
         let _ = folder.look();
-        let _ = (folder.runs(), folder.checkpoints(), folder.timing());
+        let _ = folder.notes();
     }
     let Ok(folder) = AtRest::open_simulated(&disk.after_kill()) else { return };
     let _ = folder.verdicts(&fingerprints(1), Target::Last);
@@ -154,7 +155,7 @@ impl Undamaged {
         let spec = StorageSpec { crawl: "fuzz".to_owned(), filter: spec(kind, expire_after) };
         folder.begin(&spec, 7, Head::START).expect("a sound disk");
         folder.keep_archive(true).expect("a sound disk");
-        folder.record_runs(&[1, 2]).expect("a sound disk");
+        folder.announce(RandomId::new(1)).expect("a sound disk");
         let start = Position { number: 0, head: Head::START };
         let mut journal = folder.journal(start, Fsync::Never).expect("a sound disk");
         let mut heads = vec![Head::START];

@@ -213,10 +213,10 @@ fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
     let Some(Some(expire_after)) = header else {
         return Err(usage(format!("{at} holds no filter whose fingerprints expire")));
     };
-    let Some(timing) = folder.timing() else {
+    let Some(timing) = folder.notes().timing else {
         return Err(usage(format!("{at} was not used yet, so no time is missing")));
     };
-    folder.record_timing(&timing.later(time))?;
+    folder.note(|notes| notes.timing = Some(timing.later(time)))?;
     let (time, window) = (shown(time), expire_after.window());
     writeln!(stdout(), "{at}: {time} are counted; a URL passes again {window}")?;
     Ok(Outcome::Done)

@@ -60,6 +60,11 @@ impl dyn Disk {
         }
     }
 
+    /// Returns true if the directory still has this open file under this name.
+    pub(super) fn has(&self, name: &str, file: &dyn DiskFile) -> io::Result<bool> {
+        Ok(self.inode(name)? == Some(file.inode()?))
+    }
+
     /// Reads all of a file; `None` if there is no such file.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match self.open(name) {
@@ -102,8 +107,6 @@ pub(super) trait DiskFile: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
     /// Returns the inode of the file. The inode distinguishes the file from its copies.
     fn inode(&self) -> io::Result<u64>;
-    /// Returns true if any directory still has the file.
-    fn is_linked(&self) -> io::Result<bool>;
 }
 
 /// A file in a directory.
@@ -340,9 +343,5 @@ impl DiskFile for RealFile {
 
     fn inode(&self) -> io::Result<u64> {
         named(self.file.metadata(), "inspect", &self.path).map(|metadata| metadata.ino())
-    }
-
-    fn is_linked(&self) -> io::Result<bool> {
-        named(self.file.metadata(), "inspect", &self.path).map(|metadata| metadata.nlink() > 0)
     }
 }

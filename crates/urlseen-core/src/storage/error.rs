@@ -181,12 +181,3 @@ impl ReadError {
 pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     read.map_or_else(|error| error.damage().map(|_| None), |read| Ok(Some(read)))
 }
-
-/// Returns `None` in place of two errors: damage, and a missing file, which the daemon may have
-/// pruned.
-pub(super) fn sound_if_there<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
-    match sound(read) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read,
-    }
-}

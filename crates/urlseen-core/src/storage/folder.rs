@@ -19,13 +19,12 @@ use super::cut::Stand;
 use super::difference::Difference;
 use super::disk::{ASIDE, Dir, RealDisk};
 use super::error::{Damage, OpenError, RecoveryError};
-use super::generation_clock::Timing;
 use super::header::{self, Begun, Header, StorageSpec};
 use super::history::Lost;
 use super::inspect::{self, Look};
 use super::journal::Journal;
 use super::lock::Hold;
-use super::notes::{self, Checkpoint, Notes};
+use super::notes::{self, Notes};
 use super::reader::{is_history, read_header};
 use super::recovery::{self, Recovered, Target};
 use super::requests::Requests;
@@ -218,54 +217,34 @@ impl Folder {
         differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
     }
 
-    /// Returns the ids of the runs that may hold the crawl's lease, newest first. A copy of the
-    /// folder has none.
-    pub fn runs(&self) -> Vec<u64> {
-        self.notes.runs.iter().map(|run| run.get()).collect()
+    /// Returns what the folder records beside its filter. A copy of the folder has no runs.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
     }
 
-    /// Records the ids of at most 64 runs, newest first. The ids are on the disk when the method
-    /// returns.
-    pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
-        self.notes.set_runs(runs);
-        self.write_notes()
-    }
-
-    /// Writes the notes. They are on the disk when the method returns.
-    fn write_notes(&mut self) -> io::Result<()> {
+    /// Changes the notes. They are on the disk when the method returns. Before it records a
+    /// checkpoint, the caller must sync the log up to that checkpoint.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn note(&mut self, change: impl FnOnce(&mut Notes)) -> io::Result<()> {
+        change(&mut self.notes);
         self.notes.lock = self.hold.inode;
         self.notes.filter = self.header().map(|header| RandomId::new(header.filter()));
         notes::write(&self.dir, notes::NAME, &self.notes)
     }
 
-    /// Returns the known checkpoints of imports into this filter.
-    pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        self.notes.checkpoints.clone()
-    }
-
-    /// Records checkpoints, and replaces the earlier ones of the same sources. Before the call, the
-    /// caller must sync the log up to the checkpoints. When the method returns, the checkpoints are
-    /// on the disk.
-    pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
-        self.notes.add(new);
-        self.write_notes()
-    }
-
-    /// Returns what the clocks showed when the last run began generations.
-    pub fn timing(&self) -> Option<Timing> {
-        self.notes.timing
-    }
-
-    /// Records what the clocks show, for the next run. It is on the disk when the method returns.
-    pub fn record_timing(&mut self, timing: &Timing) -> io::Result<()> {
-        self.notes.timing = Some(*timing);
-        self.write_notes()
-    }
-
-    /// Deletes the checkpoints of imports, because the filter may lack keys that the imports added.
-    pub fn drop_checkpoints(&mut self) -> io::Result<()> {
-        self.notes.checkpoints.clear();
-        self.write_notes()
+    /// Notes that `run` is about to take the lease, and returns the earlier runs. Each of them held
+    /// the lock of the folder. This process holds the lock now, so they have ended.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn announce(&mut self, run: RandomId) -> io::Result<Vec<RandomId>> {
+        let mut dead = self.notes.runs.clone();
+        dead.retain(|&other| other != run);
+        let all = std::iter::once(run).chain(dead.iter().copied());
+        self.note(|notes| notes.runs = all.take(notes::RUNS_MAX).collect())?;
+        Ok(dead)
     }
 
     /// Recovers the filter to `target`: loads the newest snapshot from which `target` can be

@@ -58,40 +58,14 @@ impl<'a> Segments<'a> {
         Ok(Self { begun, files: files.collect() })
     }
 
+    /// Returns the names of the files, in the order of their records.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        self.files.keys().map(|&follows| segment::name(follows))
+    }
+
     /// Opens the file that begins after record `follows`.
     pub(super) fn open(&self, follows: u64) -> Result<Segment, ReadError> {
         Segment::open(self.begun, &segment::name(follows))
-    }
-
-    /// Calls `visit` with every record of every file, up to the damage in it. Returns the files
-    /// whose headers can be read, and the damage. Passes over files that were pruned meanwhile.
-    pub(super) fn each(
-        &self,
-        mut visit: impl FnMut(Entry),
-    ) -> io::Result<(Vec<Segment>, Vec<Damage>)> {
-        let (mut read, mut damages) = (Vec::new(), Vec::new());
-        for &file in self.files.keys() {
-            let mut segment = match self.open(file).map_err(ReadError::damage) {
-                Ok(segment) => segment,
-                Err(Err(error)) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(damage) => {
-                    damages.push(damage?);
-                    continue;
-                }
-            };
-            loop {
-                match segment.next() {
-                    Ok(Some(entry)) => visit(entry),
-                    Ok(None) => break,
-                    Err(error) => {
-                        damages.push(error.damage()?);
-                        break;
-                    }
-                }
-            }
-            read.push(segment);
-        }
-        Ok((read, damages))
     }
 
     /// Returns the damage of a gap after record `number`: the log has a later file, but not the

@@ -6,16 +6,16 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::archive::{self, Standing};
+use super::clock::Timing;
 use super::disk::{Dir, RealDisk};
 use super::error::{Damage, OpenError};
-use super::generation_clock::Timing;
 use super::header::{Begun, Header};
 use super::history::Segments;
 use super::lock::Holder;
 use super::notes::Notes;
 use super::reader::{AtRest, read_header};
 use super::record::Kind;
-use super::segment::{Entry, Segment};
+use super::segment::{self, Entry, Segment};
 use super::snapshot::{Snapshot, Snapshots};
 use crate::filter::lifetime::LetThrough;
 use crate::fingerprint::Fingerprint;
@@ -126,9 +126,9 @@ impl Look {
         self.damages.extend(damaged);
         self.last = sound.first().map(|newest| newest.last);
         self.snapshots = sound.into_iter().rev().collect();
-        let (segments, damages) = Segments::list(begun)?.each(|_| {})?;
-        self.damages.extend(damages);
-        for segment in segments {
+        let mut gaps = Vec::new();
+        let damages = segment::each(begun, Segments::list(begun)?.names(), |mut segment| {
+            let read = segment.each(u64::MAX, |_| {});
             let last = segment.position;
             if self.last.is_none_or(|known| known.number < last.number) {
                 self.last = Some(last);
@@ -137,11 +137,13 @@ impl Look {
             let before = self.segments.last().map(|before| before.last);
             if before.is_some_and(|before| before != follows) {
                 let what = "the file does not follow the one before";
-                self.damages.push(Damage::new(&name, 0, what));
+                gaps.push(Damage::new(&name, 0, what));
             }
             let segment = SegmentLook { name, bytes, follows, last, records, fingerprints };
             self.segments.push(segment);
-        }
+            read
+        })?;
+        self.damages.extend(damages.into_iter().chain(gaps));
         Ok(())
     }
 }
@@ -171,7 +173,7 @@ pub fn named(
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };
     let mut last = None;
-    let find = |entry: Entry| {
+    let mut find = |entry: Entry| {
         let place = entry.body.fingerprints.iter().position(|other| other == fingerprint);
         let Some(place) = place else { return };
         let position = entry.head.position;
@@ -184,6 +186,8 @@ pub fn named(
         let (generation, lifetime) = (entry.head.generation, entry.body.lifetimes.of(place));
         last = Some((named, LetThrough { generation, lifetime }));
     };
-    Segments::list(&begun).and_then(|segments| segments.each(find)).map_err(failed)?;
+    let segments = Segments::list(&begun).map_err(failed)?;
+    segment::each(&begun, segments.names(), |mut file| file.each(u64::MAX, &mut find))
+        .map_err(failed)?;
     Ok(last)
 }

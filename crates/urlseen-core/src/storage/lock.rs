@@ -73,7 +73,7 @@ impl Hold {
 
     /// Returns true if the folder still has the locked file.
     fn is_in_place(&self) -> io::Result<bool> {
-        Ok(self.dir.inode(LOCK)? == Some(self.inode))
+        self.dir.has(LOCK, &*self.lock)
     }
 
     /// Waits until no other thread removes or cuts files of the log. None does while the returned

@@ -11,18 +11,18 @@
 //!           snapshot_writer          writes the whole filter, then -> prune -> archive; or
 //!                                    replaces all files with one snapshot
 //! recover   recovery -> cut          finds a snapshot and the log after it; cuts off the rest
-//!           restore                  interface of the filter, for recovery and snapshots
-//!           counts                   exact counts of limits, in log and snapshots
+//!           restore                  interface of the filter and its counts, for recovery and
+//!                                    snapshots
 //!
 //! log       history: all files; segment: one file; record: one record
 //! filter    snapshot                 one file, by shard
-//! archive   archive/                 fingerprints that pruning would lose
+//! archive   archive                  fingerprints that pruning would lose
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
 //! notes     notes                    runs, checkpoints of imports, times
-//! time      generation_clock         tells when generations begin
+//! time      clock                    time since boot, and when generations begin
 //! lock      lock                     keeps a second writing process out
 //!
-//! below     head: last batch of a history; encoding: numbers and CRCs; error; clock
+//! below     head: last batch of a history; encoding: numbers and CRCs; error
 //!           disk -> requests -> descriptors
 //! ```
 //!
@@ -32,7 +32,6 @@
 
 mod archive;
 mod clock;
-mod counts;
 mod cut;
 pub mod descriptors;
 mod difference;
@@ -41,7 +40,6 @@ mod encoding;
 mod error;
 mod filter_storage;
 mod folder;
-mod generation_clock;
 mod head;
 mod header;
 mod history;
@@ -65,13 +63,11 @@ mod sync;
 mod tests;
 
 pub use archive::{Archive, Standing};
-pub use clock::{Clocks, Moment};
-pub use counts::Counts;
+pub use clock::{Clocks, Doubt, GenerationClock, Moment, TimesOfDay, Timing};
 pub use difference::Difference;
 pub use error::{Damage, OpenError, RecoveryError};
 pub use filter_storage::{FilterStorage, Footprint, StoragePolicy};
 pub use folder::Folder;
-pub use generation_clock::{Doubt, GenerationClock, TimesOfDay, Timing};
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
 pub use history::Lost;
@@ -79,12 +75,12 @@ pub use inspect::header as header_of;
 pub use inspect::timing as timing_of;
 pub use inspect::{Look, Named, SegmentLook, look, named};
 pub use journal::{Group, Journal, Logged, Record};
-pub use notes::Checkpoint;
+pub use notes::{Checkpoint, Notes};
 pub use prune::Retention;
 pub use reader::{AtRest, Beside, ShardReader};
 pub use record::Change;
 pub use recovery::{Recovered, Target};
 pub use requests::{Histogram, Request, Requests};
-pub use restore::{Copied, LiveFilter, Restore, Section};
+pub use restore::{Copied, Counts, LiveFilter, Restore, Section};
 pub use snapshot::Snapshot;
 pub use snapshot_writer::{Finished, Rebase, Sections, SnapshotWriter};

@@ -13,35 +13,35 @@ use std::io;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::clock::Timing;
 use super::disk::{Dir, aside};
 use super::error::{Damage, ReadError};
-use super::generation_clock::Timing;
 use crate::filter::id::RandomId;
 
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "notes";
 
 /// Maximum number of runs to remember, for restarts in quick succession.
-const RUNS_MAX: usize = 64;
+pub(super) const RUNS_MAX: usize = 64;
 
 /// Maximum number of sources to remember. Only the most recently imported sources are kept.
 pub(super) const CHECKPOINTS_MAX: usize = 1000;
 
 /// All that a folder records beside its filter.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Notes {
+pub struct Notes {
     /// Inode of the folder's file `lock`. A process that holds the lock of the same file knows that
     /// the `runs` have ended. In a copy of the folder, the lock is another file and proves nothing.
     pub(super) lock: u64,
     /// Runs that may hold the crawl's lease in Redis, newest first.
-    pub(super) runs: Vec<RandomId>,
+    pub runs: Vec<RandomId>,
     /// Id of the filter of the `checkpoints`.
     pub(super) filter: Option<RandomId>,
     /// Progress of the imports into the filter.
-    pub(super) checkpoints: Vec<Checkpoint>,
+    pub checkpoints: Vec<Checkpoint>,
     /// Times that the clocks showed when a run began generations. Without them, it is unknown how
     /// much time has passed since that run.
-    pub(super) timing: Option<Timing>,
+    pub timing: Option<Timing>,
 }
 
 /// Progress of the import of a source.
@@ -63,13 +63,8 @@ impl Notes {
         Ok(dir.read(NAME)?.map_or_else(|| Ok(Self::default()), |bytes| decode(NAME, &bytes))?)
     }
 
-    /// Replaces the runs by at most 64.
-    pub(super) fn set_runs(&mut self, runs: &[u64]) {
-        self.runs = runs.iter().take(RUNS_MAX).map(|&run| RandomId::new(run)).collect();
-    }
-
     /// Adds checkpoints, and removes the earlier ones of the same sources.
-    pub(super) fn add(&mut self, new: &[Checkpoint]) {
+    pub fn add(&mut self, new: &[Checkpoint]) {
         self.checkpoints.retain(|known| new.iter().all(|new| new.source != known.source));
         self.checkpoints.extend_from_slice(new);
         self.checkpoints.drain(..self.checkpoints.len().saturating_sub(CHECKPOINTS_MAX));

@@ -159,17 +159,6 @@ impl Way {
     }
 }
 
-/// Findings about snapshots that do not lead to the target, for the error.
-#[derive(Debug, Default)]
-struct Obstacles {
-    /// Last head before the target that the folder has, in the log or in a snapshot.
-    end: Option<Head>,
-    other: Option<Head>,
-    damage: Option<Damage>,
-    /// Snapshots on the history of the target, newest first, and the heads that they lead to.
-    best: Vec<(Snapshot, Head)>,
-}
-
 /// Finds the newest snapshot that leads to `target` and that `load` accepts. Refuses a damaged log.
 pub(super) fn find<T>(
     begun: &Begun,
@@ -193,7 +182,7 @@ fn find_past_damage<T>(
     let segments = Segments::list(begun)?;
     let all = Snapshots::list(begun)?;
     let mut damaged = all.damaged.clone();
-    let mut obstacles = Obstacles::default();
+    let mut refused = Vec::new();
     for snapshot in &all.sound {
         if matches!(target, Target::At(target) if snapshot.last.head.seq > target.seq) {
             continue;
@@ -206,7 +195,7 @@ fn find_past_damage<T>(
             Target::Last => scan.walk.end.head,
         };
         if !leads || !scan.is_reached {
-            obstacles.meet(&scan, leads, snapshot, target);
+            refused.push((snapshot, leads, scan));
             continue;
         }
         match load(snapshot) {
@@ -217,7 +206,7 @@ fn find_past_damage<T>(
             Err(error) => damaged.push(error.damage()?),
         }
     }
-    Err(obstacles.refuse(begun, target, &all.sound, &damaged)?)
+    Err(refusal(begun, target, &all.sound, &refused, &damaged)?)
 }
 
 /// Returns the damage of the log from which on the newest state of the folder lacks records.
@@ -236,59 +225,55 @@ pub(super) fn cut_at_damage(begun: &Begun) -> Result<(), RecoveryError> {
     Ok(())
 }
 
-impl Obstacles {
-    /// Notes a snapshot that does not lead to the target.
-    fn meet(&mut self, scan: &Scan, leads: bool, snapshot: &Snapshot, target: Target) {
-        let Target::At(target) = target else { return };
+/// Returns the error if no snapshot leads to the target. `refused` has the snapshots at or before
+/// the target, newest first. Each has true if the log leads from its first to its last position,
+/// and the scan of the log.
+fn refusal(
+    begun: &Begun,
+    target: Target,
+    all: &[Snapshot],
+    refused: &[(&Snapshot, bool, Scan)],
+    damaged: &[Damage],
+) -> io::Result<RecoveryError> {
+    let is_sound = |snapshot: &&Snapshot| damaged.iter().all(|each| each.file != snapshot.name);
+    let heads = all.iter().filter(is_sound).map(|snapshot| snapshot.last.head);
+    let oldest = heads.min_by_key(|head| head.seq);
+    let in_log = refused.iter().filter(|_| target != Target::Last);
+    let in_log = in_log.filter_map(|(.., scan)| scan.walk.damage.as_ref());
+    let damage = in_log.chain(damaged).next().cloned();
+    let (Target::At(target), Some(oldest)) = (target, oldest) else {
+        return Ok(RecoveryError::NoSnapshot { damage });
+    };
+    // Even a snapshot without its log proves that its last batch happened.
+    let other = refused.iter().find_map(|(snapshot, leads, scan)| {
         let last = snapshot.last.head;
-        if leads && scan.other.is_none() {
-            self.best.push((snapshot.clone(), scan.walk.end.head));
-        }
-        self.other = self.other.or(scan.other);
-        if self.damage.is_none() {
-            self.damage.clone_from(&scan.walk.damage);
-        }
-        // Even a snapshot without its log proves that its last batch happened.
-        let end = if leads { scan.walk.end.head } else { last };
-        if !leads && last.seq == target.seq && last != target {
-            self.other = self.other.or(Some(last));
-        }
-        if end.seq < target.seq && self.end.is_none_or(|known| known.seq < end.seq) {
-            self.end = Some(end);
-        }
+        scan.other.or((!leads && last.seq == target.seq && last != target).then_some(last))
+    });
+    if let Some(ours) = other {
+        return Ok(RecoveryError::OtherHistory { target, ours });
     }
-
-    fn refuse(
-        self,
-        begun: &Begun,
-        target: Target,
-        all: &[Snapshot],
-        damaged: &[Damage],
-    ) -> io::Result<RecoveryError> {
-        let is_sound = |snapshot: &&Snapshot| damaged.iter().all(|each| each.file != snapshot.name);
-        let heads = all.iter().filter(is_sound).map(|snapshot| snapshot.last.head);
-        let oldest = heads.min_by_key(|head| head.seq);
-        let damage = self.damage.or_else(|| damaged.first().cloned());
-        let (Target::At(target), Some(oldest)) = (target, oldest) else {
-            return Ok(RecoveryError::NoSnapshot { damage });
-        };
-        Ok(if let Some(ours) = self.other {
-            RecoveryError::OtherHistory { target, ours }
-        } else if let Some(end) = self.end {
-            let mut best = None;
-            for (snapshot, head) in &self.best {
-                if best.is_none() && sound(snapshot.check(begun, |_| true))?.is_some() {
-                    best = Some(*head);
-                }
-            }
-            let missing = target.seq - best.unwrap_or(end).seq;
-            RecoveryError::Behind { target, end, missing, damage, best }
-        } else if oldest.seq > target.seq {
+    let ends = refused.iter().map(
+        |(snapshot, leads, scan)| {
+            if *leads { scan.walk.end.head } else { snapshot.last.head }
+        },
+    );
+    let before = ends.filter(|end| end.seq < target.seq);
+    let Some(end) = before.reduce(|one, next| if next.seq > one.seq { next } else { one }) else {
+        let is_beyond = oldest.seq > target.seq;
+        return Ok(if is_beyond {
             RecoveryError::Beyond { target, oldest, damage }
         } else {
             RecoveryError::NoSnapshot { damage }
-        })
+        });
+    };
+    let mut best = None;
+    for (snapshot, _, scan) in refused.iter().filter(|(_, leads, _)| *leads) {
+        if best.is_none() && sound(snapshot.check(begun, |_| true))?.is_some() {
+            best = Some(scan.walk.end.head);
+        }
     }
+    let missing = target.seq - best.unwrap_or(end).seq;
+    Ok(RecoveryError::Behind { target, end, missing, damage, best })
 }
 
 /// Recovers `filter` to `target`, and drops all later batches. Returns the result, and the file

@@ -63,6 +63,24 @@ pub(super) fn header(filter: u64, follows: Position) -> Vec<u8> {
     bytes
 }
 
+/// Opens these files one by one, and gives them to `read`. Returns the damage of those that cannot
+/// be read. Passes over files that were pruned meanwhile.
+pub(super) fn each(
+    begun: &Begun,
+    names: impl IntoIterator<Item = String>,
+    mut read: impl FnMut(Segment) -> Result<(), ReadError>,
+) -> io::Result<Vec<Damage>> {
+    let mut damages = Vec::new();
+    for name in names {
+        match Segment::open(begun, &name).and_then(&mut read).map_err(ReadError::damage) {
+            Ok(()) => {}
+            Err(Err(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(damage) => damages.push(damage?),
+        }
+    }
+    Ok(damages)
+}
+
 /// A file of the log, read from front to back.
 #[derive(Debug)]
 pub(super) struct Segment {
@@ -105,14 +123,13 @@ impl Entry {
 impl Segment {
     /// Opens the file called `name`. Its header must have the id of the folder's filter.
     pub(super) fn open(begun: &Begun, name: &str) -> Result<Self, ReadError> {
-        let file = begun.dir.open(name)?;
-        let len = file.len()?;
+        let mut segment = Self::unchecked(begun, name, HEADER as u64)?;
         let damage = |what| Damage::new(name, 0, what);
         let mut header = [0; HEADER];
-        if len < header.len() as u64 {
+        if segment.len < header.len() as u64 {
             return Err(damage("the header was never written to its end").into());
         }
-        read_exact_at(&*file, &mut header, 0)?;
+        read_exact_at(&*segment.file, &mut header, 0)?;
         let damaged = || damage("the header is damaged");
         let mut fields = Fields(checked(&header).ok_or_else(damaged)?);
         if (fields.array(), fields.u32()) != (*MAGIC, FORMAT) {
@@ -122,21 +139,11 @@ impl Segment {
             return Err(damage("the file belongs to another filter").into());
         }
         let position = fields.position().ok_or_else(damaged)?;
-        let number = follows(name).or_else(|| Some(Part::named(name)?.follows));
-        if number != Some(position.number) {
+        if Part::of(name).map(|part| part.follows) != Some(position.number) {
             return Err(damage("the file was renamed").into());
         }
-        Ok(Self {
-            name: name.to_owned(),
-            file,
-            len,
-            follows: position,
-            offset: HEADER as u64,
-            position,
-            read: (0, 0),
-            buffer: Vec::new(),
-            buffered: 0,
-        })
+        (segment.follows, segment.position) = (position, position);
+        Ok(segment)
     }
 
     /// Reads the next record and checks its CRC, its position and its fingerprints. Returns `None`
@@ -156,6 +163,20 @@ impl Segment {
         self.offset = start + u64::from(head.length);
         self.position = head.position;
         Ok(Some(Entry { head, offset, body }))
+    }
+
+    /// Calls `visit` with the next records, up to the end of the file or the record `until`.
+    pub(super) fn each(
+        &mut self,
+        until: u64,
+        mut visit: impl FnMut(Entry),
+    ) -> Result<(), ReadError> {
+        while self.position.number < until
+            && let Some(entry) = self.next()?
+        {
+            visit(entry);
+        }
+        Ok(())
     }
 
     /// Passes over the next record without reading its fingerprints. Returns false at the end of

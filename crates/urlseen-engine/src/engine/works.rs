@@ -113,7 +113,7 @@ impl Works {
         if let Some(storage) = &self.storage {
             let begin = move |store: &mut Store| {
                 // The next run must know of it before anything is let through.
-                store.kept.folder.record_timing(&timing)?;
+                store.kept.folder.note(|notes| notes.timing = Some(timing))?;
                 store.kept.begin_generation(generation)
             };
             storage.call(begin).await?.map_err(WorksError::Log)?;

@@ -179,11 +179,8 @@ impl Journal {
             return Err(io::Error::other("the thread that syncs the log has ended"));
         }
         self.unsynced.hold.check()?;
-        if self.file.is_linked()? {
-            Ok(())
-        } else {
-            Err(gone(&self.begun.dir, &segment::name(self.tail.file)))
-        }
+        let (dir, name) = (&self.begun.dir, segment::name(self.tail.file));
+        if dir.has(&name, &*self.file)? { Ok(()) } else { Err(gone(dir, &name)) }
     }
 
     /// Begins a new file, so that the earlier files can be dropped after a snapshot covers them.

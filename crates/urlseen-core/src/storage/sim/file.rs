@@ -103,10 +103,6 @@ impl DiskFile for SimFile {
     fn inode(&self) -> io::Result<u64> {
         Ok(self.inode)
     }
-
-    fn is_linked(&self) -> io::Result<bool> {
-        Ok(self.disk.state().names.values().any(|inode| *inode == self.inode))
-    }
 }
 
 impl Drop for SimFile {

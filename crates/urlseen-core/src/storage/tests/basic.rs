@@ -8,6 +8,7 @@ use super::super::{Change, Folder, Journal, OpenError, Record, RecoveryError, Re
 use super::filter::{Exact, Key, batch, head, spec, write_all};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
+use crate::filter::id::RandomId;
 use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
@@ -143,12 +144,17 @@ fn a_second_process_cannot_open_the_folder() {
 fn the_newest_runs_are_recorded() {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    assert_eq!(folder.runs(), [0; 0]);
-    let many: Vec<_> = (1..=70).collect();
-    folder.record_runs(&many).unwrap();
-    assert_eq!(folder.runs(), many[..64]);
+    assert_eq!(folder.notes().runs, []);
+    let mut many: Vec<_> = (1..=70).map(RandomId::new).collect();
+    for &run in &many {
+        let earlier = folder.announce(run).unwrap();
+        assert!(!earlier.contains(&run) && earlier.len() <= 64);
+        assert_eq!(folder.announce(run).unwrap(), earlier[..earlier.len().min(63)]);
+    }
+    many.reverse();
+    assert_eq!(folder.notes().runs, many[..64]);
     drop(folder);
-    assert_eq!(open(&disk).runs(), many[..64]);
+    assert_eq!(open(&disk).notes().runs, many[..64]);
 }
 
 #[test]

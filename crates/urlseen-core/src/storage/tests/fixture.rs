@@ -18,6 +18,7 @@ use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
+use crate::filter::id::RandomId;
 use crate::filter::lifetime::Lifetimes;
 use crate::storage::head::{Head, Position};
 
@@ -42,7 +43,7 @@ pub(super) const LATE_ADDS: [Key; 1] = [(255, 500)];
 const FORGOTTEN: [Key; 2] = [(3, 1), (7, 2)];
 const LATE_TOMBSTONES: [Key; 1] = [(2, 1)];
 
-const RUNS: [u64; 2] = [0xfedc_ba98_7654_3210, 2];
+const RUNS: [u64; 2] = [2, 0xfedc_ba98_7654_3210];
 
 /// Returns the keys of the filter at a batch. They include the keys of all adds, because adds
 /// always count.
@@ -80,7 +81,9 @@ pub(super) fn write() -> SimDisk {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     folder.begin(&spec(), 0x0123_4567_89ab_cdef, BASE).unwrap();
-    folder.record_runs(&RUNS).unwrap();
+    for run in RUNS {
+        folder.announce(RandomId::new(run)).unwrap();
+    }
     let start = Position { number: 0, head: BASE };
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
     let mut keys = BTreeSet::new();

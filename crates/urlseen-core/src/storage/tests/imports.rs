@@ -15,25 +15,25 @@ fn checkpoint(source: &str, at: u64) -> Checkpoint {
 fn the_next_run_reads_the_last_checkpoint_of_each_source() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    assert_eq!(folder.checkpoints(), []);
-    folder.record_checkpoints(&[checkpoint("a", 22), checkpoint("b\n\"", 44)]).unwrap();
-    folder.record_checkpoints(&[checkpoint("a", 66)]).unwrap();
+    assert_eq!(folder.notes().checkpoints, []);
+    folder.note(|notes| notes.add(&[checkpoint("a", 22), checkpoint("b\n\"", 44)])).unwrap();
+    folder.note(|notes| notes.add(&[checkpoint("a", 66)])).unwrap();
     drop(folder);
-    assert_eq!(open(&disk).checkpoints(), [checkpoint("b\n\"", 44), checkpoint("a", 66)]);
+    assert_eq!(open(&disk).notes().checkpoints, [checkpoint("b\n\"", 44), checkpoint("a", 66)]);
     let many: Vec<_> =
         (0..CHECKPOINTS_MAX as u64).map(|at| checkpoint(&at.to_string(), at)).collect();
-    open(&disk).record_checkpoints(&many).unwrap();
-    assert_eq!(open(&disk).checkpoints(), many);
-    open(&disk).drop_checkpoints().unwrap();
-    assert_eq!(open(&disk).checkpoints(), []);
-    open(&disk).drop_checkpoints().unwrap();
+    open(&disk).note(|notes| notes.add(&many)).unwrap();
+    assert_eq!(open(&disk).notes().checkpoints, many);
+    open(&disk).note(|notes| notes.checkpoints.clear()).unwrap();
+    assert_eq!(open(&disk).notes().checkpoints, []);
+    open(&disk).note(|notes| notes.checkpoints.clear()).unwrap();
 }
 
 #[test]
 fn checkpoints_of_another_filter_are_ignored() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    folder.record_checkpoints(&[checkpoint("a", 22)]).unwrap();
+    folder.note(|notes| notes.add(&[checkpoint("a", 22)])).unwrap();
     let file = folder.dir.read(NAME).unwrap().unwrap();
     folder.erase().unwrap();
     assert_eq!(folder.dir.read(NAME).unwrap(), None);
@@ -42,7 +42,7 @@ fn checkpoints_of_another_filter_are_ignored() {
     folder.dir.write_aside(NAME, &file).unwrap();
     folder.dir.replace(NAME).unwrap();
     drop(folder);
-    assert_eq!(open(&disk).checkpoints(), []);
+    assert_eq!(open(&disk).notes().checkpoints, []);
 }
 
 #[test]
@@ -50,12 +50,12 @@ fn a_failed_write_changes_no_note() {
     for step in 0..2 {
         let disk = SimDisk::default();
         let mut folder = begun(&disk, Head::START);
-        folder.record_checkpoints(&[checkpoint("a", 22)]).unwrap();
+        folder.note(|notes| notes.add(&[checkpoint("a", 22)])).unwrap();
         disk.fault_at(step, Fault::Full);
-        folder.record_checkpoints(&[checkpoint("a", 66)]).unwrap_err();
+        folder.note(|notes| notes.add(&[checkpoint("a", 66)])).unwrap_err();
         disk.mend();
         drop(folder);
         assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "no room is taken");
-        assert_eq!(open(&disk).checkpoints(), [checkpoint("a", 22)]);
+        assert_eq!(open(&disk).notes().checkpoints, [checkpoint("a", 22)]);
     }
 }

@@ -9,6 +9,7 @@ use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
+use crate::filter::id::RandomId;
 use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
@@ -158,10 +159,10 @@ fn an_erased_folder_is_new() {
     let disk = SimDisk::default();
     crawl(&disk, 3, &keep_all());
     let mut folder = open(&disk);
-    folder.record_runs(&[1]).unwrap();
+    folder.announce(RandomId::new(1)).unwrap();
     folder.erase().unwrap();
     assert_eq!(names(&disk), "lock");
-    assert!(folder.header().is_none() && folder.runs().is_empty());
+    assert!(folder.header().is_none() && folder.notes().runs.is_empty());
     folder.begin(&super::filter::spec(), 100, head(1, 1)).unwrap();
     assert_eq!(recover(&mut folder, Target::Last).0.head, head(1, 1));
 }

@@ -9,6 +9,7 @@ use super::super::{AtRest, Folder, OpenError, Target, header_of, look, notes};
 use super::basic::{append, keep_all, recover};
 use super::filter::{fingerprints, spec, write_all};
 use crate::filter::choice::Fsync;
+use crate::filter::id::RandomId;
 use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
@@ -24,8 +25,9 @@ fn a_folder_on_a_real_disk_is_written_and_recovered() {
         let dir = scratch.path().join("storage/demo");
         let mut folder = Folder::open(&dir).unwrap();
         folder.begin(&spec(), 5, Head::START).unwrap();
-        folder.record_runs(&[1, 2]).unwrap();
-        assert_eq!(folder.runs(), [1, 2]);
+        let runs = [2, 1].map(RandomId::new);
+        assert_eq!(folder.announce(runs[1]).unwrap(), []);
+        assert_eq!(folder.announce(runs[0]).unwrap(), runs[1..]);
         let mut journal = folder.journal(START, fsync).unwrap();
         let first = append(&mut journal, &[(1, 1)]);
         journal.append_adds(&fingerprints([(2, 2)])).unwrap();
@@ -51,7 +53,7 @@ fn a_folder_on_a_real_disk_is_written_and_recovered() {
         assert_eq!(AtRest::open(&dir).unwrap().header().unwrap().filter(), 5);
         let mut folder = Folder::open(&dir).unwrap();
         assert!(!dir.join("snapshot.tmp").exists());
-        assert_eq!(folder.runs(), [1, 2]);
+        assert_eq!(folder.notes().runs, runs);
         let expected = BTreeSet::from([(1, 1), (2, 2), (4, 4)]);
         assert_eq!(recover(&mut folder, Target::At(first.head)), (position, expected));
         assert!(look(&dir).unwrap().damages.is_empty());
@@ -64,14 +66,14 @@ fn a_copy_of_a_folder_has_the_filter_and_no_runs() {
     let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
     let mut folder = Folder::open(&one).unwrap();
     folder.begin(&spec(), 5, Head::START).unwrap();
-    folder.record_runs(&[1]).unwrap();
+    folder.announce(RandomId::new(1)).unwrap();
     fs::create_dir(&two).unwrap();
     for file in fs::read_dir(&one).unwrap() {
         let file = file.unwrap();
         fs::copy(file.path(), two.join(file.file_name())).unwrap();
     }
     let mut copy = Folder::open(&two).unwrap();
-    assert_eq!(copy.runs(), [0; 0]);
+    assert_eq!(copy.notes().runs, []);
     assert_eq!(recover(&mut copy, Target::Last).0, START);
 }
 

@@ -56,7 +56,8 @@ impl Local {
 
     /// Returns the progress of imports into the filter.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        self.store.as_ref().map_or_else(Vec::new, |store| store.kept.folder.checkpoints())
+        let notes = self.store.as_ref().map(|store| store.kept.folder.notes());
+        notes.map_or_else(Vec::new, |notes| notes.checkpoints.clone())
     }
 
     /// Ends the run: leaves the folder at `head`, the last committed batch, with everything on the

@@ -123,7 +123,7 @@ impl Store {
     /// checkpoints are on the disk when the call returns.
     pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
         self.kept.journal()?.sync()?;
-        self.kept.folder.record_checkpoints(checkpoints)
+        self.kept.folder.note(|notes| notes.add(checkpoints))
     }
 
     /// Ends a flow whose keys are all logged, and records these checkpoints. If a snapshot is due,
@@ -150,15 +150,5 @@ impl Store {
             Reach::Alone => self.kept.horizon(),
         };
         if self.kept.wants_snapshot() { self.kept.begin_snapshot(horizon) } else { Ok(()) }
-    }
-
-    /// Records that `run` is about to take the lease, and returns the earlier runs. Each earlier
-    /// run held the lock of the folder. This process holds the lock now, so those runs have ended.
-    pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
-        let folder = &mut self.kept.folder;
-        let dead: Vec<u64> = folder.runs().into_iter().filter(|&other| other != run).collect();
-        let all: Vec<u64> = std::iter::once(run).chain(dead.iter().copied()).collect();
-        folder.record_runs(&all)?;
-        Ok(dead)
     }
 }

@@ -188,7 +188,7 @@ impl Store {
         lacking: MismatchError,
     ) -> Result<Recovery, MismatchError> {
         // The folder may also lack imported keys, so imports must start from their beginning.
-        self.kept.folder.drop_checkpoints()?;
+        self.kept.folder.note(|notes| notes.checkpoints.clear())?;
         match best {
             Some(best) => drop(self.load(Target::At(best))?),
             None => self.kept.empty(),
