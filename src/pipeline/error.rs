@@ -10,8 +10,8 @@ use urlseen_core::redis::preflight::PreflightError;
 use urlseen_core::redis::protocol::{LEASE, MARGIN, ProtocolError};
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::descriptors;
-use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::MismatchError;
+use urlseen_engine::engine::{EngineError, WorksError};
 
 /// Error that ended a session or the run. Items that were not committed always wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +79,16 @@ pub enum RunError {
          lease ends by itself within 15 s"
     )]
     Away(Box<RunError>),
+}
+
+impl From<WorksError> for RunError {
+    fn from(error: WorksError) -> Self {
+        match error {
+            WorksError::Engine(died) => died.into(),
+            WorksError::Log(error) => Self::Log(error),
+            WorksError::Mismatch(unfit) => Self::Mismatch(unfit),
+        }
+    }
 }
 
 impl From<LinkError> for RunError {

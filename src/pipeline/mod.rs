@@ -5,7 +5,6 @@
 //! there.
 
 mod alone;
-mod asking;
 mod claim;
 mod disk;
 mod error;
@@ -22,6 +21,8 @@ pub(crate) mod shutdown;
 mod tests;
 pub(crate) mod window;
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -297,6 +298,40 @@ impl Pipeline {
                 "{left} unread items stay claimed, because this list and the source are both too \
                  long to join. The next start reads the claimed items first. The lease is released"
             ),
+        }
+    }
+
+    /// Waits until all accepted queries are answered.
+    pub(super) async fn answer_all(&mut self) -> Result<(), RunError> {
+        while self.filter.works.is_asked() {
+            let event = self.filter.works.next(false).await?;
+            self.take(event);
+        }
+        Ok(self.filter.works.do_extras().await?)
+    }
+
+    /// Waits until the queue has all batches that are now in the engine or on their way to the log.
+    pub(super) async fn gather(&mut self) -> Result<(), RunError> {
+        while self.filter.works.in_progress() > 0 {
+            let event = self.filter.works.next(false).await?;
+            self.take(event);
+        }
+        Ok(())
+    }
+
+    /// Does `work`, which does not use the filter, and answers queries at the same time.
+    pub(super) async fn meanwhile<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RunError> {
+        let mut work = pin!(work);
+        loop {
+            self.filter.works.do_extras().await?;
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                event = self.filter.works.next(self.is_recovered) => self.take(event?),
+            }
         }
     }
 }

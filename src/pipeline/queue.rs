@@ -16,7 +16,7 @@ pub(crate) struct Prepared {
     pub(crate) batch: Batch<Ready>,
     /// Rejects of the batch, as JSON.
     pub(crate) rejects: Vec<Vec<u8>>,
-    /// Position of the source after the commit.
+    /// Place in the processing list after the commit.
     pub(crate) end: Cursor,
     /// True for a complete batch, and for the last part of a batch that was split.
     pub(crate) is_last: bool,
@@ -37,7 +37,7 @@ impl Prepared {
 #[derive(Debug)]
 pub(crate) struct Queue {
     head: Head,
-    /// Position of the source after the commit `head`.
+    /// Place in the processing list after the commit `head`.
     cursor: Cursor,
     batches: VecDeque<Prepared>,
 }

@@ -9,11 +9,15 @@
 //! acknowledged, or until the batch is aborted. Redis acknowledges a commit with its reply. If the
 //! crawl waits for replicas, they must have the commit, too.
 
+use tracing::{debug, error};
+
 use super::{Pending, Session};
 use crate::config::RejectsFull;
+use crate::pipeline::filter::Snapshots;
 use crate::pipeline::queue::Prepared;
 use crate::pipeline::{Parts, Pipeline};
 use urlseen_core::redis::protocol::{Commit, Committed, Order};
+use urlseen_engine::engine::Event;
 use urlseen_engine::item::batch::{Batch, Sifted};
 
 /// Maximum number of commits that are sent and not acknowledged.
@@ -32,11 +36,40 @@ impl Session<'_> {
     }
 }
 
-/// Batches whose items are tested and logged.
+/// Batches that are judged and logged, and the other events of the filter.
 impl Pipeline {
+    /// Processes an event of the filter.
+    pub(in crate::pipeline) fn take(&mut self, event: Event) {
+        match event {
+            Event::Judged(batch) => self.filter.works.log(batch),
+            Event::Ready(batch) => {
+                self.queue.push(Prepared::new(batch, true));
+            }
+            Event::Sifted(batch) => self.queue_parts(batch),
+            Event::Full(why) => {
+                error!(
+                    "{why}. The daemon still commits the batches that it has tested. Then the run \
+                     ends"
+                );
+            }
+            Event::SnapshotDue => self.filter.snapshots.is_due = true,
+            Event::Snapshot(Ok(finished)) => {
+                self.board.counts().snapshots += 1;
+                self.filter.snapshots.tell(finished);
+            }
+            Event::Snapshot(Err(error)) => {
+                self.board.counts().snapshots_failed += 1;
+                Snapshots::tell_none(&error);
+            }
+            Event::Footprint(footprint) => self.board.keep_footprint(footprint),
+            Event::Generation(generation) => debug!("generation {} has begun", generation.get()),
+            Event::Added | Event::Asked | Event::Swept => {}
+        }
+    }
+
     /// Queues a batch whose items Redis tests. Splits a large batch into parts, so that no part
     /// blocks Redis for long.
-    pub(in crate::pipeline) fn queue_parts(&mut self, batch: Batch<Sifted>) {
+    fn queue_parts(&mut self, batch: Batch<Sifted>) {
         let most = self.parts.protocol.most_judged().unwrap_or(usize::MAX);
         let mut parts = batch.parts(most).into_iter();
         while let Some(part) = parts.next() {

@@ -49,7 +49,8 @@ struct Duty {
     start: Start,
 }
 
-/// Duties of a session that are due again and again.
+/// Duties of a session that are due again and again. The first one is the check of the filter and
+/// its folder.
 pub(super) struct Duties(Vec<Duty>);
 
 impl Duties {
@@ -60,9 +61,9 @@ impl Duties {
         let report: Option<(_, Start)> =
             report_every.map(|every| (every, (|session| session.report()) as Start));
         let all: [(_, Start); 5] = [
+            (LOOK, |session| session.check()),
             (RENEWAL, |session| session.renew()),
             (if is_watched { WATCHED } else { LENGTHS }, |session| session.ask_lengths()),
-            (LOOK, |session| session.check()),
             (FORGETS, |session| session.look_for_forgets()),
             (stopped, |session| session.look_for_stopped_consumers()),
         ];
@@ -72,9 +73,7 @@ impl Duties {
 
     /// Makes the check due at once.
     pub(super) fn check_now(&mut self) {
-        for check in self.0.iter_mut().filter(|duty| duty.every == LOOK) {
-            check.due = Instant::now();
-        }
+        self.0[0].due = Instant::now();
     }
 
     /// Waits until a duty is due. The one that has been due for longest comes first, so a renewal

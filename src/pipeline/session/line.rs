@@ -63,7 +63,7 @@ impl Line {
             return;
         }
         let singles = self.requests().filter(|it| it.is_single()).count();
-        debug_assert!(!pending.is_single() || singles < SINGLES, "there are {SINGLES} kinds");
+        debug_assert!(!pending.is_single() || singles < SINGLES, "SINGLES is too small");
         self.pending.push_back((pending, Instant::now()));
         self.link.send(command);
     }
@@ -118,7 +118,7 @@ mod tests {
             line.ask(duty("several", false), &ping);
         }
         for _ in 0..2 {
-            for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"] {
+            for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"] {
                 line.ask(duty(name, true), &ping);
             }
             line.ask(Pending::Claim, &ping);

@@ -23,9 +23,9 @@ pub(super) enum Pending {
     },
 }
 
-/// Maximum number of waiting requests of the kinds of which at most one waits: see
-/// [`Pending::is_single`].
-pub(super) const SINGLES: usize = 13;
+/// Maximum number of kinds of which at most one request waits: see [`Pending::is_single`]. It may
+/// be more than there are.
+pub(super) const SINGLES: usize = 16;
 
 impl Pending {
     /// Returns true if at most one request of this kind waits for its reply.

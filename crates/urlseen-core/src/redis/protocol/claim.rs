@@ -16,8 +16,8 @@ use crate::filter::choice::End;
 use crate::redis::link::Reply;
 use crate::redis::preflight::{CommandNeed, KeyOwner, Needs};
 
-/// Place between two items of the processing list: the number of items after it. No item is added
-/// to that list, so a cursor stays valid when items before it are removed.
+/// Place between two items of the processing list: the number of items after it. A cursor stays
+/// valid when items before it are removed. Only a claim adds items, when no cursor is in use.
 pub type Cursor = u64;
 
 /// Bytes that contain items, and the place of each item in them.
