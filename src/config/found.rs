@@ -42,28 +42,25 @@ impl Layers {
     pub(super) fn take<T>(&mut self, key: &'static str, rule: &Rule<T>) -> Option<T> {
         let mut taken = None;
         for (raw, origin) in self.found.remove(key).unwrap_or_default() {
-            let refusal = match (rule.read)(&raw) {
+            let found = if key == "redis.url" { raw.masked() } else { raw.shown() };
+            let (kind, allowed) = (raw.kind, &rule.allowed);
+            let fault = match (rule.read)(&raw) {
                 Ok(value) => {
                     taken = Some(value);
                     self.origins.insert(key, origin);
                     continue;
                 }
-                Err(refusal) => refusal,
-            };
-            self.wrong.insert(key);
-            let found = if key == "redis.url" { raw.masked() } else { raw.shown() };
-            let (kind, allowed) = (raw.kind, &rule.allowed);
-            let fault = match refusal {
-                ValueError::Type if found != kind => {
+                Err(ValueError::Type) if found != kind => {
                     format!("{key} is {found}, {kind}; allowed: {allowed}")
                 }
-                ValueError::Type | ValueError::Value => removed(&format!("{key} = {found}"))
+                Err(ValueError::Type | ValueError::Value) => removed(&format!("{key} = {found}"))
                     .unwrap_or_else(|| format!("{key} is {found}; allowed: {allowed}")),
-                ValueError::Because(reason) => format!("{key} is {found}: {reason}"),
-                ValueError::NotYet => format!(
+                Err(ValueError::Because(reason)) => format!("{key} is {found}: {reason}"),
+                Err(ValueError::NotYet) => format!(
                     "{key} is {found}, which is not in this version yet; allowed now: {allowed}"
                 ),
             };
+            self.wrong.insert(key);
             self.refuse(origin, fault);
         }
         taken

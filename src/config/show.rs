@@ -1,7 +1,5 @@
 //! Effective configuration: the value of each key, with its origin.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -67,38 +65,31 @@ impl Effective {
 
     /// Returns a configuration file with these values and rules. The passwords are not in it.
     pub fn to_toml(&self) -> String {
-        let mut text = String::new();
-        let mut write = |line: std::fmt::Arguments<'_>| {
-            text.write_fmt(line).expect("a string can be written");
-        };
+        let mut lines = Vec::new();
         let mut last = "";
         for EffectiveValue { key, value, origin } in &self.values {
             let (section, key) = key.split_once('.').expect("section.key");
             if section != last {
                 let gap = if last.is_empty() { "" } else { "\n" };
-                write(format_args!("{gap}[{section}]\n"));
+                lines.push(format!("{gap}[{section}]\n"));
                 last = section;
             }
-            match origin {
-                ValueOrigin::Default => write(format_args!("{key} = {}\n", toml_text(value))),
-                origin => {
-                    write(format_args!("{key} = {}  # {}\n", toml_text(value), comment(origin)));
-                }
-            }
+            let origin = Some(origin).filter(|it| **it != ValueOrigin::Default);
+            let origin = origin.map(comment).unwrap_or_default();
+            lines.push(format!("{key} = {}{origin}\n", toml_text(value)));
         }
         for EffectiveRule { kind, origin, values } in &self.rules {
-            write(format_args!("\n[[{kind}]]  # {}\n", comment(origin)));
-            for (key, value) in values {
-                write(format_args!("{key} = {}\n", toml_text(value)));
-            }
+            lines.push(format!("\n[[{kind}]]{}\n", comment(origin)));
+            let line = |(key, value): (&&str, &Json)| format!("{key} = {}\n", toml_text(value));
+            lines.extend(values.iter().map(line));
         }
-        text
+        lines.concat()
     }
 }
 
-/// Returns an origin on one line.
+/// Returns a comment with an origin, on one line.
 fn comment(origin: &ValueOrigin) -> String {
-    origin.to_string().escape_debug().to_string()
+    format!("  # {}", origin.to_string().escape_debug())
 }
 
 /// Returns a value in the syntax of TOML.

@@ -32,16 +32,9 @@ pub(super) fn unknown_section(section: &str) -> String {
         return message;
     }
     let rules = KINDS.map(|kind| kind.name);
-    let known = SECTIONS.iter().copied().chain(rules);
-    let nearest = nearest(section, known);
-    let in_brackets = |section: &str| format!("[{section}]");
-    let nearest = nearest.map(|section| {
-        if rules.contains(&section) {
-            in_brackets(&in_brackets(section))
-        } else {
-            in_brackets(section)
-        }
-    });
+    let nearest = nearest(section, SECTIONS.iter().copied().chain(rules));
+    let is_rule = nearest.is_some_and(|it| rules.contains(&it));
+    let nearest = nearest.map(|it| if is_rule { format!("[[{it}]]") } else { format!("[{it}]") });
     let section = presentable(section);
     format!("there is no section [{}]{}", section.escape_debug(), hint(nearest, &sections()))
 }
@@ -75,15 +68,9 @@ pub(super) fn hint(nearest: Option<String>, known: &str) -> String {
 /// sentence has the sections.
 fn names_beside(name: &str) -> String {
     let section = name.split('.').next().unwrap_or_default();
-    let of_section = |key: &&'static str| {
-        key.split_once('.').filter(|(other, _)| *other == section).map(|(_, key)| key)
-    };
-    let keys: Vec<_> = KEYS.iter().filter_map(of_section).collect();
-    if keys.is_empty() {
-        sections()
-    } else {
-        format!("[{section}] has the keys {}", keys.join(", "))
-    }
+    let keys = KEYS.iter().filter_map(|key| key.strip_prefix(section)?.strip_prefix('.'));
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    if keys.is_empty() { sections() } else { format!("[{section}] has the keys {keys}") }
 }
 
 /// Returns a sentence with all sections.
@@ -94,8 +81,8 @@ fn sections() -> String {
 
 /// Finds the key that a user probably meant by `name`.
 fn nearest_key(name: &str) -> Option<&'static str> {
-    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
-    let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
+    let last = name.rsplit('.').next();
+    let mut same = KEYS.iter().copied().filter(|key| key.split('.').nth(1) == last);
     let of_another_section = same.next().filter(|_| same.next().is_none());
     of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
 }
