@@ -130,8 +130,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     answer(args.json.then(|| json.to_string()), |mut out| {
         let (keys, bytes) = (HumanCount(keys), BinaryBytes(bytes));
         writeln!(out, "{to} holds the filter: {keys} fingerprints in {layers} layers, {bytes}")
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
 fn form(args: &ExportArgs) -> SetForm {

@@ -271,8 +271,7 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
         };
         rows.number("memory", BinaryBytes(bytes), growth)?;
         rows.number("error rate", format_args!("{error_rate:.1e}"), "now")
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
 /// Returns the configuration of a crawl with the filter of RedisBloom to import.

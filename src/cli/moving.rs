@@ -141,8 +141,7 @@ fn begin(config: &Config) -> anyhow::Result<Wanted> {
 fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) -> anyhow::Result<Outcome> {
     answer(as_json.then(|| json!({ "keys": keys, "bytes": bytes }).to_string()), |mut out| {
         writeln!(out, "{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes))
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
 /// New storage folder under a temporary name beside its final path.

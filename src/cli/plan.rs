@@ -53,8 +53,7 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     if let Some((expire_after, unseen_per_day)) = plan.expire_after.zip(plan.unseen_per_day) {
         let steady = Steady::of(expire_after, unseen_per_day, plan.error_rate)?;
         let json = plan.json.then(|| serde_json::to_string_pretty(&steady)).transpose()?;
-        answer(json, |mut out| steady.print(&mut out))?;
-        return Ok(Outcome::Done);
+        return answer(json, |mut out| steady.print(&mut out));
     }
     let target = plan.lost.map_or(Target::ErrorRate(plan.error_rate), Target::Lost);
     let figures = Figures::of(plan.capacity, target).map_err(|error| match error {
@@ -77,6 +76,5 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
             )?,
         }
         figures.print(&mut out)
-    })?;
-    Ok(Outcome::Done)
+    })
 }

@@ -14,6 +14,7 @@ use urlseen_engine::item::Brief;
 
 use super::Outcome;
 use super::bar::Bar;
+use super::rows::done;
 use super::settings::Settings;
 use super::start::{confirmed, each_partition, runtime};
 use crate::admin::printable::{columns, json_line, printable, say, width};
@@ -144,8 +145,7 @@ async fn drop_rejects(
             (sorted.gone, sorted.found - sorted.gone)
         }
     };
-    writeln!(io::stdout(), "{} dropped, {} stay", HumanCount(gone), HumanCount(stay))?;
-    Ok(Outcome::Done)
+    done(format_args!("{} dropped, {} stay", HumanCount(gone), HumanCount(stay)))
 }
 
 /// Requeues or drops the selected rejects. Prints the entries that cannot be requeued.

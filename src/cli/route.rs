@@ -101,8 +101,7 @@ pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
     answer(json, |mut out| {
         let items = if status.routed == 1 { "item" } else { "items" };
         writeln!(out, "{} {items} moved to the partitions", status.routed)
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
 /// Routes until the end. Returns `None` if the process was told to stop before it began.

@@ -5,6 +5,7 @@ use std::io::{self, StdoutLock, Write};
 
 use indicatif::HumanCount;
 
+use super::Outcome;
 use crate::admin::printable::{Plain, json_text, printable, stdout};
 use crate::report::RuleCount;
 
@@ -85,7 +86,7 @@ impl<W: Write> Rows<W> {
 pub(super) fn answer<E>(
     json: Option<String>,
     print: impl FnOnce(Plain<StdoutLock<'static>>) -> Result<(), E>,
-) -> anyhow::Result<()>
+) -> anyhow::Result<Outcome>
 where
     anyhow::Error: From<E>,
 {
@@ -93,7 +94,13 @@ where
         Some(json) => writeln!(stdout(), "{}", json_text(&json))?,
         None => print(stdout())?,
     }
-    Ok(())
+    Ok(Outcome::Done)
+}
+
+/// Prints the only line of a command that succeeded.
+pub(super) fn done(line: impl Display) -> anyhow::Result<Outcome> {
+    writeln!(stdout(), "{line}")?;
+    Ok(Outcome::Done)
 }
 
 /// Describes the fill of a filter in a summary.

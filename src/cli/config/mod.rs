@@ -75,8 +75,7 @@ fn show(args: &ConfigShowArgs) -> anyhow::Result<Outcome> {
     let json = args.json.then(|| format!("{:#}", to_json(&shown)));
     answer(json, |mut out| {
         if args.toml { out.write_all(shown.to_toml().as_bytes()) } else { print(&shown, out) }
-    })?;
-    Ok(Outcome::Done)
+    })
 }
 
 fn print(shown: &Effective, mut out: impl Write) -> io::Result<()> {

@@ -92,8 +92,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if args.suggest {
         let (items, most) = (start::items(&config), args.count.map(Capacity::get));
         let found = suggest(input(args, &config), items, crawl, most, &*listen()?)?;
-        report::print_suggestions(args.json, &found)?;
-        return Ok(Outcome::Done);
+        return report::print_suggestions(args.json, &found);
     }
     let setup = Setup {
         items: start::items(&config),

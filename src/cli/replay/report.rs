@@ -11,6 +11,7 @@ use urlseen_analysis::{
 use urlseen_engine::flow::reasons::Reason;
 use urlseen_engine::item::Brief;
 
+use super::super::Outcome;
 use super::super::rows::{CRAWL, Rows, answer, paced};
 use crate::admin::printable::printable;
 
@@ -34,7 +35,7 @@ fn memory(lane: &LaneReport, config: &Config) -> (u64, Option<[u64; 2]>) {
 }
 
 /// Prints the report on standard output.
-pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::Result<()> {
+pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::Result<Outcome> {
     let json = as_json.then(|| to_json(report, config)).transpose()?;
     answer(json.map(|json| json.to_string()), |mut out| table(report, config, &mut out))
 }
@@ -258,7 +259,7 @@ fn expected(drops: f64) -> String {
 const EXAMPLES: usize = 3;
 
 /// Prints suggested rules on standard output.
-pub(super) fn print_suggestions(as_json: bool, found: &Suggestions) -> anyhow::Result<()> {
+pub(super) fn print_suggestions(as_json: bool, found: &Suggestions) -> anyhow::Result<Outcome> {
     let json = as_json.then(|| serde_json::to_string(found)).transpose()?;
     answer(json, |out| suggestions(found, out))
 }

@@ -16,7 +16,7 @@ use urlseen_engine::engine::{Threads, query};
 
 use super::super::rows::{CRAWL, Rows, answer, filled, paced};
 use super::super::{service_manager, status};
-use super::{Ended, RunArgs, Work, begin, full, open, serve};
+use super::{Ended, Outcome, RunArgs, Work, begin, full, open, serve};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, Limits};
 use crate::cli::start;
@@ -287,7 +287,7 @@ pub(super) fn summarize(
     rules: &ByRule,
     ending: Ending,
     json: bool,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Outcome> {
     let shown = RunShown { report, items: report.counts.items(), ending, rules };
     answer(json.then(|| serde_json::to_string(&shown)).transpose()?, |out| {
         let mut rows = Rows::new(out, CRAWL);

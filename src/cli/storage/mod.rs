@@ -3,7 +3,6 @@
 mod repair;
 mod show;
 
-use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,8 +10,8 @@ use redis::Cmd;
 use repair::Repair;
 use urlseen_core::filter::expire_after::shown;
 
-use super::super::admin::printable::stdout;
 use super::Outcome;
+use super::rows::done;
 use super::settings::{Folder, Settings, folder_of};
 use super::start::{self, confirmed, each_partition, runtime, usage};
 
@@ -218,6 +217,5 @@ fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
     };
     folder.note(|notes| notes.timing = Some(timing.later(time)))?;
     let (time, window) = (shown(time), expire_after.window());
-    writeln!(stdout(), "{at}: {time} are counted; a URL passes again {window}")?;
-    Ok(Outcome::Done)
+    done(format_args!("{at}: {time} are counted; a URL passes again {window}"))
 }

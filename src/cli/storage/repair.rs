@@ -18,9 +18,10 @@ use urlseen_engine::engine::{EngineError, Threads};
 use super::super::Outcome;
 use super::super::bar::Bar;
 use super::super::moving::{NewFolder, beside, renamed};
+use super::super::rows::done;
 use super::super::settings::folder_of;
 use super::super::start::{self, confirmed, runtime, usage};
-use crate::admin::printable::{stderr, stdout};
+use crate::admin::printable::stderr;
 use urlseen_core::redis::protocol::Leased;
 
 /// Crawl that does not run, for commands that change its filter.
@@ -33,12 +34,14 @@ pub(super) struct Repair {
 /// Ends a damaged log in a folder that no crawl uses.
 pub(super) fn end_damaged_log(dir: &Path, yes: bool) -> anyhow::Result<Outcome> {
     let mut folder = Folder::open(dir)?;
+    let dir = dir.display();
     if folder.damage()?.is_none() {
-        writeln!(stdout(), "the log in {} is not damaged", dir.display())?;
+        done(format_args!("the log in {dir} is not damaged"))
     } else if without_damage(&mut folder, yes)? {
-        writeln!(stdout(), "the log in {} ends before the damage now", dir.display())?;
+        done(format_args!("the log in {dir} ends before the damage now"))
+    } else {
+        Ok(Outcome::Done)
     }
-    Ok(Outcome::Done)
 }
 
 /// Ends the log of a folder before its damage, if it is damaged, and the user confirms or `yes` is
@@ -93,8 +96,7 @@ impl Repair {
             (opened.definition.id, theirs.unwrap_or(Head::START), String::new())
         };
         runtime()?.block_on(upkeep.tie(filter, head))?;
-        writeln!(stdout(), "{name}{has} continues from {head}: start urlseen run")?;
-        Ok(Outcome::Done)
+        done(format_args!("{name}{has} continues from {head}: start urlseen run"))
     }
 
     /// Empties the filter, if the user confirms or `yes` is set.
@@ -120,8 +122,7 @@ impl Repair {
             })?,
         };
         runtime()?.block_on(upkeep.tie(filter, head))?;
-        writeln!(stdout(), "{name} is empty and continues from {head}")?;
-        Ok(Outcome::Done)
+        done(format_args!("{name} is empty and continues from {head}"))
     }
 
     /// Deletes the filter, in the storage folder or in Redis, and the state that Redis records for
@@ -147,12 +148,10 @@ impl Repair {
             folder.erase()?;
         }
         let (back, source) = (given.back, self.config.source.key);
-        writeln!(
-            stdout(),
+        done(format_args!(
             "{name} and the state of the crawl in Redis are deleted, {back} items are back in \
              {source}"
-        )?;
-        Ok(Outcome::Done)
+        ))
     }
 
     /// Names the filter, for people.
@@ -206,16 +205,13 @@ pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
         return over_frozen(config, Some(found.fingerprint));
     }
     if found.fingerprint == wanted {
-        writeln!(stdout(), "{at} already has these rules")?;
-        return Ok(Outcome::Done);
+        return done(format_args!("{at} already has these rules"));
     }
     folder.compute_by(wanted)?;
-    writeln!(
-        stdout(),
+    done(format_args!(
         "{at} has the rules of the configuration now. URLs that the rules change pass once more, \
          and all others stay seen"
-    )?;
-    Ok(Outcome::Done)
+    ))
 }
 
 /// Converts the filter in the configured storage folder into the configured kind.
@@ -236,8 +232,7 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     let (dir, kind) = (&config.storage.dir, frozen.kind());
     let (at, earlier) = (dir.display(), beside(dir, ".native"));
     if kind == Kind::TWO_CHOICE {
-        writeln!(stdout(), "{at} already holds a filter of the kind two-choice")?;
-        return Ok(Outcome::Done);
+        return done(format_args!("{at} already holds a filter of the kind two-choice"));
     }
     if kind != NATIVE {
         return Err(usage(format!(
@@ -277,12 +272,10 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     new.finish()?;
     runtime()?.block_on(upkeep.tie(recovered.filter, recovered.head))?;
     let (keys, kept) = (HumanCount(keys), earlier.display());
-    writeln!(
-        stdout(),
+    done(format_args!(
         "{at} holds a filter of the kind two-choice now, over a frozen native filter with {keys} \
          fingerprints. The earlier folder is {kept}, and is no longer needed"
-    )?;
-    Ok(Outcome::Done)
+    ))
 }
 
 /// Writes the filter with this spec to a new folder: each shard is the recovered one, frozen, below

@@ -15,7 +15,7 @@ use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::redis_filter::opening;
 use urlseen_core::storage::{Look, SegmentLook, Snapshot, Standing, StorageSpec, look};
 
-use super::super::rows::{CRAWL, Rows, answer};
+use super::super::rows::{CRAWL, Rows, answer, done};
 use super::super::start::{find, runtime};
 use super::super::status::{self, about_rate, lost};
 use super::super::{Outcome, settings};
@@ -167,8 +167,7 @@ pub(in crate::cli) fn show_in_redis(config: &Config, as_json: bool) -> anyhow::R
                 "error_rate": error_rate, "lost_urls": lost_urls, "bytes": bytes,
             },
         });
-        writeln!(stdout(), "{}", json_text(&format!("{state:#}")))?;
-        return Ok(Outcome::Done);
+        return done(json_text(&format!("{state:#}")));
     }
     let mut rows = Rows::new(stdout(), CRAWL);
     rows.row("crawl", &config.crawl.name)?;
