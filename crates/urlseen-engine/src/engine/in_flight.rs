@@ -84,11 +84,6 @@ impl InFlight {
         ShardId::all().map(|shard| (shard, self.in_shard(shard))).filter(|&(_, keys)| keys > 0)
     }
 
-    /// Makes room for this number of keys.
-    pub(super) fn reserve(&mut self, keys: usize) {
-        self.keys.reserve(keys);
-    }
-
     pub(super) fn contains(&self, key_hash: KeyHash) -> bool {
         self.keys.contains(&key_hash.id())
     }

@@ -93,10 +93,8 @@ impl Judge {
         found: &mut Findings,
         keys: &mut ByLifetime,
     ) {
-        let mut verdicts = Vec::with_capacity(part.key_hashes.len());
-        self.filter.test(&part.key_hashes, &mut verdicts);
+        let verdicts = self.test(&part.key_hashes);
         let unseen = verdicts.iter().filter(|&&verdict| verdict == Verdict::Unseen).count();
-        self.in_flight.reserve(unseen);
         keys.reserve(unseen);
         found.onward.reserve(unseen);
         found.added.reserve(unseen);
@@ -183,8 +181,7 @@ impl Judge {
     /// log lacks, if the process is killed before the client gets its answer.
     pub(super) fn answer(&mut self, asked: &[(KeyHash, Wanted)]) -> Vec<Answer> {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(key_hash, _)| key_hash).collect();
-        let mut verdicts = Vec::new();
-        self.filter.test(&key_hashes, &mut verdicts);
+        let verdicts = self.test(&key_hashes);
         let at_once = self.inserts_at_once;
         let mut forgotten = HashSet::<u128, Hashed>::default();
         self.in_flight.groups.push_back(ByLifetime::default());
@@ -265,7 +262,7 @@ impl Judge {
 
     /// Tests keys, in their order. Ignores the keys in flight.
     pub(super) fn test(&mut self, key_hashes: &[KeyHash]) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
+        let mut verdicts = Vec::with_capacity(key_hashes.len());
         self.filter.test(key_hashes, &mut verdicts);
         verdicts
     }

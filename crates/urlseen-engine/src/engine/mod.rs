@@ -15,11 +15,9 @@
 
 mod error;
 mod generating;
-mod handle;
 mod in_flight;
 mod judge;
 mod limiter;
-mod parts;
 pub mod query;
 mod queue;
 mod reading;
@@ -39,10 +37,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::item::Options;
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
 pub use error::{EngineError, StartError};
-pub use handle::Handle;
 use judge::Judge;
 use limiter::Limiter;
-pub use parts::Parts;
 pub use query::{Answer, Question, Wanted};
 use query::{Answers, Asking};
 use queue::{Done, Queue, SHORT};
@@ -52,7 +48,11 @@ pub use steps::Steps;
 pub use threads::Threads;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{ForgettingFilter, Full, Gauge};
+use urlseen_core::filter::{
+    BuildError, FilterKind, ForgettingFilter, Full, Gauge, KeyHasher, Parameters, Recent,
+    RedisFilterKeys, Verdict,
+};
+use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Clocks, Histogram, Logged};
 pub use works::{Event, Works, WorksError};
 
@@ -66,6 +66,48 @@ pub(crate) const GROUPS_MAX: usize = 8;
 /// Maximum length of the items of a batch that the task itself reads.
 const SHORT_BYTES: usize = 1 << 16;
 
+/// Builds an empty filter.
+type Build = dyn Fn() -> Result<Box<dyn FilterKind>, BuildError> + Send + Sync;
+
+/// Everything that is needed to start an engine.
+#[derive(Clone)]
+pub struct Parts {
+    hasher: KeyHasher,
+    build: Arc<Build>,
+    /// True if a client's addition is to be inserted when it is answered.
+    inserts_at_once: bool,
+    /// Time after which fingerprints of the filter pass again, if they expire.
+    expire_after: Option<ExpireAfter>,
+    /// Keys of the filter in Redis; `None` for a filter in memory.
+    shared: Option<Arc<RedisFilterKeys>>,
+    items: Options,
+    threads: Threads,
+}
+
+impl Parts {
+    /// Describes a filter in memory. The parameters must have a seed, if their kind has one.
+    pub fn local(parameters: Parameters, items: Options, threads: Threads) -> Self {
+        let (hasher, expire_after) = (parameters.hasher(), parameters.expire_after());
+        let inserts_at_once = parameters.inserts_at_once();
+        let build = Arc::new(move || parameters.build());
+        Self { hasher, build, inserts_at_once, expire_after, shared: None, items, threads }
+    }
+
+    /// Describes a filter in Redis. Redis judges the keys. The judge only caches at most `recent`
+    /// seen fingerprints.
+    pub fn in_redis(
+        shared: Arc<RedisFilterKeys>,
+        hasher: KeyHasher,
+        recent: usize,
+        items: Options,
+        threads: Threads,
+    ) -> Self {
+        let build = Arc::new(move || Ok(Box::new(Recent::new(recent)) as _));
+        let (inserts_at_once, expire_after, shared) = (false, None, Some(shared));
+        Self { hasher, build, inserts_at_once, expire_after, shared, items, threads }
+    }
+}
+
 /// Result that the engine returns to the task that submits batches.
 #[derive(Debug)]
 pub enum Heard {
@@ -75,6 +117,24 @@ pub enum Heard {
     Sifted(Batch<Sifted>),
     /// Questions are answered.
     Answers(Answers),
+}
+
+/// Handle with which other threads use a filter while the engine works. The judge does their steps
+/// among its other ones. After the end of the engine, such steps are dropped without an answer.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    hasher: KeyHasher,
+    queue: Arc<Queue>,
+    gauge: Arc<dyn Gauge>,
+}
+
+impl Handle {
+    /// Tests fingerprints, in their order, and sets nothing. Ignores batches that are not
+    /// committed. Waits for the judge. Returns `None` if the engine has ended.
+    pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
+        let key_hashes: Vec<_> = fingerprints.iter().map(|it| self.hasher.key_hash(it)).collect();
+        self.queue.ask(move |judge| judge.test(&key_hashes))
+    }
 }
 
 /// Engine. The task that submits batches holds this value.
