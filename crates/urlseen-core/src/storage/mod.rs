@@ -66,7 +66,7 @@ pub use archive::{Archive, Standing};
 pub use clock::{Clocks, Doubt, GenerationClock, Moment, TimesOfDay, Timing};
 pub use difference::Difference;
 pub use error::{Damage, OpenError, RecoveryError};
-pub use filter_storage::{FilterStorage, Footprint, StoragePolicy};
+pub use filter_storage::{FilterStorage, Footprint, Reach, StoragePolicy};
 pub use folder::Folder;
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};

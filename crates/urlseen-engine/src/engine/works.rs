@@ -114,7 +114,7 @@ impl Works {
             let begin = move |store: &mut Store| {
                 // The next run must know of it before anything is let through.
                 store.kept.folder.note(|notes| notes.timing = Some(timing))?;
-                store.kept.begin_generation(generation)
+                store.kept.journal()?.begin_generation(generation)
             };
             storage.call(begin).await?.map_err(WorksError::Log)?;
         }

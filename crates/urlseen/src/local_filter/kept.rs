@@ -9,7 +9,8 @@ use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
-    Change, FilterStorage, Folder, Head, Journal, Position, StoragePolicy, StorageSpec, Target,
+    Change, FilterStorage, Folder, Head, Journal, Position, Reach, StoragePolicy, StorageSpec,
+    Target,
 };
 
 /// Crawl name in a new folder. It is the default of `crawl.name`, so that a daemon with the default
@@ -128,7 +129,12 @@ impl Kept {
 
     /// Takes a snapshot if one is due. Keeps its error for `sync`.
     fn tend(&mut self) {
-        self.trouble = self.storage.tend().or(self.trouble.take());
+        if let Some(Err(error)) = self.storage.ended_snapshot(false) {
+            self.trouble = Some(error);
+        } else if self.storage.wants_snapshot() {
+            let begun = self.storage.begin_snapshot(Reach::Alone);
+            self.trouble = begun.err().or(self.trouble.take());
+        }
     }
 
     /// Syncs the log to the disk, with all added keys.
@@ -208,8 +214,8 @@ mod tests {
     /// Takes a snapshot of the filter.
     fn take_snapshot(filter: &LocalFilter) {
         let storage = &mut filter.kept().unwrap().storage;
-        storage.begin_snapshot(storage.horizon()).unwrap();
-        storage.wait_for_snapshot().unwrap().unwrap();
+        storage.begin_snapshot(Reach::Alone).unwrap();
+        storage.ended_snapshot(true).unwrap().unwrap();
     }
 
     /// Returns the number of the last log record whose keys are in the newest snapshot.
@@ -229,7 +235,7 @@ mod tests {
             assert!(filter.extend(keys(round * 1000)).unwrap().iter().all(|is_new| *is_new));
         }
         // If the filter is dropped while a snapshot is under way, no snapshot remains.
-        filter.kept().unwrap().storage.wait_for_snapshot();
+        filter.kept().unwrap().storage.ended_snapshot(true);
         filter.sync().unwrap();
         assert!(covered(&dir) > 0, "no snapshot was taken");
         drop(filter);

@@ -78,6 +78,16 @@ pub struct Footprint {
     pub last_snapshot: Option<SystemTime>,
 }
 
+/// Oldest state to which a recovery must still be possible after a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// State at a moment that follows from reports of Redis. `None` keeps all earlier states.
+    To(Option<Moment>),
+    /// The state that a filter without a source needs: the present one, or the oldest one if the
+    /// folder has committed batches.
+    Alone,
+}
+
 /// Storage folder of a filter in use, with its log and its snapshots.
 #[derive(Debug)]
 pub struct FilterStorage<F> {
@@ -191,22 +201,12 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.journal = Some(self.folder.journal(position, self.policy.fsync)?);
         if let Some(generation) = self.generation {
             // An earlier state of the filter may be in an earlier generation.
-            self.begin_generation(generation)?;
+            self.journal()?.begin_generation(generation)?;
             self.filter.begin_generation(generation);
         }
         self.archive = self.folder.archive()?;
         self.snapshot_at = self.every();
         Ok(())
-    }
-
-    /// Logs that a generation begins. Later fingerprints are let through in this generation.
-    ///
-    /// # Errors
-    /// The disk fails.
-    pub fn begin_generation(&mut self, generation: Generation) -> io::Result<()> {
-        let mut group = self.journal()?.group();
-        group.begin_generation(generation)?;
-        group.finish().map(drop)
     }
 
     /// Cuts off the batches after `head`, the last committed batch. The next batch follows `head`.
@@ -261,43 +261,37 @@ impl<F: LiveFilter> FilterStorage<F> {
     }
 
     /// Begins a snapshot on a new thread. After it, old snapshots are removed, but the folder can
-    /// still recover to every state since `horizon`. Without a horizon, the oldest snapshot stays,
-    /// too.
+    /// still recover to every state in its `reach`.
     ///
     /// # Errors
     /// The disk fails. The next snapshot is then due after the usual growth of the log. If file
     /// descriptors are lacking, the next snapshot is due soon.
-    pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
-        let begun = self.start_snapshot(horizon);
+    pub fn begin_snapshot(&mut self, reach: Reach) -> io::Result<()> {
+        let begun = self.start_snapshot(reach);
         self.put_off(begun.as_ref().err());
         begun
     }
 
-    fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
+    fn start_snapshot(&mut self, reach: Reach) -> io::Result<()> {
         self.snapshot_at = self.journal()?.bytes() + self.every();
         // The writer comes first: if it cannot open its file, the log gets no new file.
         let journal = self.journal()?;
         let writer = journal.snapshot_writer()?;
         journal.roll()?;
+        let horizon = match reach {
+            Reach::To(horizon) => horizon,
+            Reach::Alone => (journal.position().head == Head::START).then(Moment::now),
+        };
         let retention = Retention { horizon, horizon_bytes: self.policy.horizon_bytes };
         self.snapshotting = Some(Snapshotting::begin(self.filter.clone(), writer, retention)?);
         Ok(())
     }
 
-    /// Returns the result of a snapshot that has ended since the last call.
-    pub fn finished_snapshot(&mut self) -> Option<io::Result<Finished>> {
-        let finished = self.snapshotting.take_if(|snapshotting| snapshotting.is_finished())?;
-        self.finish(finished)
-    }
-
-    /// Waits for the snapshot under way, and returns its result.
-    pub fn wait_for_snapshot(&mut self) -> Option<io::Result<Finished>> {
-        let finished = self.snapshotting.take()?;
-        self.finish(finished)
-    }
-
-    fn finish(&mut self, snapshotting: Snapshotting<F>) -> Option<io::Result<Finished>> {
-        let finished = snapshotting.join().transpose()?;
+    /// Returns the result of the snapshot that has ended since the last call, or of the snapshot
+    /// under way if the caller waits for its end.
+    pub fn ended_snapshot(&mut self, is_waited_for: bool) -> Option<io::Result<Finished>> {
+        let ended = self.snapshotting.take_if(|it| is_waited_for || it.is_finished())?;
+        let finished = ended.join().transpose()?;
         match &finished {
             Ok(_) => {
                 self.last_snapshot = Some(SystemTime::now());
@@ -306,27 +300,6 @@ impl<F: LiveFilter> FilterStorage<F> {
             Err(error) => self.put_off(Some(error)),
         }
         Some(finished)
-    }
-
-    /// Begins a snapshot if one is due, for a filter whose crawl has no Redis. Returns the error of
-    /// this snapshot or of the last snapshot.
-    pub fn tend(&mut self) -> Option<io::Error> {
-        if let Some(Err(error)) = self.finished_snapshot() {
-            return Some(error);
-        }
-        if !self.wants_snapshot() {
-            return None;
-        }
-        self.begin_snapshot(self.horizon()).err()
-    }
-
-    /// Returns the moment since which every state must stay recoverable. This method is for a crawl
-    /// whose Redis does not name such a moment. Returns `None` if the folder has committed batches.
-    /// Then the oldest snapshot stays.
-    pub fn horizon(&self) -> Option<Moment> {
-        let is_of = |journal: &Journal| journal.position().head != Head::START;
-        let has_batches = self.journal.as_ref().is_some_and(is_of);
-        (!has_batches).then(Moment::now)
     }
 
     /// Makes the next snapshot due soon, if the last one failed for lack of file descriptors.

@@ -127,6 +127,16 @@ impl Journal {
         self.bytes
     }
 
+    /// Logs that a generation begins. Later fingerprints are let through in this generation.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn begin_generation(&mut self, generation: Generation) -> io::Result<()> {
+        let mut group = self.group();
+        group.begin_generation(generation)?;
+        group.finish().map(drop)
+    }
+
     /// Begins a group of records that are synced together.
     pub fn group(&mut self) -> Group<'_> {
         Group { journal: self, records: Vec::new() }

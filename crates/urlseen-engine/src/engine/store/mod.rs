@@ -22,14 +22,14 @@ pub use local::Local;
 pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]
 pub(super) use thread::Keeper;
-pub use thread::{Reach, Storage, Stored};
+pub use thread::{Storage, Stored};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
-pub use urlseen_core::storage::Footprint;
 use urlseen_core::storage::{
     Change, Checkpoint, FilterStorage, Finished, Folder, Head, StoragePolicy, StorageSpec,
 };
+pub use urlseen_core::storage::{Footprint, Reach};
 
 /// Settings of a filter's storage.
 #[derive(Debug, Clone)]
@@ -133,9 +133,9 @@ impl Store {
         &mut self,
         checkpoints: &[Checkpoint],
     ) -> (Option<io::Result<Finished>>, io::Result<()>) {
-        let earlier = self.kept.wait_for_snapshot();
+        let earlier = self.kept.ended_snapshot(true);
         let snapshot = self.begin_due_snapshot(Reach::Alone).err().map(Err);
-        let snapshot = snapshot.or_else(|| self.kept.wait_for_snapshot()).or(earlier);
+        let snapshot = snapshot.or_else(|| self.kept.ended_snapshot(true)).or(earlier);
         let recorded = match checkpoints {
             [] => Ok(()),
             checkpoints => self.record_checkpoints(checkpoints),
@@ -145,10 +145,6 @@ impl Store {
 
     /// Begins a snapshot, if it is time for one.
     fn begin_due_snapshot(&mut self, reach: Reach) -> io::Result<()> {
-        let horizon = match reach {
-            Reach::To(horizon) => horizon,
-            Reach::Alone => self.kept.horizon(),
-        };
-        if self.kept.wants_snapshot() { self.kept.begin_snapshot(horizon) } else { Ok(()) }
+        if self.kept.wants_snapshot() { self.kept.begin_snapshot(reach) } else { Ok(()) }
     }
 }

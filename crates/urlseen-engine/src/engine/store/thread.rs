@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Footprint, Store, Write};
+use super::{Footprint, Reach, Store, Write};
 use crate::engine::query::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Change, Checkpoint, Finished, Logged, Moment, Requests, Timing};
+use urlseen_core::storage::{Change, Checkpoint, Finished, Logged, Requests, Timing};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -59,15 +59,6 @@ pub enum Stored {
     Footprint(Footprint),
     /// The log can no longer be written, or the next start would not find the log.
     Failed(io::Error),
-}
-
-/// Oldest state to which a recovery must still be possible after a snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// State at a moment that follows from reports of Redis. `None` keeps all earlier states.
-    To(Option<Moment>),
-    /// The state that a filter without a source needs.
-    Alone,
 }
 
 /// Job of the folder's thread.
@@ -277,7 +268,7 @@ impl Keeper {
         if let Err(error) = self.store.kept.check() {
             self.say(Stored::Failed(error));
         }
-        if let Some(finished) = self.store.kept.finished_snapshot() {
+        if let Some(finished) = self.store.kept.ended_snapshot(false) {
             self.has_news = true;
             self.say(Stored::Snapshot(finished));
         }
