@@ -53,29 +53,24 @@ impl Layers {
     /// Reads a file into the layers. A missing file is a problem only if the user named the file.
     pub(super) fn add_file(&mut self, path: &Path, asked_for: bool) {
         let mut bytes = Vec::new();
-        let read = std::fs::File::open(path)
-            .and_then(|file| file.take(LONGEST_FILE + 1).read_to_end(&mut bytes));
-        let length = match read {
-            Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::NotFound && !asked_for => return,
-            Err(error) => {
-                let fault = format!("cannot be read: {error}; give the path of a readable file");
-                return self.refuse_file(path, None, fault);
+        let file = std::fs::File::open(path);
+        let read = file.and_then(|file| file.take(LONGEST_FILE + 1).read_to_end(&mut bytes));
+        let (place, fault) = match (read, std::str::from_utf8(&bytes)) {
+            (Err(error), _) if error.kind() == ErrorKind::NotFound && !asked_for => return,
+            (Err(error), _) => {
+                (None, format!("cannot be read: {error}; give the path of a readable file"))
+            }
+            (Ok(length), _) if length as u64 > LONGEST_FILE => {
+                let remedy = "give the path of a configuration";
+                (None, format!("is longer than {LONGEST_FILE} bytes; {remedy}"))
+            }
+            (Ok(_), Ok(text)) => return self.add_toml(path, text),
+            (Ok(_), Err(error)) => {
+                let place = FilePlace::of(error.valid_up_to(), &bytes);
+                (Some(place), "is not UTF-8 from here on; save the file as UTF-8 text".to_owned())
             }
         };
-        if u64::try_from(length).is_ok_and(|length| length > LONGEST_FILE) {
-            let fault =
-                format!("is longer than {LONGEST_FILE} bytes; give the path of a configuration");
-            return self.refuse_file(path, None, fault);
-        }
-        match std::str::from_utf8(&bytes) {
-            Ok(text) => self.add_toml(path, text),
-            Err(error) => {
-                let place = FilePlace::of(error.valid_up_to(), &bytes);
-                let fault = "is not UTF-8 from here on; save the file as UTF-8 text".to_owned();
-                self.refuse_file(path, Some(place), fault);
-            }
-        }
+        self.refuse_file(path, place, fault);
     }
 
     /// Reads the text of a file into the layers. If the text is not valid TOML, reads the keys of

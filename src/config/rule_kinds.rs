@@ -91,9 +91,9 @@ pub(super) const KINDS: [RuleKind; 5] = [
 ];
 
 impl RuleKind {
-    /// Iterates over the keys that a rule may have.
-    pub(super) fn keys(self) -> impl Iterator<Item = &'static str> + Clone {
-        self.keys.iter().copied().chain(Pages::KEYS)
+    /// Returns the keys that a rule may have.
+    pub(super) fn keys(self) -> Vec<&'static str> {
+        [self.keys, &Pages::KEYS].concat()
     }
 }
 

@@ -37,8 +37,7 @@ impl Layers {
                 DeValue::Table(table) => self.add_rule(kind, table, origin, &at),
                 other => {
                     let found = Raw::from_toml(other).kind;
-                    let keys: Vec<_> = kind.keys().collect();
-                    let reason = format!("holds {found}; allowed: {}", keys.join(", "));
+                    let reason = format!("holds {found}; allowed: {}", kind.keys().join(", "));
                     self.refuse_rule(name, origin, &reason);
                 }
             }
@@ -56,15 +55,12 @@ impl Layers {
         let (mut values, mut pages) = (Values::new(), Pages::default());
         for (key, value) in table {
             let (found, here) = (key.get_ref().as_ref(), at(value.span().start));
-            let Some(key) = kind.keys().find(|it| *it == found) else {
-                let nearest = nearest(found, kind.keys()).map(|it| format!("{name}.{it}"));
-                let known: Vec<_> = kind.keys().collect();
-                let known = format!("[[{name}]] has the keys {}", known.join(", "));
-                let fault = format!(
-                    "there is no key {name}.{}{}",
-                    found.escape_debug(),
-                    hint(nearest, &known)
-                );
+            let keys = kind.keys();
+            let Some(&key) = keys.iter().find(|it| **it == found) else {
+                let known = format!("[[{name}]] has the keys {}", keys.join(", "));
+                let nearest = nearest(found, keys).map(|it| format!("{name}.{it}"));
+                let (found, hint) = (found.escape_debug(), hint(nearest, &known));
+                let fault = format!("there is no key {name}.{found}{hint}");
                 self.refuse(at(key.span().start), fault);
                 continue;
             };
