@@ -56,9 +56,6 @@ impl Layers {
                 Err(ValueError::Type | ValueError::Value) => removed(&format!("{key} = {found}"))
                     .unwrap_or_else(|| format!("{key} is {found}; allowed: {allowed}")),
                 Err(ValueError::Because(reason)) => format!("{key} is {found}: {reason}"),
-                Err(ValueError::NotYet) => format!(
-                    "{key} is {found}, which is not in this version yet; allowed now: {allowed}"
-                ),
             };
             self.wrong.insert(key);
             self.refuse(origin, fault);

@@ -117,8 +117,6 @@ pub(super) enum ValueError {
     Value,
     /// Value with a special reason for the refusal. The text also says what to do.
     Because(String),
-    /// Value that only a later version will accept.
-    NotYet,
 }
 
 #[cfg(test)]

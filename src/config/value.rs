@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
+use urlseen_core::filter::choice::{self, Choice, choose};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::number::{grouped, parse_count};
 use urlseen_core::fingerprint::PartitionCount;
@@ -130,11 +130,7 @@ pub(super) fn duration_or_off(least: &'static str, most: &'static str) -> Rule<O
 
 /// Word out of a fixed list of words.
 pub(super) fn word<T: Choice + Display>() -> Rule<T> {
-    let read = |raw: &Raw| match choose::<T>(raw.text()?) {
-        Ok(word) => Ok(Some(word)),
-        Err(ChoiceError::Unknown { .. }) => Ok(None),
-        Err(ChoiceError::NotYet { .. }) => Err(ValueError::NotYet),
-    };
+    let read = |raw: &Raw| Ok(choose::<T>(raw.text()?).ok());
     Rule::new(choice::allowed::<T>(), read, |word: &T| word.to_string().into())
 }
 

@@ -7,42 +7,21 @@ use crate::fingerprint::same::TrackingList;
 pub trait Choice: Copy + 'static {
     /// All words and their meanings, in the order in which messages list them.
     const ALL: &'static [(&'static str, Self)];
-    /// Words that are reserved for later versions.
-    const LATER: &'static [&'static str];
 }
 
-/// Reason why a word is not a choice. The text lists the allowed words.
+/// Error: a word is not a choice. The text lists the allowed words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ChoiceError {
-    /// The word is not one of the choices of this key.
-    #[error("{found:?} is not known; allowed: {allowed}")]
-    Unknown {
-        /// The word that was given.
-        found: String,
-        /// All words that are allowed, separated by commas.
-        allowed: String,
-    },
-    /// The word is reserved for a later version.
-    #[error("{found:?} is not in this version yet; allowed now: {allowed}")]
-    NotYet {
-        /// The word that was given.
-        found: String,
-        /// All words that are allowed, separated by commas.
-        allowed: String,
-    },
+#[error("{found:?} is not known; allowed: {allowed}")]
+pub struct ChoiceError {
+    found: String,
+    allowed: String,
 }
 
 /// Reads one of the words of `T`.
 pub fn choose<T: Choice>(word: &str) -> Result<T, ChoiceError> {
-    if let Some((_, choice)) = T::ALL.iter().find(|(name, _)| *name == word) {
-        return Ok(*choice);
-    }
-    let (found, allowed) = (word.to_owned(), allowed::<T>());
-    Err(if T::LATER.contains(&word) {
-        ChoiceError::NotYet { found, allowed }
-    } else {
-        ChoiceError::Unknown { found, allowed }
-    })
+    let found = T::ALL.iter().find(|(name, _)| *name == word);
+    let error = || ChoiceError { found: word.to_owned(), allowed: allowed::<T>() };
+    found.map(|&(_, choice)| choice).ok_or_else(error)
 }
 
 /// Lists the words of `T`, separated by commas.
@@ -51,14 +30,13 @@ pub fn allowed<T: Choice>() -> String {
     words.join(", ")
 }
 
-/// Declares enums. Each variant is one line, with the word that selects it in the configuration. A
-/// word after `later` is refused with the message that this version does not have it yet.
+/// Declares enums. Each variant is one line, with the word that selects it in the configuration.
 macro_rules! choices {
     ($(
         $(#[doc = $doc:literal])+
         $Name:ident {
             $( $(#[doc = $choice_doc:literal])+ $Variant:ident = $word:literal, )+
-        } later [$($later:literal),*]
+        }
     )+) => { $(
         $(#[doc = $doc])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,7 +53,6 @@ macro_rules! choices {
 
         impl Choice for $Name {
             const ALL: &'static [(&'static str, Self)] = &[$( ($word, Self::$Variant), )+];
-            const LATER: &'static [&'static str] = &[$( $later ),*];
         }
 
         impl std::str::FromStr for $Name {
@@ -106,7 +83,7 @@ choices! {
         Hex = "hex",
         /// Binary file `requests.seen` of Scrapy 2.19.
         RequestsSeen = "requests-seen",
-    } later []
+    }
 
     /// An end of a Redis list.
     End {
@@ -114,7 +91,7 @@ choices! {
         Left = "left",
         /// The tail: `RPUSH` and `RPOP`.
         Right = "right",
-    } later []
+    }
 
     /// Place from which the daemon takes discovered items.
     SourceKind {
@@ -122,7 +99,7 @@ choices! {
         List = "list",
         /// No source: the daemon only answers clients, and needs no Redis.
         None = "none",
-    } later []
+    }
 
     /// Form of the source's items.
     ItemForm {
@@ -138,7 +115,7 @@ choices! {
         Tab = "tab",
         /// A request as scrapy-redis pickles it.
         Pickle = "pickle",
-    } later []
+    }
 
     /// Place of the filter's bits.
     FilterPlace {
@@ -146,7 +123,7 @@ choices! {
         Local = "local",
         /// In Redis, shared with other programs.
         Redis = "redis",
-    } later []
+    }
 
     /// Action once the filter holds more than its capacity.
     WhenFull {
@@ -154,7 +131,7 @@ choices! {
         Warn = "warn",
         /// The daemon takes no more items from the source.
         Stop = "stop",
-    } later ["grow"]
+    }
 
     /// Form in which items are pushed to the sink.
     Emit {
@@ -164,7 +141,7 @@ choices! {
         Url = "url",
         /// JSON with its URL, method and `meta`, as scrapy-redis's spiders read start URLs.
         StartUrl = "start-url",
-    } later []
+    }
 
     /// Action once the rejects list has its maximum length.
     RejectsFull {
@@ -172,7 +149,7 @@ choices! {
         Wait = "wait",
         /// The oldest rejects are dropped, and counted.
         DropOldest = "drop-oldest",
-    } later []
+    }
 
     /// Times at which the storage folder's log is synced to the disk. Before each commit, the
     /// daemon always passes the log to the operating system, which keeps it if only the daemon is
@@ -184,7 +161,7 @@ choices! {
         Interval = "interval",
         /// Left to the operating system.
         Never = "never",
-    } later []
+    }
 
     /// Action if the filter cannot be recovered to its head, the last commit that Redis knows.
     /// Either Redis went back to a state that is too old for the storage folder to restore, or the
@@ -194,7 +171,7 @@ choices! {
         Stop = "stop",
         /// The daemon continues from the newest recoverable state; later items are emitted again.
         EmitAgain = "emit-again",
-    } later []
+    }
 
     /// Least severity of logged events.
     Level {
@@ -208,7 +185,7 @@ choices! {
         Debug = "debug",
         /// All events, even one for every single batch.
         Trace = "trace",
-    } later []
+    }
 
     /// Format of the log's lines.
     LogFormat {
@@ -216,12 +193,11 @@ choices! {
         Text = "text",
         /// A JSON object on each line.
         Json = "json",
-    } later []
+    }
 }
 
 impl Choice for TrackingList {
     const ALL: &'static [(&'static str, Self)] = &Self::ALL;
-    const LATER: &'static [&'static str] = &[];
 }
 
 impl Choice for Algorithm {
@@ -230,7 +206,6 @@ impl Choice for Algorithm {
         ("scrapy-2.6", Self::Scrapy26),
         ("scrapy-redis", Self::ScrapyRedis),
     ];
-    const LATER: &'static [&'static str] = &[];
 }
 
 #[cfg(test)]
@@ -242,9 +217,6 @@ mod tests {
         for (word, choice) in T::ALL {
             assert_eq!(choose::<T>(word), Ok(*choice));
             assert!(choose::<T>(&word.to_uppercase()).is_err());
-        }
-        for word in T::LATER {
-            assert!(matches!(choose::<T>(word), Err(ChoiceError::NotYet { .. })), "{word}");
         }
     }
 
@@ -267,10 +239,6 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_refused_with_the_allowed_words() {
-        assert_eq!(
-            "grow".parse::<WhenFull>().unwrap_err().to_string(),
-            r#""grow" is not in this version yet; allowed now: warn, stop"#
-        );
         assert_eq!(
             "top".parse::<End>().unwrap_err().to_string(),
             r#""top" is not known; allowed: left, right"#

@@ -201,7 +201,6 @@ impl Kind {
 
 impl Choice for Kind {
     const ALL: &'static [(&'static str, Self)] = ALL;
-    const LATER: &'static [&'static str] = &[];
 }
 
 impl FromStr for Kind {

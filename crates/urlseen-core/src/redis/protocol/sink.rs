@@ -20,7 +20,7 @@ choices! {
         /// Redis sorted set, like scrapy-redis's priority queue. The score of an item is its
         /// negative priority, so that the most urgent item comes first.
         Zset = "zset",
-    } later []
+    }
 }
 
 /// Redis key to which the daemon pushes unseen items.
