@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::pickle::Pickles;
 use super::said::Said;
-use super::{Identity, Item, Reader, Unreadable, fingerprint, json, tab, url};
+use super::{Identity, Item, Reader, Unreadable, given, json, url};
 use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::Request;
@@ -59,8 +59,8 @@ impl Reader {
             ItemForm::Auto | ItemForm::Url => url::read(bytes)?,
             ItemForm::Json => json::read(bytes)?,
             ItemForm::Pickle => self.pickles.read(bytes)?,
-            ItemForm::Fingerprint => return Ok(ready(form, fingerprint::read(bytes)?)),
-            ItemForm::Tab => return Ok(ready(form, tab::read(bytes)?)),
+            ItemForm::Fingerprint => return Ok(ready(form, given::fingerprint(bytes)?)),
+            ItemForm::Tab => return Ok(ready(form, given::tab(bytes)?)),
         };
         let Said { url, method, body, verbatim_url, fingerprint, dont_filter, .. } = said;
         let request = url.map(|url| OwnedRequest {

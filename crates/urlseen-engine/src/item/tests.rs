@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::*;
 use std::time::Duration;
-use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::fingerprint::pages::{Pages, Pattern};
 use urlseen_core::fingerprint::same::{SameRule, SameRules};
+use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
