@@ -89,3 +89,11 @@ fn a_refused_configuration_has_no_effective_values() {
     assert_eq!(Err(&problems), super::load(file, &[], &[]).as_ref());
     assert!(problems.to_string().contains("needs filter.expire_after"), "{problems}");
 }
+
+#[test]
+fn a_time_that_is_off_is_shown_as_documented() {
+    let shown = effective("[log]\nprogress = '0ms'", &[], &["source.linger=0h"]);
+    for key in ["log.progress", "source.linger"] {
+        assert!(values(&shown).contains(&(key, &"0s".into())), "{key}");
+    }
+}
