@@ -249,12 +249,13 @@ fn sources_of(group: &Group) -> Result<Option<Vec<String>>> {
     Ok(tags.map(|it| it.split(',').map(|tag| format!("{SOURCE}:{{{tag}}}")).collect()))
 }
 
-/// Counts the items that are not yet through.
+/// Counts the items that are not yet through. Looks at the lists in the order in which an item
+/// passes them, so that none is missed because it moves on meanwhile.
 fn waiting(group: &Group, sources: &[String]) -> Result<u64> {
     let claimed = sources.iter().map(|source| format!("urlseen:{source}:processing"));
-    let lists = [SOURCE, PROCESSING].map(str::to_owned).into_iter().chain(claimed);
+    let lists = [SOURCE, PROCESSING].map(str::to_owned).into_iter();
     let mut sum = 0;
-    for key in lists.chain(sources.iter().cloned()) {
+    for key in lists.chain(sources.iter().cloned()).chain(claimed) {
         sum += group.ask::<u64>(&key, cmd("LLEN").arg(&key))?;
     }
     Ok(sum)
