@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use urlseen_engine::item::Brief;
+use urlseen_engine::item::ItemSummary;
 
 use super::ItemText;
 use super::printable::printable;
@@ -42,7 +42,7 @@ impl Sample {
     /// Shows a sampled item. `same_as` is the URL that it equals by the rules `[[same]]`.
     pub fn new(same_as: Option<String>, sampled: Sampled) -> Self {
         let Sampled { number, time, fate, rule, reason, item } = sampled;
-        let Brief { text, url } = Brief::of(&item);
+        let ItemSummary { text, url } = ItemSummary::of(&item);
         let (fate, text) = (fate.to_owned(), printable(&text, None));
         Self { number, time, fate, rule, reason, same_as, text, url, item: ItemText::of(&item) }
     }

@@ -17,7 +17,7 @@ use super::settings::Settings;
 use super::start::{connect, each_partition, runtime};
 use super::status::span;
 use crate::config::Config;
-use urlseen_engine::item::Brief;
+use urlseen_engine::item::ItemSummary;
 
 /// Show the requests that consumers hold, and requeue the requests of stopped consumers.
 ///
@@ -155,7 +155,7 @@ impl HeldSession {
             writeln!(out, "{name}: {count} held, {age}{state}")?;
             for request in held.iter().filter(|_| requests) {
                 let HeldRequest { delivery, item, is_readable, .. } = request;
-                let text = if raw { item[..].into() } else { Brief::of(item).text };
+                let text = if raw { item[..].into() } else { ItemSummary::of(item).text };
                 let item = printable(&text, Some(200));
                 if *is_readable {
                     writeln!(out, "  delivery {delivery}: {item}")?;
@@ -274,7 +274,7 @@ fn to_json(HeldRequest { delivery, count, item, .. }: &HeldRequest) -> Value {
         Ok(text) => json["item"] = text.into(),
         Err(_) => json["item_base64"] = STANDARD.encode(item).into(),
     }
-    if let Some(url) = Brief::of(item).url {
+    if let Some(url) = ItemSummary::of(item).url {
         json["url"] = url.into();
     }
     json

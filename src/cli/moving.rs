@@ -36,8 +36,8 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
     let (keeping, threads) = (start::keeping(config)?, Threads::start(config.filter.threads)?);
     let mut store = start::kept(folder, keeping, start::items(config), threads)?;
-    let standing = upkeep.standing();
-    let recovered = store.recover_to(standing.head, standing.filter)?;
+    let crawl_state = upkeep.crawl_state();
+    let recovered = store.recover_to(crawl_state.head, crawl_state.filter)?;
     let bar = Bar::new("written");
     let (handle, all) = (store.engine.handle(), config.filter_spec()?.parameters.bytes());
     runtime.block_on(async {
@@ -79,9 +79,9 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let (new, mut folder) = NewFolder::begin(dir, ".importing")?;
     let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
-    let standing = upkeep.standing();
-    let head = standing.head.unwrap_or(Head::START);
-    if head != Head::START && standing.filter != Some(opened.definition.id) {
+    let crawl_state = upkeep.crawl_state();
+    let head = crawl_state.head.unwrap_or(Head::START);
+    if head != Head::START && crawl_state.filter != Some(opened.definition.id) {
         anyhow::bail!(
             "the crawl belongs to another filter than {}: to tie the crawl to this filter, use \
              urlseen storage adopt with filter.place = \"redis\"",

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use indicatif::HumanCount;
 use serde::Serialize;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
-use urlseen_engine::item::Brief;
+use urlseen_engine::item::ItemSummary;
 
 use super::Outcome;
 use super::bar::Bar;
@@ -341,8 +341,8 @@ fn shown(item: &RejectedItem, raw: bool) -> Cow<'_, [u8]> {
 }
 
 /// Describes the item of a reject.
-fn brief(item: &RejectedItem) -> Brief<'_> {
-    Brief::of(bytes(item))
+fn brief(item: &RejectedItem) -> ItemSummary<'_> {
+    ItemSummary::of(bytes(item))
 }
 
 /// Returns the item of a reject, or the first bytes of a shortened one.

@@ -4,7 +4,6 @@
 //! session takes the lease under a new token, reads the last commit from Redis, and continues from
 //! there.
 
-mod alone;
 mod claim;
 mod disk;
 mod error;
@@ -17,6 +16,7 @@ mod server;
 mod session;
 mod shared;
 pub(crate) mod shutdown;
+mod standalone;
 #[cfg(test)]
 mod tests;
 pub(crate) mod window;
@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use crate::config::Config;
 use crate::pipeline::shutdown::Stop;
-use crate::report::{Board, ByRule, Phase, Report};
+use crate::report::{ByRule, Phase, Report, Reporter};
 use claim::Claim;
 use filter::RunFilter;
 use intake::Arrivals;
@@ -42,11 +42,11 @@ use urlseen_core::redis::protocol::{GivenBack, Protocol, ProtocolError, ScriptEr
 use urlseen_engine::engine::Works;
 use urlseen_engine::item::Reader;
 
-pub(crate) use alone::Alone;
 pub(crate) use error::RunError;
 pub(crate) use queue::Queue;
 pub use server::Server;
 pub(crate) use shared::Shared;
+pub(crate) use standalone::Standalone;
 
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
@@ -94,7 +94,7 @@ pub struct Pipeline {
     parts: Parts,
     filter: RunFilter,
     claim: Claim,
-    board: Board,
+    reporter: Reporter,
     queue: Queue,
     /// True if the filter is recovered to the head of the queue, the last commit of this run.
     is_recovered: bool,
@@ -111,20 +111,20 @@ pub struct Pipeline {
 impl Pipeline {
     /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one. The
     /// filter has these parameters. `limit` is the capacity of a filter of fixed size. The run
-    /// publishes its state on `board`, and ends when `stop` becomes true.
+    /// publishes its state on `reporter`, and ends when `stop` becomes true.
     pub fn new(
         parts: Parts,
         works: Works,
         parameters: Parameters,
         limit: Option<u64>,
         shared: Option<Shared>,
-        board: Board,
+        reporter: Reporter,
         stop: Stop,
     ) -> Self {
         let capacity = parts.config.filter.capacity;
         let mut filter = RunFilter::new(works, parameters, capacity, limit, shared);
         Self {
-            board: board.with_filter(filter.status()),
+            reporter: reporter.with_filter(filter.status()),
             parts,
             filter,
             claim: Claim::new(),
@@ -232,9 +232,9 @@ impl Pipeline {
 
     /// Publishes the phase that the run enters.
     fn enter(&mut self, phase: Phase) {
-        self.board.now.status.phase = phase;
-        self.board.now.status.asked = self.filter.works.dispatcher.asked;
-        self.board.publish(self.filter.status());
+        self.reporter.now.status.phase = phase;
+        self.reporter.now.status.asked = self.filter.works.dispatcher.asked;
+        self.reporter.publish(self.filter.status());
     }
 
     /// Releases the lease at the end of a run that failed. Otherwise the next start would have to
@@ -275,7 +275,7 @@ impl Pipeline {
 
     /// Returns the progress of the run.
     pub fn report(&mut self) -> Report {
-        self.board.report(self.filter.status())
+        self.reporter.report(self.filter.status())
     }
 
     /// Returns true if the filter had no room for further items.
@@ -285,7 +285,7 @@ impl Pipeline {
 
     /// Returns the numbers of items by rule.
     pub(crate) fn by_rule(&self) -> ByRule {
-        self.board.by_rule()
+        self.reporter.by_rule()
     }
 
     fn tell_given_back(given: GivenBack) {

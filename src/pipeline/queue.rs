@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use urlseen_core::redis::protocol::{Cursor, Standing};
+use urlseen_core::redis::protocol::{CrawlState, Cursor};
 use urlseen_core::redis::reject;
 use urlseen_core::storage::Head;
 use urlseen_engine::item::Unreadable;
@@ -133,9 +133,9 @@ impl Queue {
 
     /// Compares the queue with the last batch that Redis records, after a connection was lost or
     /// Redis refused a commit. Removes the committed batches from the queue.
-    pub(crate) fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
-        let diverged = Diverged { theirs: standing.head, ours: self.head };
-        let theirs = standing.head.ok_or_else(|| diverged.clone())?;
+    pub(crate) fn settle(&mut self, crawl_state: CrawlState) -> Result<Settled, Diverged> {
+        let diverged = Diverged { theirs: crawl_state.head, ours: self.head };
+        let theirs = crawl_state.head.ok_or_else(|| diverged.clone())?;
         let mut heads = self.batches.iter().map(|prepared| prepared.batch.head());
         let committed = match heads.position(|head| head == theirs) {
             Some(index) => index + 1,
@@ -143,9 +143,9 @@ impl Queue {
             None => return Err(diverged),
         };
         let committed = (0..committed).filter_map(|_| self.committed()).collect();
-        let stale = self.cursor != standing.cursor;
+        let stale = self.cursor != crawl_state.cursor;
         if stale {
-            self.cursor = standing.cursor;
+            self.cursor = crawl_state.cursor;
         }
         Ok(Settled { committed, stale })
     }
@@ -183,8 +183,8 @@ mod tests {
         (queue, heads)
     }
 
-    fn standing(head: Option<Head>, cursor: Cursor) -> Standing {
-        Standing { head, filter: None, cursor, unseen: 0 }
+    fn crawl_state(head: Option<Head>, cursor: Cursor) -> CrawlState {
+        CrawlState { head, filter: None, cursor, unseen: 0 }
     }
 
     #[test]
@@ -192,8 +192,8 @@ mod tests {
         for known in 0..=3 {
             let (mut queue, heads) = queue();
             let processing = 10 - 2 * known as u64;
-            let standing = standing(Some(heads[known]), processing);
-            let settled = queue.settle(standing).unwrap();
+            let crawl_state = crawl_state(Some(heads[known]), processing);
+            let settled = queue.settle(crawl_state).unwrap();
             assert_eq!((settled.committed.len(), settled.stale), (known, false));
             assert_eq!(
                 (queue.batches(), queue.processing(), queue.head),
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_changed_list_of_claimed_items_makes_the_rest_stale() {
         let (mut queue, heads) = queue();
-        let settled = queue.settle(standing(Some(heads[1]), 9)).unwrap();
+        let settled = queue.settle(crawl_state(Some(heads[1]), 9)).unwrap();
         assert_eq!((settled.committed.len(), settled.stale), (1, true));
         assert_eq!(queue.processing(), 9);
     }
@@ -215,10 +215,10 @@ mod tests {
         for theirs in [None, Some(Head::START.next()), Some(Head { seq: 7, ..Head::START })] {
             let (mut queue, heads) = queue();
             queue.committed();
-            let diverged = queue.settle(standing(theirs, 8)).unwrap_err();
+            let diverged = queue.settle(crawl_state(theirs, 8)).unwrap_err();
             assert_eq!(diverged, Diverged { theirs, ours: heads[1] });
             // Redis returned to a state before a commit that it had acknowledged.
-            assert!(queue.settle(standing(Some(Head::START), 10)).is_err());
+            assert!(queue.settle(crawl_state(Some(Head::START), 10)).is_err());
         }
     }
 }

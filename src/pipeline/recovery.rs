@@ -14,7 +14,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::connect;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::protocol::{RENEWAL, Standing};
+use urlseen_core::redis::protocol::{CrawlState, RENEWAL};
 use urlseen_core::storage::{Head, Restore as _};
 use urlseen_engine::engine::store::{How, Recovery};
 
@@ -41,12 +41,12 @@ impl Pipeline {
         // Answers all queries first. The code below may cut the log. If the cut fails, no query may
         // be half answered.
         self.answer_all().await?;
-        let settled = is_recovered.then(|| self.queue.settle(owned.standing));
+        let settled = is_recovered.then(|| self.queue.settle(owned.crawl_state));
         match settled {
-            Some(Ok(settled)) => self.settle(settled, owned.standing).await?,
+            Some(Ok(settled)) => self.settle(settled, owned.crawl_state).await?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
-                self.board.counts().rollbacks += 1;
+                self.reporter.counts().rollbacks += 1;
                 self.recover(owned).await?;
             }
             None => self.recover(owned).await?,
@@ -57,12 +57,12 @@ impl Pipeline {
 
     /// Counts batches that were aborted, and that must be read and tested again.
     pub(super) fn note_aborted(&mut self, batches: usize) {
-        self.board.counts().batches_aborted += batches as u64;
+        self.reporter.counts().batches_aborted += batches as u64;
     }
 
-    async fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), RunError> {
+    async fn settle(&mut self, settled: Settled, crawl_state: CrawlState) -> Result<(), RunError> {
         let Settled { committed, stale } = settled;
-        let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(standing));
+        let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(crawl_state));
         self.committed(&committed, unseen);
         let stale = std::mem::take(&mut self.are_stale) || stale;
         let aborted = if stale { self.queue.clear() } else { 0 };
@@ -82,18 +82,18 @@ impl Pipeline {
     /// Recovers the filter to the last batch that Redis records. Then ties the crawl in Redis to
     /// this filter.
     async fn recover(&mut self, owned: &mut Owned) -> Result<(), RunError> {
-        let cursor = owned.standing.cursor;
+        let cursor = owned.crawl_state.cursor;
         if let Some(shared) = &mut self.filter.shared {
-            shared.begin_at(owned.standing);
+            shared.begin_at(owned.crawl_state);
         }
         self.enter(Phase::Recovering);
         let begun = Instant::now();
         let Recovery { head, filter: ours, how } = self.recover_to(owned).await?;
-        self.board.now.status.times.recovery.observe(begun.elapsed());
+        self.reporter.now.status.times.recovery.observe(begun.elapsed());
         let protocol = &self.parts.protocol;
         let begin = protocol.begin(&owned.lease.token, ours, head);
         protocol.done(owned.link.call(&begin).await?)?;
-        self.board.counts().recoveries += 1;
+        self.reporter.counts().recoveries += 1;
         info!(
             "this daemon has taken the lease; Redis is at {head}, {cursor} items are claimed. {how}"
         );
@@ -120,7 +120,7 @@ impl Pipeline {
 
     /// Recovers the filter to the last batch that Redis records, and renews the lease meanwhile.
     async fn recover_to(&mut self, owned: &mut Owned) -> Result<Recovery, RunError> {
-        let Standing { head: theirs, filter, .. } = owned.standing;
+        let CrawlState { head: theirs, filter, .. } = owned.crawl_state;
         self.gather().await?;
         let aborted = self.queue.clear();
         self.note_aborted(aborted);
@@ -150,7 +150,7 @@ impl Pipeline {
             }
         };
         self.filter.works.engine.restored().await?;
-        self.board.keep_footprint(footprint);
+        self.reporter.keep_footprint(footprint);
         // This error is returned only now, so that the next session finds the filter recovered.
         lost.map_or(Ok(()), Err)?;
         Ok(recovered?)

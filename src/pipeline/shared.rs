@@ -9,7 +9,7 @@ use super::RunError;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Estimate, Fill, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::protocol::Standing;
+use urlseen_core::redis::protocol::CrawlState;
 use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_core::storage::Head;
 use urlseen_engine::engine::store::{CrawlPosition, MismatchError};
@@ -86,8 +86,8 @@ impl Shared {
     }
 
     /// Returns the number of unseen items that Redis has counted and [`Self::note_unseen`] has not.
-    pub(super) fn unseen_at(&self, standing: Standing) -> u64 {
-        standing.unseen.saturating_sub(self.unseen)
+    pub(super) fn unseen_at(&self, crawl_state: CrawlState) -> u64 {
+        crawl_state.unseen.saturating_sub(self.unseen)
     }
 
     /// Notes that commits have found this number of further items unseen.
@@ -96,8 +96,8 @@ impl Shared {
     }
 
     /// Notes the position of the crawl from which the run continues.
-    pub(super) fn begin_at(&mut self, standing: Standing) {
-        self.unseen = standing.unseen;
+    pub(super) fn begin_at(&mut self, crawl_state: CrawlState) {
+        self.unseen = crawl_state.unseen;
     }
 }
 

@@ -1,8 +1,8 @@
 //! Report of a run: the state that the run publishes, for its watchers, and its progress.
 //!
-//! A run changes the present state of its [`Board`], and publishes it. The status, the metrics, the
-//! page and the summary read the published [`Status`]. A new counter is one line in `counts.rs`,
-//! and one line of code that counts.
+//! A run changes the present state of its [`Reporter`], and publishes it. The status, the metrics,
+//! the page and the summary read the published [`Status`]. A new counter is one line in
+//! `counts.rs`, and one line of code that counts.
 
 mod counts;
 mod filter;
@@ -146,7 +146,7 @@ impl Watch {
 }
 
 /// State of a run: the current one and the last published one.
-pub struct Board {
+pub struct Reporter {
     pub(crate) now: Live,
     published: watch::Sender<Live>,
     samples: Samples,
@@ -154,7 +154,7 @@ pub struct Board {
     started: Instant,
 }
 
-impl Board {
+impl Reporter {
     /// Publishes the state of a daemon that starts.
     pub fn new(config: &Config) -> Self {
         let status = Status::starting(config);

@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
         let (protocol, run) = (Arc::clone(protocol), router.run);
         let holder = LeaseHolder::this(&format!("{}, router", config.crawl.name));
         let leased = Leased::take(link, protocol, &holder, run, &[]).await?;
-        let claimed = leased.standing().cursor;
+        let claimed = leased.crawl_state().cursor;
         let window = Window::configured(&config.source, usize::MAX, BYTES);
         let linger = Linger::configured(&config.source);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());

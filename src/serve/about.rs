@@ -1,6 +1,6 @@
 //! Replies about the server itself.
 
-use super::House;
+use super::ServerState;
 use super::command::{SPECS, Spec, find, shown};
 use super::reply::{Reply, Version};
 use urlseen_core::fingerprint::FingerprintSpec;
@@ -24,9 +24,9 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
 }
 
 /// Builds the reply to `INFO`.
-pub(super) fn info(house: &House) -> String {
-    let settings = &house.settings;
-    let FingerprintSpec { algorithm, drop_tracking, same, .. } = &house.items.fingerprint;
+pub(super) fn info(state: &ServerState) -> String {
+    let settings = &state.settings;
+    let FingerprintSpec { algorithm, drop_tracking, same, .. } = &state.items.fingerprint;
     format!(
         "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\narch_bits:{}\r\n\
          urlseen_version:{}\r\nprocess_id:{}\r\n\r\n\
@@ -39,7 +39,7 @@ pub(super) fn info(house: &House) -> String {
         usize::BITS,
         env!("CARGO_PKG_VERSION"),
         std::process::id(),
-        settings.max_clients - house.places.available_permits(),
+        settings.max_clients - state.places.available_permits(),
         settings.max_clients,
         settings.keys.len(),
     )

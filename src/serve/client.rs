@@ -12,7 +12,7 @@ use super::framing::{Framing, FramingError, FramingLimits};
 use super::reply::{self, Reply, Version};
 use super::session::{self, ClientSession};
 use super::session::{Received, Transaction};
-use super::{House, about, answer, bloom};
+use super::{ServerState, about, answer, bloom};
 use crate::config::ItemForm;
 use urlseen_core::filter::Fill;
 use urlseen_core::fingerprint::Fingerprint;
@@ -30,7 +30,7 @@ const LONG: usize = 1 << 16;
 
 /// Connected client, with the state of its session and of its transaction.
 pub struct Client {
-    house: Arc<House>,
+    state: Arc<ServerState>,
     asker: Asker,
     connection: Connection,
     framing: Framing,
@@ -46,7 +46,7 @@ pub struct Client {
 /// Reply that the client waits for.
 enum Due {
     /// Finished reply, and its number of bytes. These bytes come next in the batch's `said`.
-    Said(usize),
+    ItemRequest(usize),
     /// Reply that is made of the next `count` answers, in the protocol version of its command.
     /// `known` lists the positions of members whose answers need no question, with the answers: an
     /// unfiltered member counts as unseen, and a member that a rule drops counts as seen.
@@ -77,14 +77,14 @@ impl Batch {
     fn say(&mut self, reply: &Reply, version: Version) {
         let begin = self.said.len();
         reply.write(version, &mut self.said);
-        self.due.push(Due::Said(self.said.len() - begin));
+        self.due.push(Due::ItemRequest(self.said.len() - begin));
     }
 
     /// Starts an array of the next `count` replies.
     fn say_array_of(&mut self, count: usize) {
         let begin = self.said.len();
         reply::line(&mut self.said, '*', count);
-        self.due.push(Due::Said(self.said.len() - begin));
+        self.due.push(Due::ItemRequest(self.said.len() - begin));
     }
 
     /// Returns the request that the filter gets in addition to the batch's questions.
@@ -106,17 +106,22 @@ impl Batch {
 }
 
 impl Client {
-    pub(super) fn new(house: Arc<House>, asker: Asker, id: u64, connection: Connection) -> Self {
+    pub(super) fn new(
+        state: Arc<ServerState>,
+        asker: Asker,
+        id: u64,
+        connection: Connection,
+    ) -> Self {
         Self {
             asker,
             connection,
             framing: Framing::default(),
-            reader: house.reader.clone(),
-            session: ClientSession::new(Arc::clone(&house), id),
+            reader: state.reader.clone(),
+            session: ClientSession::new(Arc::clone(&state), id),
             transaction: None,
             pending: VecDeque::new(),
             is_leaving: false,
-            house,
+            state,
         }
     }
 
@@ -155,7 +160,7 @@ impl Client {
     async fn gathered(mut self: Box<Self>) -> io::Result<(Box<Self>, Batch)> {
         let pending: usize = self.pending.iter().map(|(bytes, _)| bytes.len()).sum();
         let is_long = pending + self.connection.received.len() >= LONG;
-        let threads = is_long.then(|| self.house.threads.clone());
+        let threads = is_long.then(|| self.state.threads.clone());
         let gather = move || {
             let mut batch = Batch::default();
             self.gather(&mut batch);
@@ -210,7 +215,7 @@ impl Client {
     /// leaving.
     fn next_received(&mut self, batch: &mut Batch) -> Option<Received> {
         let limits =
-            if self.session.is_known { self.house.limits } else { FramingLimits::STRANGER };
+            if self.session.is_known { self.state.limits } else { FramingLimits::STRANGER };
         match self.framing.next(&self.connection.received, limits) {
             Ok(framed) => {
                 let (words, len) = framed?;
@@ -218,7 +223,7 @@ impl Client {
             }
             Err(broken) => {
                 if broken == FramingError::Http {
-                    self.house.alarm.raise(self.connection.peer);
+                    self.state.alarm.raise(self.connection.peer);
                 } else {
                     batch.say(&Reply::error(format!("ERR {broken}")), self.session.version);
                 }
@@ -233,13 +238,13 @@ impl Client {
         if !self.session.is_known && !command.is_for_strangers() {
             return Some(Reply::error("NOAUTH Authentication required."));
         }
-        let unknown = keys.iter().find(|key| !self.house.serves(key));
+        let unknown = keys.iter().find(|key| !self.state.serves(key));
         unknown.map(|key| session::unserved(key))
     }
 
     /// Keeps a command until `EXEC`, unless there is a refusal.
     fn put_off(&mut self, refusal: Option<Reply>, command: Received, batch: &mut Batch) {
-        let most = self.house.limits.bytes;
+        let most = self.state.limits.bytes;
         let Some(transaction) = &mut self.transaction else { return };
         let reply = match refusal {
             Some(refusal) => {
@@ -280,7 +285,7 @@ impl Client {
                 let info = move |fill| bloom::info(field, &fill, version);
                 return batch.due.push(Due::Fill(Box::new(info)));
             }
-            Command::Delete if self.house.settings.allow_delete => {
+            Command::Delete if self.state.settings.allow_delete => {
                 return batch.due.push(Due::Emptied);
             }
             Command::Delete => Reply::error(
@@ -296,7 +301,7 @@ impl Client {
             Command::Hello(hello) => self.session.hello(&hello),
             Command::Auth { user, password } => self.session.auth(user, password),
             Command::Client { subcommand, rest } => self.session.client(subcommand, &rest),
-            Command::ServerInfo => Reply::bulk(about::info(&self.house)),
+            Command::ServerInfo => Reply::bulk(about::info(&self.state)),
             Command::Commands { subcommand, rest } => about::commands(subcommand, &rest),
             Command::Multi if self.transaction.is_some() => {
                 Reply::error("ERR MULTI calls can not be nested")
@@ -329,7 +334,7 @@ impl Client {
                 Ok(Identity::Dropped(_)) => known.push((place, Answer::Seen)),
                 // Members of sets and of RedisBloom can be any text. With the form `auto`, a member
                 // that is not a readable item is used as a fingerprint.
-                Err(_) if self.house.items.form == Form::Item(ItemForm::Auto) => {
+                Err(_) if self.state.items.form == Form::Item(ItemForm::Auto) => {
                     let fingerprint = Fingerprint::from_text(bytes);
                     questions.push(Question { wanted, fingerprint });
                 }
@@ -367,7 +372,9 @@ impl Client {
         let mut answers = answers.into_iter();
         for due in due {
             match due {
-                Due::Said(len) => self.connection.replies.extend_from_slice(&said.split_to(len)),
+                Due::ItemRequest(len) => {
+                    self.connection.replies.extend_from_slice(&said.split_to(len));
+                }
                 Due::Answers { version, shape, wanted, count, known } => {
                     let mut own: Vec<Answer> = answers.by_ref().take(count).collect();
                     for (place, answer) in known {

@@ -36,7 +36,7 @@ const WORDS: usize = 1 << 20;
 
 /// State that all clients share.
 #[derive(Debug)]
-struct House {
+struct ServerState {
     settings: Serve,
     items: Options,
     /// Reader of which each client gets a clone.
@@ -53,7 +53,7 @@ struct House {
     alarm: Alarm,
 }
 
-impl House {
+impl ServerState {
     fn new(config: &Config, items: Options, threads: Threads) -> Self {
         let settings = config.serve.clone();
         let items =

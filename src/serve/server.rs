@@ -10,7 +10,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tracing::{debug, warn};
 
-use super::House;
+use super::ServerState;
 use super::client::Client;
 use super::connection::Connection;
 use crate::config::{Config, HostPort};
@@ -39,18 +39,18 @@ pub struct ServeStartError {
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    house: Arc<House>,
+    state: Arc<ServerState>,
     asker: Asker,
 }
 
 /// Counts of the clients of a server, for other threads.
 #[derive(Debug, Clone)]
-pub(crate) struct ClientCount(Arc<House>);
+pub(crate) struct ClientCount(Arc<ServerState>);
 
 impl ClientCount {
     /// Returns the present counts.
     pub(crate) fn status(&self) -> ClientsStatus {
-        let House { settings, places, accepted, refused, .. } = &*self.0;
+        let ServerState { settings, places, accepted, refused, .. } = &*self.0;
         ClientsStatus {
             open: (settings.max_clients - places.available_permits()) as u64,
             accepted: accepted.load(Ordering::Relaxed),
@@ -72,8 +72,8 @@ impl Server {
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
         let listener =
             listener.map_err(|error| ServeStartError { address: address.clone(), error })?;
-        let house = Arc::new(House::new(config, items, threads));
-        Ok(Self { listener, house, asker })
+        let state = Arc::new(ServerState::new(config, items, threads));
+        Ok(Self { listener, state, asker })
     }
 
     /// Returns the address of the listener. If the configured port is 0, the system has chosen the
@@ -84,7 +84,7 @@ impl Server {
 
     /// Returns the counts of the server's clients.
     pub(crate) fn client_count(&self) -> ClientCount {
-        ClientCount(Arc::clone(&self.house))
+        ClientCount(Arc::clone(&self.state))
     }
 
     /// Serves all clients that connect, and never returns.
@@ -100,16 +100,16 @@ impl Server {
                     }
                 }
             };
-            let Ok(place) = Arc::clone(&self.house.places).try_acquire_owned() else {
-                self.house.refused.fetch_add(1, Ordering::Relaxed);
+            let Ok(place) = Arc::clone(&self.state.places).try_acquire_owned() else {
+                self.state.refused.fetch_add(1, Ordering::Relaxed);
                 refuse(&stream);
                 continue;
             };
-            self.house.accepted.fetch_add(1, Ordering::Relaxed);
-            let (house, asker) = (Arc::clone(&self.house), self.asker.clone());
+            self.state.accepted.fetch_add(1, Ordering::Relaxed);
+            let (state, asker) = (Arc::clone(&self.state), self.asker.clone());
             tokio::spawn(async move {
                 let _place = place;
-                if let Err(error) = serve(house, asker, id, stream, peer).await {
+                if let Err(error) = serve(state, asker, id, stream, peer).await {
                     debug!("client {id} is gone: {error}");
                 }
             });
@@ -125,7 +125,7 @@ fn refuse(stream: &TcpStream) {
 }
 
 async fn serve(
-    house: Arc<House>,
+    state: Arc<ServerState>,
     asker: Asker,
     id: u64,
     stream: TcpStream,
@@ -133,6 +133,6 @@ async fn serve(
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-    let connection = Connection::new(stream, peer, house.settings.greeting_timeout);
-    Client::new(Arc::clone(&house), asker, id, connection).run().await
+    let connection = Connection::new(stream, peer, state.settings.greeting_timeout);
+    Client::new(Arc::clone(&state), asker, id, connection).run().await
 }

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use super::command::{Hello, shown};
 use super::framing::Words;
 use super::reply::{Reply, Version};
-use super::{House, about};
+use super::{ServerState, about};
 
 /// Login, name and protocol version of a client.
 pub(super) struct ClientSession {
-    house: Arc<House>,
+    state: Arc<ServerState>,
     id: u64,
     /// Protocol version of the next replies.
     pub(super) version: Version,
@@ -21,9 +21,9 @@ pub(super) struct ClientSession {
 }
 
 impl ClientSession {
-    pub(super) fn new(house: Arc<House>, id: u64) -> Self {
-        let is_known = house.password.is_none();
-        Self { house, id, version: Version::Resp2, name: Vec::new(), is_known }
+    pub(super) fn new(state: Arc<ServerState>, id: u64) -> Self {
+        let is_known = state.password.is_none();
+        Self { state, id, version: Version::Resp2, name: Vec::new(), is_known }
     }
 
     /// Runs `HELLO` and returns its reply.
@@ -63,7 +63,7 @@ impl ClientSession {
     /// Runs `AUTH` and returns its reply.
     pub(super) fn auth(&mut self, user: Option<&[u8]>, password: &[u8]) -> Reply {
         let is_default = user.is_none_or(|user| user == b"default");
-        match &self.house.password {
+        match &self.state.password {
             None if user.is_none() => Reply::error(
                 "ERR AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use urlseen_cli::config::{Config, Emit, ItemForm, Rules, Sources};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_engine::item::{Brief, Form, Item, Options, Reader, Unreadable};
+use urlseen_engine::item::{Form, Item, ItemSummary, Options, Reader, Unreadable};
 
 /// Rules for some items. They live as long as the process.
 static RULES: LazyLock<Config> = LazyLock::new(|| {
@@ -27,7 +27,7 @@ const FORMS: [ItemForm; 6] = [
 
 pub fn check(input: &[u8]) {
     let [form, choice, item @ ..] = input else { return };
-    let _ = Brief::of(item);
+    let _ = ItemSummary::of(item);
     let form = FORMS[usize::from(*form) % FORMS.len()];
     let options = options(form, *choice);
     let mut fresh = Reader::new(options.clone());

@@ -184,8 +184,8 @@ async fn crawl(
     folder: Option<&Storage>,
 ) -> anyhow::Result<(bool, String)> {
     let protocol = config.protocol();
-    let standing = protocol.peek(&mut link).await?;
-    let position = CrawlPosition { head: standing.head, filter: standing.filter };
+    let crawl_state = protocol.peek(&mut link).await?;
+    let position = CrawlPosition { head: crawl_state.head, filter: crawl_state.filter };
     let (dir, emit_again) = (&config.storage.dir, start::keeping(config)?.emit_again);
     match folder {
         Some(Storage::AtRest(folder)) => position.check_folder(dir, folder, emit_again)?,

@@ -9,7 +9,7 @@ use urlseen_analysis::{
     Suggestion, Suggestions, Tally, grouped, size,
 };
 use urlseen_engine::flow::reasons::Reason;
-use urlseen_engine::item::Brief;
+use urlseen_engine::item::ItemSummary;
 
 use super::super::Outcome;
 use super::super::rows::{CRAWL, Rows, answer, paced};
@@ -43,7 +43,7 @@ pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::
 fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
     let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, ending } = report;
     let reject = |(words, Reason { items, place, item }): (&str, &Reason)| {
-        let item = printable(&Brief::of(item).text, Some(SHOWN));
+        let item = printable(&ItemSummary::of(item).text, Some(SHOWN));
         json!({ "reason": words, "items": items, "place": place, "item": item })
     };
     let mut lanes = Vec::new();
@@ -96,7 +96,7 @@ fn all(rules: &[Ruled]) -> u64 {
 /// Returns the number of items of each rule, and examples.
 fn by_rule(tallies: &[Ruled]) -> Vec<Value> {
     let shown = tallies.iter().map(|ruled| {
-        let examples = ruled.examples().map(|item| printable(&Brief::of(item).text, None));
+        let examples = ruled.examples().map(|item| printable(&ItemSummary::of(item).text, None));
         json!({
             "rule": ruled.rule,
             "items": ruled.items,
@@ -201,7 +201,7 @@ fn items(tally: &Tally, seconds: f64, out: &mut impl Write) -> io::Result<()> {
     }
     rows.count("rejected", *rejected, "")?;
     for (reason, Reason { items, place, item }) in tally.rejects.iter() {
-        let item = printable(&Brief::of(item).text, Some(SHOWN));
+        let item = printable(&ItemSummary::of(item).text, Some(SHOWN));
         rows.count("", *items, format!("{reason}; the first is {place}: {item}"))?;
     }
     Ok(())
@@ -213,7 +213,7 @@ fn rules(rows: &mut Rows<impl Write>, tallies: &[Ruled]) -> io::Result<()> {
         let words = format!("of these by the rule {:?}", ruled.rule);
         rows.count("", ruled.items, words)?;
         for item in ruled.examples() {
-            rows.number("", "", printable(&Brief::of(item).text, Some(SHOWN)))?;
+            rows.number("", "", printable(&ItemSummary::of(item).text, Some(SHOWN)))?;
         }
     }
     Ok(())

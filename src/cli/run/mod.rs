@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::admin::telemetry::Console;
 use crate::config::{Config, FilterPlace, SourceKind};
 use crate::pipeline::shutdown::Stop;
-use crate::pipeline::{Alone, Ending, Parts, Pipeline, RunError, Shared};
-use crate::report::{Board, ByRule, Phase, Report};
+use crate::pipeline::{Ending, Parts, Pipeline, RunError, Shared, Standalone};
+use crate::report::{ByRule, Phase, Report, Reporter};
 use crate::serve::{ClientCount, Server};
 use anyhow::Context;
 use tokio::task::JoinSet;
@@ -137,7 +137,7 @@ enum Work {
     /// Moves items from the source to the sink, and answers clients.
     Queue(Box<Pipeline>),
     /// Answers clients, without a source and a sink.
-    Alone(Box<Alone>),
+    Standalone(Box<Standalone>),
 }
 
 /// Starts the server for clients, if `serve.listen` is set. Returns its task and the counts of its
@@ -227,11 +227,13 @@ fn begin(
     };
     let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
-    let board = Board::new(config);
-    let watch = board.watch();
+    let reporter = Reporter::new(config);
+    let watch = reporter.watch();
     let work = if config.source.kind == SourceKind::None {
         let when_full = config.filter.when_full;
-        Work::Alone(Box::new(Alone::new(works, parameters, limit, when_full, board, stop)))
+        Work::Standalone(Box::new(Standalone::new(
+            works, parameters, limit, when_full, reporter, stop,
+        )))
     } else {
         let protocol = config.protocol();
         let parts = Parts {
@@ -245,7 +247,9 @@ fn begin(
             drain: args.drain,
             standby: args.standby,
         };
-        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, board, stop)))
+        Work::Queue(Box::new(Pipeline::new(
+            parts, works, parameters, limit, shared, reporter, stop,
+        )))
     };
     Ok((work, Daemon::new(config, watch, filter, clients)))
 }

@@ -82,7 +82,7 @@ pub(super) async fn run(
             .then(|| info_span!("partition", number = config.partition.number()));
         partition.instrument(span.unwrap_or_else(tracing::Span::none))
     };
-    // Each partition is woken alone.
+    // Each partition is woken standalone.
     let all: FuturesUnordered<_> = partitions.iter().enumerate().map(run).collect();
     let mut ended: Option<Ended> = None;
     for result in all.collect::<Vec<_>>().await {
@@ -140,7 +140,7 @@ impl Process<'_> {
             Work::Queue(mut pipeline) => {
                 (pipeline.report(), pipeline.by_rule(), pipeline.lacks_room())
             }
-            Work::Alone(mut alone) => (alone.report(), ByRule::default(), false),
+            Work::Standalone(mut standalone) => (standalone.report(), ByRule::default(), false),
         };
         if ending == Ending::Full {
             error!("{}", full(config, report.filter.keys, lacks_room)?);
@@ -160,7 +160,7 @@ impl Process<'_> {
         let run = async {
             match work {
                 Work::Queue(pipeline) => pipeline.run(interval, &mut show).await,
-                Work::Alone(alone) => alone.run(interval, &mut show).await,
+                Work::Standalone(standalone) => standalone.run(interval, &mut show).await,
             }
         };
         tokio::select! {

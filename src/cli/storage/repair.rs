@@ -81,7 +81,7 @@ impl Repair {
             return Ok(Outcome::Done);
         }
         let (mut upkeep, name) = (self.lease()?, self.name());
-        let theirs = upkeep.standing().head;
+        let theirs = upkeep.crawl_state().head;
         let Self { config, folder } = self;
         let (filter, head, has) = if let Some(folder) = folder {
             let (keeping, items) = (start::keeping(&config)?, start::items(&config));
@@ -107,7 +107,7 @@ impl Repair {
             return Ok(Outcome::Done);
         }
         let mut upkeep = self.lease()?;
-        let head = upkeep.standing().head.unwrap_or(Head::START);
+        let head = upkeep.crawl_state().head.unwrap_or(Head::START);
         let filter = match self.folder {
             Some(mut folder) => {
                 let (spec, id) = (start::keeping(&self.config)?.spec, RandomId::random());
@@ -261,8 +261,8 @@ fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Re
     let upkeep = runtime()?.block_on(start::lease(config, Some(&mut folder)))?;
     let threads = Threads::start(config.filter.threads)?;
     let mut store = start::kept(folder, keeping, start::items(config), threads)?;
-    let standing = upkeep.standing();
-    let recovered = store.recover_to(standing.head, standing.filter)?;
+    let crawl_state = upkeep.crawl_state();
+    let recovered = store.recover_to(crawl_state.head, crawl_state.filter)?;
     let (new, folder) = NewFolder::begin(dir, ".converting")?;
     write(&store, folder, &spec, &recovered)?;
     let keys = store.engine.gauge().fill().counted;

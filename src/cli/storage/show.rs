@@ -13,7 +13,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::redis_filter::opening;
-use urlseen_core::storage::{Look, SegmentLook, Snapshot, Standing, StorageSpec, look};
+use urlseen_core::storage::{ArchiveState, Look, SegmentLook, Snapshot, StorageSpec, look};
 
 use super::super::rows::{CRAWL, Rows, answer, done};
 use super::super::start::{find, runtime};
@@ -70,7 +70,7 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
         let text = format!("{name}: {size}, fingerprints: {keys}, records: {records}, {last}");
         rows.row("log", text)?;
     }
-    let Standing { is_on, parts, bytes, lacks_before } = archive;
+    let ArchiveState { is_on, parts, bytes, lacks_before } = archive;
     if *is_on || *parts > 0 {
         let size = BinaryBytes(*bytes);
         let extent = match lacks_before {

@@ -54,14 +54,14 @@ impl Pipeline {
             }
             Event::SnapshotDue => self.filter.snapshots.is_due = true,
             Event::Snapshot(Ok(finished)) => {
-                self.board.counts().snapshots += 1;
+                self.reporter.counts().snapshots += 1;
                 self.filter.snapshots.tell(finished);
             }
             Event::Snapshot(Err(error)) => {
-                self.board.counts().snapshots_failed += 1;
+                self.reporter.counts().snapshots_failed += 1;
                 Snapshots::tell_none(&error);
             }
-            Event::Footprint(footprint) => self.board.keep_footprint(footprint),
+            Event::Footprint(footprint) => self.reporter.keep_footprint(footprint),
             Event::Generation(generation) => debug!("generation {} has begun", generation.get()),
             Event::Added | Event::Asked | Event::Swept => {}
         }
@@ -83,7 +83,7 @@ impl Pipeline {
 impl Session<'_> {
     /// Sends the commits of ready batches, unless they must wait.
     pub(super) fn send_commits(&mut self) {
-        while self.sent < IN_FLIGHT_MAX && self.line.has_room() {
+        while self.sent < IN_FLIGHT_MAX && self.requests.has_room() {
             if self.is_held_up() {
                 return;
             }
@@ -109,11 +109,11 @@ impl Session<'_> {
             self.sent += 1;
             match commit {
                 Commit::Script(script) => {
-                    self.line.ask(Pending::Commit { is_transaction: false }, &script);
+                    self.requests.ask(Pending::Commit { is_transaction: false }, &script);
                 }
                 Commit::Transaction { push, script } => {
                     let pending = Pending::Commit { is_transaction: true };
-                    self.line.ask_transaction(pending, &push, &script);
+                    self.requests.ask_transaction(pending, &push, &script);
                 }
             }
         }
@@ -134,7 +134,7 @@ impl Session<'_> {
         self.sent -= 1;
         let prepared = self.pipeline.queue.committed();
         self.pipeline.committed(prepared.as_slice(), committed.unseen);
-        self.pipeline.board.counts().rejects_dropped += committed.dropped;
+        self.pipeline.reporter.counts().rejects_dropped += committed.dropped;
         self.pipeline.backoff.reset();
     }
 }
@@ -147,7 +147,7 @@ impl Pipeline {
         for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
             self.filter.works.engine.committed(batch.end());
         }
-        self.board.count(all.iter().map(|prepared| &prepared.batch), unseen);
+        self.reporter.count(all.iter().map(|prepared| &prepared.batch), unseen);
         if let (Some(shared), Some(unseen)) = (&mut self.filter.shared, unseen) {
             shared.note_unseen(unseen);
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::Lease;
 use crate::pipeline::{Pipeline, RunError};
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::protocol::{LeaseHolder, Standing};
+use urlseen_core::redis::protocol::{CrawlState, LeaseHolder};
 
 /// State with two open connections, without the lease.
 pub(super) struct Connected {
@@ -22,7 +22,7 @@ pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) link: Link,
     waiter: Link,
     pub(in crate::pipeline) lease: Lease,
-    pub(in crate::pipeline) standing: Standing,
+    pub(in crate::pipeline) crawl_state: CrawlState,
 }
 
 /// State with the filter recovered to the last batch that Redis records.
@@ -45,7 +45,7 @@ impl Connected {
         // server that does not answer would block all other work.
         let waiter = pipeline.meanwhile(server.connect()).await??;
         if pipeline.is_recovered {
-            pipeline.board.counts().reconnects += 1;
+            pipeline.reporter.counts().reconnects += 1;
         } else {
             let version = server.check(&pipeline.parts.protocol.needs()).await;
             let version = version.map_err(RunError::Preflight)?;
@@ -66,9 +66,9 @@ impl Connected {
         claim.is_made = true;
         let dead = claim.announce(filter.works.storage.as_ref()).await?;
         let asked = Instant::now();
-        let standing = parts.protocol.take_lease(&mut link, &token, &holder, dead).await?;
+        let crawl_state = parts.protocol.take_lease(&mut link, &token, &holder, dead).await?;
         pipeline.wait_for_replicas(&mut link).await?;
-        Ok(Owned { link, waiter, lease: Lease::new(token, asked), standing })
+        Ok(Owned { link, waiter, lease: Lease::new(token, asked), crawl_state })
     }
 }
 

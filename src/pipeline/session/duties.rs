@@ -135,7 +135,7 @@ impl Session<'_> {
         + 'static,
     ) {
         let take = Box::new(take);
-        self.line.ask(Pending::Duty { name, is_single: true, take }, command);
+        self.requests.ask(Pending::Duty { name, is_single: true, take }, command);
     }
 
     /// Sends a request of a duty beside others of this name. The connection must have room.
@@ -146,7 +146,7 @@ impl Session<'_> {
         take: impl FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send + 'static,
     ) {
         let take: Take = Box::new(|session, reply| take(session, reply?));
-        self.line.ask(Pending::Duty { name, is_single: false, take }, command);
+        self.requests.ask(Pending::Duty { name, is_single: false, take }, command);
     }
 
     /// Awaits an answer from elsewhere, while the session works on.
@@ -163,7 +163,7 @@ impl Session<'_> {
 
     fn report(&mut self) {
         let Self { pipeline, show, .. } = self;
-        pipeline.board.note(pipeline.queue.head(), pipeline.queue.processing());
+        pipeline.reporter.note(pipeline.queue.head(), pipeline.queue.processing());
         show(&pipeline.report());
     }
 
@@ -181,7 +181,7 @@ impl Session<'_> {
         let length = self.pipeline.parts.protocol.source_length();
         self.ask("length of the source", &length, |session, reply| {
             let waiting = session.pipeline.parts.protocol.length(reply)?;
-            session.pipeline.board.note_source(waiting);
+            session.pipeline.reporter.note_source(waiting);
             Ok(())
         });
         self.look_again();
@@ -191,12 +191,12 @@ impl Session<'_> {
     /// are answered. So requests to a slow server do not pile up.
     fn ask_fill(&mut self) {
         const NAME: &str = "fill of the filter";
-        if self.line.is_asking_for(NAME) {
+        if self.requests.is_asking_for(NAME) {
             return;
         }
         for _ in 0..FILLS {
             let Some(shared) = &mut self.pipeline.filter.shared else { return };
-            if !self.line.has_room() {
+            if !self.requests.has_room() {
                 return;
             }
             let (sample, ask) = shared.ask();

@@ -38,14 +38,14 @@ impl Session<'_> {
     /// Requests a renewal, unless one is under way. If the disk does not answer, only notes that a
     /// renewal is due.
     pub(super) fn renew(&mut self) {
-        if self.line.is_asking(&Pending::Renewal) {
+        if self.requests.is_asking(&Pending::Renewal) {
             return;
         }
         self.lease.is_due = self.pipeline.filter.hang().is_some();
         if !self.lease.is_due {
             let renew = self.pipeline.parts.protocol.renew(&self.lease.token);
             self.lease.ask();
-            self.line.ask(Pending::Renewal, &renew);
+            self.requests.ask(Pending::Renewal, &renew);
         }
     }
 

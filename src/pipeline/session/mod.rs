@@ -5,11 +5,11 @@ mod begin;
 mod duties;
 mod forgetting;
 mod lease;
-mod line;
 mod pending;
 mod pressure;
 mod reclaiming;
 mod replicas;
+mod requests;
 mod saves;
 
 use std::time::Duration;
@@ -19,10 +19,10 @@ use begin::{Connected, Recovered};
 use duties::{Answers, Duties};
 use forgetting::Forgetting;
 use futures_util::stream::StreamExt as _;
-use line::Line;
 use pending::Pending;
 use pressure::Pressure;
 use replicas::Replicas;
+use requests::Requests;
 use tokio::time::sleep_until;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::protocol::Reclaimer;
@@ -43,7 +43,7 @@ const AHEAD_MAX: usize = 8;
 /// Work on one connection.
 struct Session<'a> {
     pipeline: &'a mut Pipeline,
-    line: Line,
+    requests: Requests,
     lease: Lease,
     intake: Intake,
     /// Number of queued batches that were sent to be committed.
@@ -107,7 +107,7 @@ impl<'a> Session<'a> {
         let window = Window::configured(source, items, batch);
         let linger = Linger::configured(source);
         Self {
-            line: Line::new(link),
+            requests: Requests::new(link),
             lease,
             intake: Intake::new(waiter, linger, window, read_to),
             sent: 0,
@@ -144,14 +144,14 @@ impl<'a> Session<'a> {
             }
             self.intake.wait_if_idle(&self.pipeline.parts.protocol);
             self.pipeline.filter.works.do_extras().await?;
-            let Self { pipeline, line, intake, duties, answers, .. } = self;
+            let Self { pipeline, requests, intake, duties, answers, .. } = self;
             tokio::select! {
                 // Timers and requests to stop have priority: under load, there is always more work.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
                 () = sleep_until(self.lease.until) => return Err(self.lapsed()),
                 start = duties.due() => start(self),
-                answer = line.answer() => self.take_note(answer?)?,
+                answer = requests.answer() => self.take_note(answer?)?,
                 event = pipeline.filter.works.next(true) => {
                     let event = event?;
                     if let Event::SnapshotDue = event {
@@ -183,17 +183,18 @@ impl<'a> Session<'a> {
         let head = queue.head();
         filter.settle(head).await?;
         if let Some(shared) = &mut filter.shared {
-            shared.look(self.line.link()).await?;
+            shared.look(self.requests.link()).await?;
         }
         let protocol = &self.pipeline.parts.protocol;
-        let reply = self.line.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
+        let reply =
+            self.requests.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
-        let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
+        let Pipeline { reporter, filter, queue, .. } = &mut *self.pipeline;
         queue.claimed(given.left);
-        board.note_source(given.source);
-        board.note(queue.head(), queue.processing());
+        reporter.note_source(given.source);
+        reporter.note(queue.head(), queue.processing());
         if let Some(footprint) = filter.rest(head).await? {
-            board.keep_footprint(footprint);
+            reporter.keep_footprint(footprint);
         }
         Pipeline::tell_given_back(given);
         Ok(())
@@ -201,35 +202,35 @@ impl<'a> Session<'a> {
 
     /// Checks the fill of the filter, and publishes changes.
     fn look(&mut self) {
-        let Pipeline { board, filter, queue, arrivals, .. } = &mut *self.pipeline;
+        let Pipeline { reporter, filter, queue, arrivals, .. } = &mut *self.pipeline;
         filter.watch_fill();
-        board.note(queue.head(), queue.processing());
-        board.note_times(&filter.works);
-        board.now.waiting_since = arrivals.since(queue.processing() > 0, self.intake.is_empty());
-        board.now.lease_until = Some(self.lease.until.into_std());
-        board.now.next_generation = filter.works.next_generation();
-        let status = &mut board.now.status;
+        reporter.note(queue.head(), queue.processing());
+        reporter.note_times(&filter.works);
+        reporter.now.waiting_since = arrivals.since(queue.processing() > 0, self.intake.is_empty());
+        reporter.now.lease_until = Some(self.lease.until.into_std());
+        reporter.now.next_generation = filter.works.next_generation();
+        let status = &mut reporter.now.status;
         let late = self.replicas.are_late().then_some(Backpressure::Replicas);
         let by = self.pressure.by.or(late);
         status.phase = by.map_or(Phase::Working, |by| Phase::Backpressure { by });
         status.asked = filter.works.dispatcher.asked;
         status.lists.sink = Some(self.pressure.sink);
         status.lists.rejected = Some(self.pressure.rejected);
-        if board.has_news() {
-            board.publish(filter.status());
+        if reporter.has_news() {
+            reporter.publish(filter.status());
         }
     }
 
     /// Requests the next items while fewer than [`AHEAD_MAX`] batches are in progress.
     fn read_ahead(&mut self) {
-        while self.line.has_room()
+        while self.requests.has_room()
             && self.on_their_way() < AHEAD_MAX
             && let Some((after, items)) = self.intake.next_window(AHEAD_MAX)
         {
             let protocol = &self.pipeline.parts.protocol;
             let window = protocol.read(after, items);
             self.intake.asked(items);
-            self.line.ask(Pending::Window, &window);
+            self.requests.ask(Pending::Window, &window);
         }
     }
 
@@ -248,12 +249,12 @@ impl<'a> Session<'a> {
         if is_sent && self.intake.claims(self.pipeline.parts.drain) {
             let protocol = &self.pipeline.parts.protocol;
             let claim = protocol.claim(&self.lease.token, 0);
-            self.line.ask(Pending::Claim, &claim);
-            if self.line.has_room() {
+            self.requests.ask(Pending::Claim, &claim);
+            if self.requests.has_room() {
                 // After the commits that were sent, nothing else is claimed.
                 let items = self.intake.first_window();
                 let window = protocol.first(items);
-                self.line.ask(Pending::Window, &window);
+                self.requests.ask(Pending::Window, &window);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::duties::Take;
-use super::line::Answered;
+use super::requests::Answered;
 use super::{RunError, Session};
 
 /// Request that waits for its reply.
@@ -58,7 +58,7 @@ impl Session<'_> {
                 let cursor = protocol.claimed(reply.into_value()?)?;
                 if protocol.claims_all(cursor) {
                     self.pipeline.arrivals.claimed(sent);
-                    self.pipeline.board.note_source(0);
+                    self.pipeline.reporter.note_source(0);
                 }
                 self.intake.claimed(cursor);
                 self.pipeline.queue.claimed(cursor);
@@ -90,7 +90,7 @@ impl Session<'_> {
 
     /// Counts the time that Redis took for a request.
     fn note_time(&mut self, pending: &Pending, took: Duration) {
-        let times = &mut self.pipeline.board.now.status.times;
+        let times = &mut self.pipeline.reporter.now.status.times;
         match pending {
             Pending::Commit { .. } => times.commit.observe(took),
             // Redis answers this request when the replicas have answered.

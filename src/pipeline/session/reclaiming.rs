@@ -25,7 +25,7 @@ impl Session<'_> {
     fn note_consumers(&mut self, heartbeats: Vec<(String, String)>) {
         self.count_held(heartbeats.iter().map(|(consumer, _)| consumer.as_str()));
         for stopped in self.reclaimer.observe(heartbeats, Instant::now().into_std()) {
-            if !self.line.has_room() {
+            if !self.requests.has_room() {
                 break;
             }
             let Stopped { consumer, heartbeat } = &stopped;
@@ -41,13 +41,13 @@ impl Session<'_> {
     fn count_held<'c>(&mut self, consumers: impl ExactSizeIterator<Item = &'c str>) {
         let number = consumers.len() as u64;
         if number == 0 {
-            self.pipeline.board.now.status.held = Some(HeldStatus::default());
+            self.pipeline.reporter.now.status.held = Some(HeldStatus::default());
             return;
         }
         let length = self.pipeline.parts.protocol.held().held_length(consumers).by_text();
         self.ask("held requests", &length, move |session, reply| {
             let requests = session.pipeline.parts.protocol.length(reply)?;
-            session.pipeline.board.now.status.held =
+            session.pipeline.reporter.now.status.held =
                 Some(HeldStatus { consumers: number, requests });
             Ok(())
         });
@@ -69,7 +69,7 @@ impl Session<'_> {
             );
         }
         for too_often in too_often {
-            if !self.line.has_room() {
+            if !self.requests.has_room() {
                 break;
             }
             let reason = too_often.reason(consumer);

@@ -98,9 +98,10 @@ impl Pipeline {
 impl Session<'_> {
     /// Asks how many replicas have the commits, unless this is asked already.
     pub(super) fn ask_replicas(&mut self) {
-        if self.replicas.wanted > 0 && self.sent > 0 && !self.line.is_asking(&Pending::Replicas) {
+        if self.replicas.wanted > 0 && self.sent > 0 && !self.requests.is_asking(&Pending::Replicas)
+        {
             let wait = self.pipeline.parts.protocol.wait();
-            self.line.ask(Pending::Replicas, &wait);
+            self.requests.ask(Pending::Replicas, &wait);
         }
     }
 
@@ -121,8 +122,8 @@ impl Session<'_> {
     pub(super) async fn finish_requests(&mut self) -> Result<(), RunError> {
         for _ in 0..2 {
             self.ask_replicas();
-            while !self.line.is_idle() {
-                let answer = self.line.answer().await?;
+            while !self.requests.is_idle() {
+                let answer = self.requests.answer().await?;
                 self.take_note(answer)?;
             }
         }

@@ -11,7 +11,7 @@ use super::expiry::clocks;
 use super::threads;
 use super::world::World;
 use crate::pipeline::{Ending, Parts, Pipeline, RunError, Server, Shared};
-use crate::report::{Board, Report};
+use crate::report::{Report, Reporter};
 use urlseen_core::filter::Seed;
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::engine::store::{Keeping, Local};
@@ -81,9 +81,9 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
     };
     let parameters = crawl.filter.parameters.clone();
     let capacity = Some(crawl.config.filter.capacity);
-    let (board, stop) = (Board::new(&crawl.config), world.stop());
-    let mut daemon = Pipeline::new(parts, works, parameters, capacity, shared, board, stop);
-    world.data().live = Some(daemon.board.watch().live);
+    let (reporter, stop) = (Reporter::new(&crawl.config), world.stop());
+    let mut daemon = Pipeline::new(parts, works, parameters, capacity, shared, reporter, stop);
+    world.data().live = Some(daemon.reporter.watch().live);
     let show = &mut |_: &Report| {};
     Ok(daemon.run(None, show).await)
 }

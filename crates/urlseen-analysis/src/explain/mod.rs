@@ -11,7 +11,7 @@ use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_
 use urlseen_core::fingerprint::same::{Fold, SameRules, SameStep};
 use urlseen_core::fingerprint::{Fingerprint, Fingerprinter};
 use urlseen_core::limit::{Claim, LimitRule, Limits};
-use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
+use urlseen_engine::item::{Identity, ItemContent, Options, OwnedRequest, Reader};
 
 /// Meaning of an item, and the fingerprint that the filter tests for the item.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ pub struct Explained {
     #[serde(skip)]
     pub key: Option<Fingerprint>,
     #[serde(skip)]
-    outline: Option<Outline>,
+    outline: Option<ItemContent>,
     #[serde(skip)]
     changes: Vec<Step>,
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Explained;
 use urlseen_core::fingerprint::canonical::{Rule, UrlPart, parts};
 use urlseen_core::fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter};
-use urlseen_engine::item::{Options, Outline, OwnedRequest};
+use urlseen_engine::item::{ItemContent, Options, OwnedRequest};
 
 /// Comparison of two items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,7 +58,7 @@ struct ItemKey<'a> {
 }
 
 fn key<'a>(explained: &'a Explained, spec: &FingerprintSpec) -> Option<ItemKey<'a>> {
-    let Outline { request, given, .. } = explained.outline.as_ref()?;
+    let ItemContent { request, given, .. } = explained.outline.as_ref()?;
     if let Some(given) = given {
         return Some(ItemKey { fingerprint: given.clone(), computed: None });
     }

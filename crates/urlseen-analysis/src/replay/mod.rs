@@ -43,7 +43,7 @@ use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::flow::input;
-use urlseen_engine::item::{Form, Options, Outline, Reader};
+use urlseen_engine::item::{Form, ItemContent, Options, Reader};
 
 use crate::suggest::{Suggester, Suggestions};
 
@@ -161,7 +161,7 @@ pub fn suggest(
     let mut reader = Reader::new(items);
     for page in open(input, crawl, most)?.feed.pages {
         for item in page?.items.iter() {
-            if let Ok(Outline { request: Some(request), .. }) = reader.outline(item) {
+            if let Ok(ItemContent { request: Some(request), .. }) = reader.outline(item) {
                 suggester.add(&request.as_request());
             }
         }

@@ -118,7 +118,7 @@ pub(super) fn is_part(file: &disk::Entry) -> bool {
 
 /// Size of a folder's archive, and completeness of archive and log together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct ArchiveState {
     /// True if files pruned from the log go to the archive.
     pub is_on: bool,
     /// Number of the archive's parts.
@@ -171,11 +171,11 @@ fn follow(
 }
 
 /// Reads the names and headers of an archive's files, but no fingerprints.
-pub(super) fn standing(begun: &Begun) -> io::Result<Standing> {
+pub(super) fn standing(begun: &Begun) -> io::Result<ArchiveState> {
     let (lacks_before, _) = follow(begun, None, |part, _| Ok(part.last))?;
     let files = begun.dir.list()?;
     let parts: Vec<_> = files.iter().filter(|file| is_part(file)).collect();
-    Ok(Standing {
+    Ok(ArchiveState {
         is_on: is_on(&begun.dir)?,
         parts: parts.len() as u64,
         bytes: parts.iter().map(|part| part.len).sum(),

@@ -310,7 +310,7 @@ impl Folder {
     ///
     /// # Errors
     /// If the disk fails.
-    pub fn archive(&self) -> io::Result<archive::Standing> {
+    pub fn archive(&self) -> io::Result<archive::ArchiveState> {
         archive::standing(self.begun())
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::archive::{self, Standing};
+use super::archive::{self, ArchiveState};
 use super::clock::Timing;
 use super::disk::{Dir, RealDisk};
 use super::error::{Damage, OpenError};
@@ -38,7 +38,7 @@ pub struct Look {
     /// Files of the log whose headers can be read, oldest first.
     pub segments: Vec<SegmentLook>,
     /// Size and completeness of the archive.
-    pub archive: Standing,
+    pub archive: ArchiveState,
     /// End of the log. If no log follows the newest snapshot, the end of the snapshot.
     pub last: Option<Position>,
     /// Number of bytes of all files in the folder.

@@ -62,7 +62,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub use archive::{Archive, Standing};
+pub use archive::{Archive, ArchiveState};
 pub use clock::{Clocks, Doubt, GenerationClock, Moment, TimesOfDay, Timing};
 pub use difference::Difference;
 pub use error::{Damage, OpenError, RecoveryError};

@@ -3,7 +3,7 @@
 use crossbeam_channel::{Receiver, unbounded};
 
 use super::query::QueryDispatcher;
-use super::store::{Keeper, Local, Storage};
+use super::store::{Local, Storage, StorageThread};
 use super::threads::Work;
 use super::{Engine, Parts, StartError, Threads, Works};
 use urlseen_core::storage::Clocks;
@@ -12,7 +12,7 @@ use urlseen_core::storage::Clocks;
 #[derive(Debug)]
 pub struct Steps {
     line: Receiver<Work>,
-    keeper: Option<Keeper>,
+    thread: Option<StorageThread>,
 }
 
 impl Engine {
@@ -36,9 +36,9 @@ impl Local {
     /// # Panics
     /// If the engine has threads.
     pub fn step(mut self, dispatcher: QueryDispatcher) -> (Works, Steps) {
-        let (storage, keeper) = self.store.map(Storage::new).unzip();
+        let (storage, thread) = self.store.map(Storage::new).unzip();
         let line = self.engine.stepped.take().expect("the engine has no threads");
-        (Works::new(self.engine, storage, dispatcher), Steps { line, keeper })
+        (Works::new(self.engine, storage, dispatcher), Steps { line, thread })
     }
 }
 
@@ -52,18 +52,18 @@ impl Steps {
     /// Does the jobs that wait for the folder. The writes of these jobs share a sync. Returns false
     /// if no job waits.
     pub fn store(&mut self) -> bool {
-        self.keeper.as_mut().is_some_and(Keeper::step)
+        self.thread.as_mut().is_some_and(StorageThread::step)
     }
 
     /// Checks the folder, as its thread does several times a second.
     pub fn look(&mut self) {
-        if let Some(keeper) = &mut self.keeper {
-            keeper.look();
+        if let Some(thread) = &mut self.thread {
+            thread.look();
         }
     }
 }
 
-impl Keeper {
+impl StorageThread {
     /// Does the waiting jobs. Returns false if there are no jobs.
     fn step(&mut self) -> bool {
         let Ok(job) = self.todo.try_recv() else { return false };

@@ -4,29 +4,29 @@
 //! [`Reader::read`].
 
 pub mod batch;
+mod content;
 pub mod fate;
 pub(crate) mod findings;
 mod given;
 mod items;
 pub mod json;
-mod outline;
 mod pickle;
 mod reader;
 mod reject_reason;
-mod said;
+mod request;
 mod start_url;
 mod ttl;
 pub mod url;
 
 use std::borrow::Cow;
 
+pub use content::{ItemContent, ItemSummary, OwnedRequest};
 pub use findings::{Findings, OverLimit};
 pub use items::Items;
 use json::JsonError;
-pub use outline::{Brief, Outline, OwnedRequest};
 pub(crate) use pickle::PickleError;
 pub use reject_reason::RejectReason;
-pub use said::Said;
+pub use request::ItemRequest;
 
 pub use reader::{ExpireRule, NamedRule, Options, Reader};
 use urlseen_core::filter::PlacementError;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::json::{self, JsonError};
 use super::pickle::Pickles;
-use super::said::Said;
+use super::request::ItemRequest;
 use super::{Emit, Form, Identity, Item, ItemForm, Unreadable, given, start_url, url};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::lifetime::Lifetime;
@@ -190,7 +190,7 @@ impl Reader {
 
     /// Finds the identity of a request.
     #[inline]
-    fn identity(&mut self, said: &Said<'_>) -> Result<Identity, Unreadable> {
+    fn identity(&mut self, said: &ItemRequest<'_>) -> Result<Identity, Unreadable> {
         match (said.dont_filter, &said.fingerprint, said.request()) {
             (true, ..) => Ok(Identity::Unfiltered),
             (false, Some(given), _) => Ok(Identity::Fingerprint(given.clone())),
@@ -207,7 +207,7 @@ impl Reader {
     }
 
     /// Finds the identity of a request, and what the rules say about its URL.
-    fn by_rules(&mut self, said: &Said<'_>) -> Result<Ruling, Unreadable> {
+    fn by_rules(&mut self, said: &ItemRequest<'_>) -> Result<Ruling, Unreadable> {
         let Some(request) = said.request() else { return Ok(self.identity(said)?.into()) };
         let canonical = self.fingerprinter.canonical(&request);
         // Many links that are dropped have no canonical URL, such as those to mail addresses.
@@ -243,7 +243,7 @@ impl Reader {
     /// Writes a request as a start URL for the sink.
     fn start_url(
         &self,
-        said: &Said<'_>,
+        said: &ItemRequest<'_>,
         form: ItemForm,
         bytes: &[u8],
     ) -> Result<Box<[u8]>, Unreadable> {

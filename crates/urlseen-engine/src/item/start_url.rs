@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::json::{FieldName, JsonError};
-use super::said::Said;
+use super::request::ItemRequest;
 use urlseen_core::filter::item_form::unmarked;
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong};
 
 /// Writes JSON of at most `most` bytes for the request to `url`. `meta` is JSON, or absent.
 pub(super) fn write(
     url: &str,
-    said: &Said<'_>,
+    said: &ItemRequest<'_>,
     meta: Option<&[u8]>,
     most: usize,
 ) -> Result<Box<[u8]>, TooLong> {

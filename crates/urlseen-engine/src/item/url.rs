@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 
 use super::Unreadable;
-use super::said::{Priority, Said};
+use super::request::{ItemRequest, Priority};
 use super::ttl::Ttl;
 use urlseen_core::filter::item_form::MARK;
 
@@ -26,8 +26,8 @@ const OTHERS: [(&[u8], &str, &str); 6] = [
 ];
 
 #[inline]
-pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
-    Ok(Said {
+pub(super) fn read(bytes: &[u8]) -> Result<ItemRequest<'_>, Unreadable> {
+    Ok(ItemRequest {
         url: Some(Cow::Borrowed(text(bytes)?)),
         method: Cow::Borrowed("GET"),
         body: Cow::Borrowed(&[]),

@@ -8,7 +8,7 @@ use redis::{ServerErrorKind, Value};
 
 use super::RedisOptions;
 use super::address::Address;
-use super::consumer::{Rests, resting};
+use super::consumer::{CircuitBreakers, circuit_open};
 use super::patience::{self, Patience};
 use super::search::PrimaryWatch;
 use crate::Error;
@@ -28,22 +28,22 @@ pub(super) struct Link {
     pub(super) connects: u64,
     /// Server of the last connection.
     node: String,
-    /// Rests of all connections of a consumer, and the place of this one among them.
-    rests: Option<(Arc<Rests>, usize)>,
+    /// Circuit breakers of all connections of a consumer, and the place of this one among them.
+    breakers: Option<(Arc<CircuitBreakers>, usize)>,
 }
 
 impl Link {
     /// Stores the address. Opens no connection yet.
     pub(super) fn new(address: Address, options: RedisOptions) -> Self {
-        let (connection, watch, rests) = (None, None, None);
+        let (connection, watch, breakers) = (None, None, None);
         let node = String::new();
-        Self { address, options, connection, watch, waiting: 0, connects: 0, node, rests }
+        Self { address, options, connection, watch, waiting: 0, connects: 0, node, breakers }
     }
 
     /// Makes the connection rest after failed calls.
-    pub(super) fn rest_with(&mut self, rests: &Arc<Rests>, place: usize) {
-        rests.connected(place, self.node.clone());
-        self.rests = Some((Arc::clone(rests), place));
+    pub(super) fn break_with(&mut self, breakers: &Arc<CircuitBreakers>, place: usize) {
+        breakers.connected(place, self.node.clone());
+        self.breakers = Some((Arc::clone(breakers), place));
     }
 
     /// Makes a call. If the call fails, repeats the call on a new connection.
@@ -74,17 +74,17 @@ impl Link {
 
     /// Begins the rest of the connection after a failed call, if it can rest.
     pub(super) fn went_away(&self, error: &RedisError) {
-        if let Some((rests, place)) = &self.rests {
-            rests.begin(*place, error, &self.address, self.options);
+        if let Some((breakers, place)) = &self.breakers {
+            breakers.begin(*place, error, &self.address, self.options);
         }
     }
 
     /// Returns an error if the connection rests. Closes the connection then.
     fn check_rest(&mut self) -> RedisResult<()> {
-        let Some((rests, place)) = &self.rests else { return Ok(()) };
-        let Some(reason) = rests.reason(*place) else { return Ok(()) };
+        let Some((breakers, place)) = &self.breakers else { return Ok(()) };
+        let Some(reason) = breakers.reason(*place) else { return Ok(()) };
         self.connection = None;
-        Err(resting(&reason))
+        Err(circuit_open(&reason))
     }
 
     /// Makes a call that is safe to repeat.
@@ -121,8 +121,8 @@ impl Link {
         self.connects += 1;
         self.watch = watch;
         self.node = client.get_connection_info().addr().to_string();
-        if let Some((rests, place)) = &self.rests {
-            rests.connected(*place, self.node.clone());
+        if let Some((breakers, place)) = &self.breakers {
+            breakers.connected(*place, self.node.clone());
         }
         Ok(connection)
     }

@@ -169,8 +169,8 @@ def test_a_request_that_cannot_be_serialized_stays_in_this_process(
 
 
 def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):
-    monkeypatch.setattr("urlseen.scrapy.poke.FIRST_WARNING_S", 0.0)
-    monkeypatch.setattr("urlseen.scrapy.poke.CallLaterOnce.schedule", lambda *_: None)
+    monkeypatch.setattr("urlseen.scrapy.wakeup.FIRST_WARNING_S", 0.0)
+    monkeypatch.setattr("urlseen.scrapy.wakeup.CallLaterOnce.schedule", lambda *_: None)
     queue = make_queue(redis_server)
     assert queue.pop() is None and queue.pop() is None
     assert not caplog.text, "no warning while the source is empty"

@@ -8,7 +8,7 @@ use redis::{Cmd, Value, cmd};
 use serde::{Deserialize, Serialize};
 
 use super::reply::{FORMAT, nonsense, value, values};
-use super::{Cursor, GivenBack, Keys, Places, Protocol, ProtocolError, Standing};
+use super::{CrawlState, Cursor, GivenBack, Keys, Places, Protocol, ProtocolError};
 use crate::filter::id::RandomId;
 use crate::redis::link::Link;
 use crate::storage::Head;
@@ -91,7 +91,7 @@ impl Protocol {
         token: &Token,
         holder: &LeaseHolder,
         dead: &[RandomId],
-    ) -> Result<Standing, ProtocolError> {
+    ) -> Result<CrawlState, ProtocolError> {
         for command in self.load() {
             link.call(&command).await?;
         }
@@ -105,7 +105,7 @@ impl Protocol {
 
     /// Reads the crawl's state without the lease, and changes nothing. Makes all checks of
     /// [`Protocol::take_lease`], except for the holder of the lease.
-    pub async fn peek(&self, link: &mut Link) -> Result<Standing, ProtocolError> {
+    pub async fn peek(&self, link: &mut Link) -> Result<CrawlState, ProtocolError> {
         let mut command = self.eval("own", &self.own_keys());
         command.arg("").arg("").arg(0);
         self.owned(link.call(&command).await?)
@@ -116,7 +116,7 @@ impl Protocol {
         [lease, state, processing]
     }
 
-    fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
+    fn owned(&self, reply: Value) -> Result<CrawlState, ProtocolError> {
         type Owned = (String, String, String, String, Cursor, String);
         let (seq, commit_id, format, filter, cursor, unseen): Owned = values("own", reply)?;
         if !format.is_empty() && format != FORMAT {
@@ -127,7 +127,7 @@ impl Protocol {
             found => Some(Head::parse(&seq, &commit_id).ok_or_else(|| nonsense("own", &found))?),
         };
         let filter = RandomId::parse(&filter);
-        Ok(Standing { head, filter, cursor, unseen: unseen.parse().unwrap_or(0) })
+        Ok(CrawlState { head, filter, cursor, unseen: unseen.parse().unwrap_or(0) })
     }
 
     /// Ties the crawl's state to a filter. If Redis has no state of the crawl, the crawl begins at
@@ -185,7 +185,7 @@ pub struct Leased {
     link: Link,
     token: Token,
     protocol: Arc<Protocol>,
-    standing: Standing,
+    crawl_state: CrawlState,
     /// Time of the last request for the lease.
     asked: Instant,
 }
@@ -201,13 +201,13 @@ impl Leased {
         dead: &[RandomId],
     ) -> Result<Self, ProtocolError> {
         let (token, asked) = (Token::new(run), Instant::now());
-        let standing = protocol.take_lease(&mut link, &token, holder, dead).await?;
-        Ok(Self { link, token, protocol, standing, asked })
+        let crawl_state = protocol.take_lease(&mut link, &token, holder, dead).await?;
+        Ok(Self { link, token, protocol, crawl_state, asked })
     }
 
     /// Returns the crawl's state at the moment at which the lease was taken.
-    pub fn standing(&self) -> Standing {
-        self.standing
+    pub fn crawl_state(&self) -> CrawlState {
+        self.crawl_state
     }
 
     /// Ties the crawl to a filter, and releases the lease. If Redis had no state of the crawl, the

@@ -56,6 +56,6 @@ pub use self::{
     keys::Keys,
     lease::{LEASE, LeaseHolder, Leased, MARGIN, RENEWAL, Token},
     rejects::{Fate, RejectsList, Sorted},
-    reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing},
+    reply::{Committed, CrawlState, GivenBack, ProtocolError, ScriptError},
     sink::{Sink, SinkKind},
 };

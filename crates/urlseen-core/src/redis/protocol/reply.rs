@@ -12,7 +12,7 @@ pub(super) const FORMAT: &str = "3";
 
 /// State of a crawl in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct CrawlState {
     /// Head after the last commit; `None` if Redis has no state of the crawl.
     pub head: Option<Head>,
     /// Id of the filter that the crawl is tied to.

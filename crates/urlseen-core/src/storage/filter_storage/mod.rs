@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use super::archive::{self, Standing};
+use super::archive::{self, ArchiveState};
 use super::clock::Moment;
 use super::descriptors::{self, Waits};
 use super::error::RecoveryError;
@@ -111,7 +111,7 @@ pub struct FilterStorage<F> {
     /// Growing pauses between failed attempts since the last finished snapshot.
     waits: Waits,
     /// Size and completeness of the archive when the log was opened.
-    archive: Standing,
+    archive: ArchiveState,
 }
 
 impl<F: LiveFilter> FilterStorage<F> {
@@ -130,7 +130,7 @@ impl<F: LiveFilter> FilterStorage<F> {
             snapshot_at: 0,
             not_before: None,
             waits: Waits::default(),
-            archive: Standing::default(),
+            archive: ArchiveState::default(),
         }
     }
 

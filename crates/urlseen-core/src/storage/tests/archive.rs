@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::super::{AtRest, Folder, Journal, Retention, Standing, Target};
+use super::super::{ArchiveState, AtRest, Folder, Journal, Retention, Target};
 use super::basic::{DIR, open, recover};
 use super::filter::{Key, fingerprints, head, key, spec, write_all};
 use super::sim::{Fault, SimDisk};
@@ -86,7 +86,7 @@ impl Crawl {
         files.keys().filter(|name| name.starts_with("archive-")).count()
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> ArchiveState {
         self.folder.archive().unwrap()
     }
 }

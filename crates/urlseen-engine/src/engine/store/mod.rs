@@ -21,7 +21,7 @@ pub use fit::CrawlPosition;
 pub use local::Local;
 pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]
-pub(super) use thread::Keeper;
+pub(super) use thread::StorageThread;
 pub use thread::{Storage, Stored};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::lifetime::Lifetimes;

@@ -64,20 +64,20 @@ pub enum Stored {
 /// Job of the folder's thread.
 pub(in crate::engine) enum Job {
     Write(Box<Write>),
-    Do(Box<dyn FnOnce(&mut Keeper) + Send>),
+    Do(Box<dyn FnOnce(&mut StorageThread) + Send>),
 }
 
 impl Storage {
     /// Starts the thread of a folder.
     pub(super) fn start(store: Store) -> io::Result<Self> {
-        let (mut storage, keeper) = Self::new(store);
+        let (mut storage, worker) = Self::new(store);
         let thread = std::thread::Builder::new().name("storage".to_owned());
-        storage.thread = Some(thread.spawn(move || keeper.run())?);
+        storage.thread = Some(thread.spawn(move || worker.run())?);
         Ok(storage)
     }
 
     /// Returns the handle of a thread that is not started yet, and the state of that thread.
-    pub(in crate::engine) fn new(store: Store) -> (Self, Keeper) {
+    pub(in crate::engine) fn new(store: Store) -> (Self, StorageThread) {
         let (jobs, todo) = channel();
         let (tell, stored) = mpsc::unbounded_channel();
         let folder = &store.kept.folder;
@@ -91,7 +91,10 @@ impl Storage {
             answers: 0,
             thread: None,
         };
-        (storage, Keeper { store, todo, tell, shown: None, has_news: true, is_due_told: false })
+        (
+            storage,
+            StorageThread { store, todo, tell, shown: None, has_news: true, is_due_told: false },
+        )
     }
 
     /// Logs a batch of the crawl after the last logged batch.
@@ -108,9 +111,9 @@ impl Storage {
 
     /// Records the progress of imports, after all earlier writes are on the disk.
     pub(crate) fn record_checkpoints(&self, checkpoints: Vec<Checkpoint>) {
-        self.work(move |keeper| {
-            if let Err(error) = keeper.store.record_checkpoints(&checkpoints) {
-                keeper.say(Stored::Failed(error));
+        self.work(move |worker| {
+            if let Err(error) = worker.store.record_checkpoints(&checkpoints) {
+                worker.say(Stored::Failed(error));
             }
         });
     }
@@ -128,7 +131,7 @@ impl Storage {
 
     /// Begins a snapshot, if it is time for one.
     pub fn begin_snapshot(&self, reach: Reach) {
-        self.work(move |keeper| keeper.begin_snapshot(reach));
+        self.work(move |worker| worker.begin_snapshot(reach));
     }
 
     /// Runs `work` on the thread, after all earlier jobs. The thread runs it even if the future is
@@ -142,7 +145,7 @@ impl Storage {
         Work: FnOnce(&mut Store) -> T + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
-        self.work(move |keeper| drop(tell.send(work(&mut keeper.store))));
+        self.work(move |worker| drop(tell.send(work(&mut worker.store))));
         async { told.await.map_err(|_| EngineError::StoragePanicked) }
     }
 
@@ -157,7 +160,7 @@ impl Storage {
         Ok(stored)
     }
 
-    fn work(&self, work: impl FnOnce(&mut Keeper) + Send + 'static) {
+    fn work(&self, work: impl FnOnce(&mut StorageThread) + Send + 'static) {
         self.tell(Job::Do(Box::new(work)));
     }
 
@@ -185,7 +188,7 @@ impl Drop for Storage {
 
 /// State of the folder's thread.
 #[derive(Debug)]
-pub(in crate::engine) struct Keeper {
+pub(in crate::engine) struct StorageThread {
     store: Store,
     pub(in crate::engine) todo: Receiver<Job>,
     tell: mpsc::UnboundedSender<Stored>,
@@ -197,7 +200,7 @@ pub(in crate::engine) struct Keeper {
     is_due_told: bool,
 }
 
-impl Keeper {
+impl StorageThread {
     /// Does the jobs until the handle is dropped.
     fn run(mut self) -> Store {
         let mut look = Instant::now() + LOOK;

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::outline::FIELDS;
-use super::said::{Priority, Said, given};
+use super::content::FIELDS;
+use super::request::{ItemRequest, Priority, given};
 use super::ttl::Ttl;
 use urlseen_core::filter::item_form::unmarked;
 
@@ -67,7 +67,7 @@ pub enum JsonError {
 ///
 /// `null` means that the field is absent. Other fields may hold anything. If a key is repeated, the
 /// last one counts, as in Python.
-pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
+pub fn read(line: &[u8]) -> Result<ItemRequest<'_>, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(unmarked(line));
     let fields = deserializer.deserialize_map(FieldsVisitor)?;
     deserializer.end()?;
@@ -111,7 +111,7 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     }
     let fingerprint = fingerprint.map(|text| given(text.as_bytes()));
     let priority = fields.priority.priority();
-    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl })
+    Ok(ItemRequest { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl })
 }
 
 /// Returns the fields [`FIELDS`] of a JSON object as text for people.

@@ -3,7 +3,7 @@
 use super::*;
 use urlseen_core::fingerprint::{Fingerprint, Request};
 
-fn parse(line: &str) -> Result<Said<'_>, JsonError> {
+fn parse(line: &str) -> Result<ItemRequest<'_>, JsonError> {
     read(line.as_bytes())
 }
 

@@ -15,8 +15,8 @@ mod value;
 
 use std::borrow::Cow;
 
-use super::outline::FIELDS;
-use super::said::{Priority, Said, given};
+use super::content::FIELDS;
+use super::request::{ItemRequest, Priority, given};
 use super::ttl::Ttl;
 use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
@@ -82,7 +82,7 @@ struct PickleFields {
 
 impl Pickles {
     /// Reads the request that a pickle contains.
-    pub(super) fn read<'a>(&mut self, pickle: &'a [u8]) -> Result<Said<'a>, PickleError> {
+    pub(super) fn read<'a>(&mut self, pickle: &'a [u8]) -> Result<ItemRequest<'a>, PickleError> {
         self.meta = None;
         let fields = self.fields(pickle)?;
         self.meta = Some(fields.meta);
@@ -105,7 +105,7 @@ impl Pickles {
             }
             _ => {}
         }
-        Ok(Said {
+        Ok(ItemRequest {
             url,
             method: text("method", fields.method)?.map_or(Cow::Borrowed("GET"), Cow::Borrowed),
             body: body(pickle, &fields)?,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn read(pickle: &[u8]) -> Result<Said<'_>, String> {
+fn read(pickle: &[u8]) -> Result<ItemRequest<'_>, String> {
     Pickles::default().read(pickle).map_err(|error| error.to_string())
 }
 

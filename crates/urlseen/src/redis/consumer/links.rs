@@ -1,4 +1,4 @@
-//! Connections over which a consumer asks its questions, and the rests of those to absent nodes of
+//! Connections over which a consumer asks its questions, with circuit breakers for absent nodes of
 //! a cluster.
 
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// its own, because its keys can be on another node.
 pub(super) struct Links {
     all: Vec<Mutex<Link>>,
-    /// Rests of the connections, if they rest after failed calls.
-    rests: Option<Arc<Rests>>,
+    /// Circuit breakers of the connections, if they rest after failed calls.
+    breakers: Option<Arc<CircuitBreakers>>,
     is_cluster: bool,
 }
 
@@ -40,13 +40,14 @@ struct Open<'a> {
     answer: Option<Result<Value, Error>>,
 }
 
-/// Rests of all connections. While a connection rests after a failed call, its calls fail at once,
-/// and a thread asks the cluster for the node. So a caller waits for an absent node only once.
+/// Circuit breakers of all connections. While a connection rests after a failed call, its calls
+/// fail at once, and a thread asks the cluster for the node. So a caller waits for an absent node
+/// only once.
 #[derive(Debug)]
-pub(in crate::redis) struct Rests(Vec<Mutex<Rest>>);
+pub(in crate::redis) struct CircuitBreakers(Vec<Mutex<CircuitBreaker>>);
 
 #[derive(Debug, Default)]
-struct Rest {
+struct CircuitBreaker {
     /// Server of the last connection.
     node: String,
     /// Error that began the rest.
@@ -63,22 +64,22 @@ impl Links {
         retries: u32,
     ) -> Self {
         let mut all: Vec<Link> = [first].into_iter().chain(partitions).collect();
-        let can_rest = retries == 0 && all.len() > 1;
-        let rests = can_rest.then(|| Arc::new(Rests::new(all.len())));
-        if let Some(rests) = &rests {
-            all.iter_mut().enumerate().for_each(|(place, link)| link.rest_with(rests, place));
+        let can_break = retries == 0 && all.len() > 1;
+        let breakers = can_break.then(|| Arc::new(CircuitBreakers::new(all.len())));
+        if let Some(breakers) = &breakers {
+            all.iter_mut().enumerate().for_each(|(place, link)| link.break_with(breakers, place));
         }
-        Self { all: all.into_iter().map(Mutex::new).collect(), rests, is_cluster }
+        Self { all: all.into_iter().map(Mutex::new).collect(), breakers, is_cluster }
     }
 
     /// Returns true if no connection can be used now. Call this after a failed call.
     pub(super) fn are_away(&self) -> bool {
-        self.rests.as_ref().is_none_or(|rests| rests.are_all())
+        self.breakers.as_ref().is_none_or(|breakers| breakers.are_all())
     }
 
     /// Returns the error because of which the connection at this place rests.
-    pub(super) fn rests(&self, place: usize) -> Option<String> {
-        let reason = self.rests.as_ref()?.reason(place)?;
+    pub(super) fn open_circuit(&self, place: usize) -> Option<String> {
+        let reason = self.breakers.as_ref()?.reason(place)?;
         Some(patience::last(&reason, self.is_cluster).to_string())
     }
 
@@ -180,8 +181,8 @@ impl Links {
     }
 }
 
-impl Rests {
-    /// Makes the rests of this number of connections.
+impl CircuitBreakers {
+    /// Makes the circuit breakers of this number of connections.
     pub(super) fn new(count: usize) -> Self {
         Self((0..count).map(|_| Mutex::default()).collect())
     }
@@ -236,7 +237,7 @@ impl Rests {
         thread.spawn(move || wait(&all, place, &address, &options)).is_ok()
     }
 
-    fn at(&self, place: usize) -> MutexGuard<'_, Rest> {
+    fn at(&self, place: usize) -> MutexGuard<'_, CircuitBreaker> {
         self.0[place].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -269,19 +270,19 @@ fn packed(group: &[&mut Open<'_>]) -> Vec<u8> {
 
 /// Ends a rest once the node can be found, or once the cluster refuses the question. The next call
 /// gets the refusal.
-fn wait(all: &Weak<Rests>, place: usize, address: &Address, options: &RedisOptions) {
+fn wait(all: &Weak<CircuitBreakers>, place: usize, address: &Address, options: &RedisOptions) {
     loop {
         thread::sleep(PAUSE);
         let found = address.find(options).map_err(|error| patience::last(&error, true));
-        let Some(rests) = all.upgrade() else { return };
+        let Some(breakers) = all.upgrade() else { return };
         if found.map_or_else(|error| error.kind() == ErrorKind::Refused, |_| true) {
-            rests.at(place).reason = None;
+            breakers.at(place).reason = None;
             return;
         }
     }
 }
 
 /// Makes the error of a call over a connection that rests.
-pub(in crate::redis) fn resting(reason: &RedisError) -> RedisError {
+pub(in crate::redis) fn circuit_open(reason: &RedisError) -> RedisError {
     (Kind::Io, "the connection rests", patience::last(reason, true).to_string()).into()
 }

@@ -36,7 +36,7 @@ pub use deliveries::Delivery;
 use heartbeat::{Duty, Heartbeat};
 pub use item::Item;
 use links::{Addressed, Links};
-pub(super) use links::{Rests, resting};
+pub(super) use links::{CircuitBreakers, circuit_open};
 pub use options::ConsumerOptions;
 use partition::{put_back, read_as};
 use pop::Turn;

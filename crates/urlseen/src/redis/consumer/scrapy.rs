@@ -88,7 +88,7 @@ impl Consumer {
 
     /// Returns the error because of which the calls of a partition now fail at once.
     pub fn rests(&self, partition: usize) -> Option<String> {
-        self.links.rests(self.links.place(Some(partition)))
+        self.links.open_circuit(self.links.place(Some(partition)))
     }
 
     /// Counts the items that wait in all sources. Those of partitions that are away count 0.

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from urlseen._urlseen import Away, Full, Refused
-from urlseen.scrapy.brake import Brake
 from urlseen.scrapy.delivery import Delivery
 from urlseen.scrapy.ending import close_spider
 from urlseen.scrapy.engine import check_engine, watch_engine
 from urlseen.scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
 from urlseen.scrapy.partitions import Partitions
 from urlseen.scrapy.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S
-from urlseen.scrapy.poke import Poke
 from urlseen.scrapy.settings import check_names, held_max, source_key, spider_name, whole
+from urlseen.scrapy.throttle import Throttle
+from urlseen.scrapy.wakeup import Wakeup
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -61,8 +61,8 @@ class Deliveries:
         settings = crawler.settings
         self.source = source_key(settings, spider_name(crawler))
         self._crawler = crawler
-        self._brake = Brake(whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62))
-        self._poke = Poke(crawler)
+        self._throttle = Throttle(whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62))
+        self._wakeup = Wakeup(crawler)
         self._owners: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
         self._next_try = 0.0
         self._pause = FIRST_PAUSE_S
@@ -80,13 +80,13 @@ class Deliveries:
         If Redis has no request now, the method also sends the collected links, and makes the engine
         ask again soon.
         """
-        if self._is_ended or self._poke.is_waiting:
+        if self._is_ended or self._wakeup.is_waiting:
             return None
         delivery = self._attempt(self._pop, None)
         if delivery is None:
             self._wait()
             return None
-        self._poke.came()
+        self._wakeup.came()
         if not self._is_watching:
             self._is_watching = True
             watch_engine(self._crawler.engine, self)
@@ -149,7 +149,7 @@ class Deliveries:
         is_empty, size = self._outbox.is_empty, self._outbox.size
         is_sent = self._attempt(self._send, False)
         if (is_sent and not is_empty) or self._outbox.size < size:
-            self._poke.hurry()
+            self._wakeup.hurry()
         if not is_sent:
             self._keep_within_bound()
         return is_sent
@@ -223,7 +223,7 @@ class Deliveries:
                 " spider pops no more until Redis has them",
             )
             return None
-        if self._brake.holds(self._partitions, is_busy=bool(self._partitions.open)):
+        if self._throttle.holds(self._partitions, is_busy=bool(self._partitions.open)):
             return None
         try:
             return self._partitions.pop()
@@ -258,7 +258,7 @@ class Deliveries:
             # The engine may have dropped the last request of the delivery without a signal.
             self._finish_if_over(delivery)
         waiting = self.count()
-        if waiting and (waited_s := self._poke.later()):
+        if waiting and (waited_s := self._wakeup.later()):
             in_source = self._attempt(self._partitions.source_len, 0)
             if in_source and not self._partitions.open:
                 logger.warning(

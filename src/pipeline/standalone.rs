@@ -8,7 +8,7 @@ use tracing::{debug, info, warn};
 use super::{Ending, RunError};
 use crate::config::WhenFull;
 use crate::pipeline::shutdown::Stop;
-use crate::report::{Board, FilterFill, FilterReport, FilterStatus, Phase, Report};
+use crate::report::{FilterFill, FilterReport, FilterStatus, Phase, Report, Reporter};
 use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
@@ -16,31 +16,31 @@ use urlseen_engine::flow::driver::{Audience, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::{Bad, Pages};
 
 /// Run that answers clients until it is told to stop.
-pub(crate) struct Alone {
+pub(crate) struct Standalone {
     works: Works,
     /// Capacity of a filter of fixed size: more fingerprints raise its error rate. `None` for a
     /// filter that takes more memory instead.
     limit: Option<u64>,
     when_full: WhenFull,
-    board: Board,
+    reporter: Reporter,
     filter: FilterReport,
     stop: Stop,
 }
 
-impl Alone {
+impl Standalone {
     /// Makes a run with the filter of `works`, which has these parameters. The run publishes its
-    /// state on `board`, and ends when `stop` becomes true.
+    /// state on `reporter`, and ends when `stop` becomes true.
     pub(crate) fn new(
         works: Works,
         parameters: Parameters,
         limit: Option<u64>,
         when_full: WhenFull,
-        board: Board,
+        reporter: Reporter,
         stop: Stop,
     ) -> Self {
         let mut filter = FilterReport::new(&works.engine, parameters, limit);
-        let board = board.with_filter(status(&mut filter, &works));
-        Self { works, limit, when_full, board, filter, stop }
+        let reporter = reporter.with_filter(status(&mut filter, &works));
+        Self { works, limit, when_full, reporter, filter, stop }
     }
 
     /// Recovers the filter, and answers queries until the run is asked to stop. If `every` is set,
@@ -53,7 +53,7 @@ impl Alone {
         self.enter(Phase::Recovering);
         self.recover().await?;
         self.enter(Phase::Working);
-        let Self { works, limit, when_full, board, filter, stop } = self;
+        let Self { works, limit, when_full, reporter, filter, stop } = self;
         // The feed has no pages. It ends at the request to stop, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
         let mut stopped = stop.clone();
@@ -68,7 +68,15 @@ impl Alone {
             effect: &mut (),
             fill: limit.map(FillWatch::new),
             remedy: REMEDY,
-            audience: &mut Teller { board, filter, stop, most, every, due: Instant::now(), show },
+            audience: &mut Publisher {
+                reporter,
+                filter,
+                stop,
+                most,
+                every,
+                due: Instant::now(),
+                show,
+            },
         };
         match flow.run().await {
             Ok(_) => Ok(Ending::Stopped),
@@ -87,23 +95,23 @@ impl Alone {
         if let Some(storage) = &self.works.storage {
             let recovered = storage.call(|store| (store.recover(), store.kept.footprint()));
             let (how, footprint) = recovered.await?;
-            self.board.keep_footprint(footprint);
+            self.reporter.keep_footprint(footprint);
             let how = how?;
             self.works.engine.restored().await?;
-            self.board.now.status.times.recovery.observe(begun.elapsed());
+            self.reporter.now.status.times.recovery.observe(begun.elapsed());
             info!("{how}");
         }
         Ok(())
     }
 
     fn enter(&mut self, phase: Phase) {
-        self.board.now.status.phase = phase;
-        self.board.publish(status(&mut self.filter, &self.works));
+        self.reporter.now.status.phase = phase;
+        self.reporter.publish(status(&mut self.filter, &self.works));
     }
 
     /// Returns the state of the run.
     pub(crate) fn report(&mut self) -> Report {
-        self.board.report(status(&mut self.filter, &self.works))
+        self.reporter.report(status(&mut self.filter, &self.works))
     }
 }
 
@@ -112,8 +120,8 @@ fn status(report: &mut FilterReport, works: &Works) -> FilterStatus {
 }
 
 /// Publishes the progress of the run.
-struct Teller<'a> {
-    board: &'a mut Board,
+struct Publisher<'a> {
+    reporter: &'a mut Reporter,
     filter: &'a mut FilterReport,
     stop: &'a Stop,
     /// Number of keys at which additions are refused.
@@ -124,7 +132,7 @@ struct Teller<'a> {
     show: &'a mut dyn FnMut(&Report),
 }
 
-impl Audience for Teller<'_> {
+impl Audience for Publisher<'_> {
     fn say(&mut self, words: &str) {
         warn!("{words}");
     }
@@ -134,7 +142,7 @@ impl Audience for Teller<'_> {
     fn progress(&mut self, _: &Progress) {}
 
     fn footprint(&mut self, footprint: Footprint) {
-        self.board.keep_footprint(footprint);
+        self.reporter.keep_footprint(footprint);
     }
 
     fn look(&mut self, works: &mut Works) {
@@ -148,22 +156,22 @@ impl Audience for Teller<'_> {
             );
         }
         works.dispatcher.is_full = is_full;
-        let (board, asked) = (&mut *self.board, works.dispatcher.asked);
-        if board.now.status.asked != asked {
+        let (reporter, asked) = (&mut *self.reporter, works.dispatcher.asked);
+        if reporter.now.status.asked != asked {
             debug!("{asked:?}");
         }
-        board.now.status.asked = asked;
-        board.now.next_generation = next_generation;
-        board.note_times(works);
+        reporter.now.status.asked = asked;
+        reporter.now.next_generation = next_generation;
+        reporter.note_times(works);
         if *self.stop.borrow() {
-            board.now.status.phase = Phase::Stopping;
+            reporter.now.status.phase = Phase::Stopping;
         }
-        if board.has_news() {
-            board.publish(status(self.filter, works));
+        if reporter.has_news() {
+            reporter.publish(status(self.filter, works));
         }
         let now = Instant::now();
         if let Some(every) = self.every.filter(|_| self.due <= now) {
-            (self.show)(&board.report(status(self.filter, works)));
+            (self.show)(&reporter.report(status(self.filter, works)));
             self.due = now.max(self.due + every);
         }
     }

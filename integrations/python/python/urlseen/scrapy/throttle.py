@@ -1,4 +1,4 @@
-"""Brake for a spider that discovers links faster than urlseen reads them."""
+"""Throttle for a spider that discovers links faster than urlseen reads them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LOOK_S = 0.1
 SLOW_POP_S = 1.0
 
 
-class Brake:
+class Throttle:
     """Slows a spider while more than `most` items wait in the source.
 
     The slowed spider fetches one page at a time, and at most one a second. If `most` is 0, the
-    brake never slows a spider.
+    throttle never slows a spider.
     """
 
     def __init__(self, most: int) -> None:

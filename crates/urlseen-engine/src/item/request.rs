@@ -9,7 +9,7 @@ use urlseen_core::fingerprint::Request;
 
 /// Request that an item describes, with a URL, a fingerprint, or both.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said<'a> {
+pub struct ItemRequest<'a> {
     pub(super) url: Option<Cow<'a, str>>,
     pub(super) method: Cow<'a, str>,
     pub(super) body: Cow<'a, [u8]>,
@@ -53,7 +53,7 @@ fn is_hex(text: &[u8]) -> bool {
     text.len().is_multiple_of(2) && text.iter().all(u8::is_ascii_hexdigit)
 }
 
-impl Said<'_> {
+impl ItemRequest<'_> {
     /// Returns true if the producer gave a fingerprint that is no digest.
     #[inline]
     pub(super) fn has_odd_fingerprint(&self) -> bool {

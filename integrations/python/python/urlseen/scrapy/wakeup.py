@@ -16,7 +16,7 @@ FIRST_WARNING_S = 15.0
 REMINDER_S = 60.0
 
 
-class Poke:
+class Wakeup:
     """Timer that makes the engine ask for a request soon, while urlseen has requests.
 
     By itself, an idle engine asks only every five seconds, but urlseen passes a request on in

@@ -1,9 +1,9 @@
-//! Outline of an item, for commands that explain an item, and the text that shows an item.
+//! Content of an item, for commands that explain an item, and the text that shows an item.
 
 use std::borrow::Cow;
 
 use super::pickle::Pickles;
-use super::said::Said;
+use super::request::ItemRequest;
 use super::{Identity, Item, Reader, Unreadable, given, json, url};
 use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::fingerprint::Fingerprint;
@@ -12,7 +12,7 @@ use urlseen_core::fingerprint::same::SameStep;
 
 /// Content of an item as its producer wrote it, before any check by the filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outline {
+pub struct ItemContent {
     /// Form of the item. If all forms are allowed, the first bytes of the item decide.
     pub form: ItemForm,
     /// Request that the item describes, if the item has a URL.
@@ -50,7 +50,7 @@ impl Reader {
     /// # Errors
     /// Returns an error if the item does not have the configured form. A URL for which no
     /// fingerprint can be computed is not an error.
-    pub fn outline(&mut self, bytes: &[u8]) -> Result<Outline, Unreadable> {
+    pub fn outline(&mut self, bytes: &[u8]) -> Result<ItemContent, Unreadable> {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
         }
@@ -62,20 +62,21 @@ impl Reader {
             ItemForm::Fingerprint => return Ok(ready(form, given::fingerprint(bytes)?)),
             ItemForm::Tab => return Ok(ready(form, given::tab(bytes)?)),
         };
-        let Said { url, method, body, verbatim_url, fingerprint, dont_filter, .. } = said;
+        let ItemRequest { url, method, body, verbatim_url, fingerprint, dont_filter, .. } = said;
         let request = url.map(|url| OwnedRequest {
             method: method.into_owned(),
             url: url.into_owned(),
             body: body.into_owned(),
             verbatim_url,
         });
-        Ok(Outline { form, request, given: fingerprint, dont_filter })
+        Ok(ItemContent { form, request, given: fingerprint, dont_filter })
     }
 
     /// Returns the changes that the rules `[[same]]` make to the canonical URL of an item, in
     /// order: none for an item that has its own fingerprint, or that cannot be read.
     pub fn same_steps(&mut self, bytes: &[u8]) -> Vec<SameStep> {
-        let Ok(Outline { request: Some(request), given: None, .. }) = self.outline(bytes) else {
+        let Ok(ItemContent { request: Some(request), given: None, .. }) = self.outline(bytes)
+        else {
             return Vec::new();
         };
         self.fingerprinter.same_steps(&request.as_request()).unwrap_or_default()
@@ -83,12 +84,12 @@ impl Reader {
 }
 
 /// Makes the outline of an item that has only a fingerprint.
-fn ready(form: ItemForm, item: Item<'_>) -> Outline {
+fn ready(form: ItemForm, item: Item<'_>) -> ItemContent {
     let given = match item.identity {
         Identity::Fingerprint(fingerprint) => Some(fingerprint),
         Identity::Unfiltered | Identity::Dropped(_) => None,
     };
-    Outline { form, request: None, given, dont_filter: false }
+    ItemContent { form, request: None, given, dont_filter: false }
 }
 
 /// Fields of a request that people read.
@@ -96,7 +97,7 @@ pub(super) const FIELDS: [&str; 5] = ["method", "url", "fingerprint", "priority"
 
 /// Short text about an item.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Brief<'a> {
+pub struct ItemSummary<'a> {
     /// Method, URL, priority and callback of a request. An item that is no request, or a bare URL,
     /// is its own text.
     pub text: Cow<'a, [u8]>,
@@ -104,7 +105,7 @@ pub struct Brief<'a> {
     pub url: Option<String>,
 }
 
-impl<'a> Brief<'a> {
+impl<'a> ItemSummary<'a> {
     /// Describes an item of any form. Reads as much of a request as it can: a wrong field, or the
     /// missing end of a pickle, does not matter.
     pub fn of(item: &'a [u8]) -> Self {
@@ -150,7 +151,7 @@ mod tests {
     const URL: &str = "https://example.com/p?b=2&a=1";
 
     fn brief(item: &[u8]) -> (String, Option<String>) {
-        let Brief { text, url } = Brief::of(item);
+        let ItemSummary { text, url } = ItemSummary::of(item);
         (String::from_utf8(text.into_owned()).unwrap(), url)
     }
 
@@ -184,7 +185,10 @@ mod tests {
         ] {
             assert_eq!(brief(item), (text.to_owned(), url.map(str::to_owned)));
         }
-        assert_eq!(Brief::of(b"\x80\x04]."), Brief { text: b"\x80\x04]."[..].into(), url: None });
+        assert_eq!(
+            ItemSummary::of(b"\x80\x04]."),
+            ItemSummary { text: b"\x80\x04]."[..].into(), url: None }
+        );
     }
 
     /// Samples and shortened rejects have only the first bytes of an item.
@@ -192,7 +196,7 @@ mod tests {
     fn a_pickle_that_is_cut_off_shows_what_it_still_has() {
         let end_of_url = 22 + URL.len();
         for end in 0..PICKLE.len() {
-            let Brief { text, url } = Brief::of(&PICKLE[..end]);
+            let ItemSummary { text, url } = ItemSummary::of(&PICKLE[..end]);
             assert_eq!(url.as_deref(), (end >= end_of_url).then_some(URL), "{end}");
             let has_callback = text.ends_with(b"  callback parse_item");
             assert_eq!(has_callback, end >= end_of_url + 24, "{end}");

@@ -16,7 +16,7 @@ use urlseen_core::redis::packed::Packed;
 const SEVERAL_MAX: usize = WAITING_MAX - SINGLES;
 
 /// A connection for requests.
-pub(super) struct Line {
+pub(super) struct Requests {
     link: Link,
     /// Requests that wait for their replies, oldest first, with the times at which they were sent.
     pending: VecDeque<(Pending, Instant)>,
@@ -30,14 +30,14 @@ pub(super) struct Answered {
     pub(super) sent: Instant,
 }
 
-impl Line {
+impl Requests {
     pub(super) fn new(link: Link) -> Self {
         Self { link, pending: VecDeque::new() }
     }
 
     /// Returns true if a request may be sent now whose kind is not [single](Pending::is_single).
     pub(super) fn has_room(&self) -> bool {
-        self.requests().filter(|pending| !pending.is_single()).count() < SEVERAL_MAX
+        self.iter().filter(|pending| !pending.is_single()).count() < SEVERAL_MAX
     }
 
     /// Returns true if all requests are answered.
@@ -47,22 +47,22 @@ impl Line {
 
     /// Returns true if a request of this kind waits for its reply.
     pub(super) fn is_asking(&self, kind: &Pending) -> bool {
-        self.requests().any(|pending| pending.is_like(kind))
+        self.iter().any(|pending| pending.is_like(kind))
     }
 
     /// Returns true if a request of a duty with this name waits for its reply.
     pub(super) fn is_asking_for(&self, wanted: &str) -> bool {
-        self.requests().any(|it| matches!(it, Pending::Duty { name, .. } if *name == wanted))
+        self.iter().any(|it| matches!(it, Pending::Duty { name, .. } if *name == wanted))
     }
 
     /// Sends a request. Does nothing if the kind is [single](Pending::is_single) and such a request
     /// waits, so that requests to a slow server do not pile up. Other kinds need
-    /// [room](Line::has_room).
+    /// [room](Requests::has_room).
     pub(super) fn ask(&mut self, pending: Pending, command: &Cmd) {
         if pending.is_single() && self.is_asking(&pending) {
             return;
         }
-        let singles = self.requests().filter(|it| it.is_single()).count();
+        let singles = self.iter().filter(|it| it.is_single()).count();
         debug_assert!(!pending.is_single() || singles < SINGLES, "SINGLES is too small");
         self.pending.push_back((pending, Instant::now()));
         self.link.send(command);
@@ -85,7 +85,7 @@ impl Line {
         }
     }
 
-    fn requests(&self) -> impl Iterator<Item = &Pending> {
+    fn iter(&self) -> impl Iterator<Item = &Pending> {
         self.pending.iter().map(|(pending, _)| pending)
     }
 
@@ -110,20 +110,20 @@ mod tests {
     #[tokio::test]
     async fn a_full_line_has_a_place_for_each_single_request() {
         let (ours, _theirs) = tokio::io::duplex(64);
-        let mut line = Line::new(Link::over(ours, Duration::from_secs(1)));
+        let mut requests = Requests::new(Link::over(ours, Duration::from_secs(1)));
         let ping = redis::cmd("PING");
         let duty =
             |name, is_single| Pending::Duty { name, is_single, take: Box::new(|_, _| Ok(())) };
-        while line.has_room() {
-            line.ask(duty("several", false), &ping);
+        while requests.has_room() {
+            requests.ask(duty("several", false), &ping);
         }
         for _ in 0..2 {
             for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"] {
-                line.ask(duty(name, true), &ping);
+                requests.ask(duty(name, true), &ping);
             }
-            line.ask(Pending::Claim, &ping);
-            line.ask(Pending::Renewal, &ping);
+            requests.ask(Pending::Claim, &ping);
+            requests.ask(Pending::Renewal, &ping);
         }
-        assert_eq!(line.pending.len(), WAITING_MAX);
+        assert_eq!(requests.pending.len(), WAITING_MAX);
     }
 }
