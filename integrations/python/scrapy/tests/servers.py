@@ -68,8 +68,10 @@ class RedisServer:
         self.start()
 
     def start(self) -> None:
+        # The port is reserved only at this address.
+        address = ["--bind", "127.0.0.1", "--port", str(self.port)]
         self._process = subprocess.Popen(
-            ["redis-server", *self._arguments, "--port", str(self.port), "--appendonly", "yes"],
+            ["redis-server", *self._arguments, *address, "--appendonly", "yes"],
             cwd=self._folder,
             stdout=subprocess.DEVNULL,
         )
