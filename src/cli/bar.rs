@@ -80,7 +80,7 @@ impl Drop for Bar {
 const NAMED: usize = 10;
 
 /// Shows the progress of a flow as a bar. Above the bar, it prints the first malformed entries.
-pub(super) struct Teller<D> {
+pub(super) struct BarAudience<D> {
     bar: Bar,
     /// Function that draws the bar at each step of progress.
     draw: D,
@@ -89,7 +89,7 @@ pub(super) struct Teller<D> {
     named: Vec<Bad>,
 }
 
-impl<D: Fn(&Bar, &Progress)> Teller<D> {
+impl<D: Fn(&Bar, &Progress)> BarAudience<D> {
     /// Returns a teller that shows a flow with the given bar.
     pub(super) fn new(bar: Bar, draw: D) -> Self {
         Self { bar, draw, read: 0, named: Vec::new() }
@@ -108,7 +108,7 @@ impl<D: Fn(&Bar, &Progress)> Teller<D> {
     }
 }
 
-impl<D: Fn(&Bar, &Progress)> Audience for Teller<D> {
+impl<D: Fn(&Bar, &Progress)> Audience for BarAudience<D> {
     fn say(&mut self, words: &str) {
         self.bar.above(|| say(format_args!("urlseen: {words}")));
     }

@@ -61,9 +61,9 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
 impl CompareArgs {
     /// Opens both filters. Refuses them if their kind cannot be united, or if their bits have
     /// different meanings.
-    fn open(&self) -> anyhow::Result<[Operand; 2]> {
-        let a = Operand::open(&self.a, &self.settings)?;
-        let b = Operand::open(&self.b, &self.settings)?;
+    fn open(&self) -> anyhow::Result<[ComparedFilter; 2]> {
+        let a = ComparedFilter::open(&self.a, &self.settings)?;
+        let b = ComparedFilter::open(&self.b, &self.settings)?;
         let parameters = &a.spec.parameters;
         let is_possible = match parameters.in_redis() {
             Ok(strings) => strings.keys().iter().all(|(_, it)| it.crowded().is_some()),
@@ -118,8 +118,8 @@ impl CompareArgs {
 /// Unites two filters part by part, and counts their fingerprints. Passes each part of the union to
 /// `put`.
 fn unite(
-    a: &mut Operand,
-    b: &mut Operand,
+    a: &mut ComparedFilter,
+    b: &mut ComparedFilter,
     mut put: impl FnMut(u32, Part) -> anyhow::Result<()>,
 ) -> anyhow::Result<Overlap> {
     let (mut totals, strings) = (Totals::default(), a.spec.parameters.in_redis().ok());
@@ -147,7 +147,7 @@ fn unite(
 }
 
 /// Filter that a command reads.
-struct Operand {
+struct ComparedFilter {
     spec: FilterSpec,
     /// Name of the filter's crawl.
     crawl: String,
@@ -171,7 +171,7 @@ fn shard(number: u32) -> ShardId {
     ShardId::all().nth(number as usize).expect("the parts of this kind are shards")
 }
 
-impl Operand {
+impl ComparedFilter {
     /// Opens the filter that `text` names.
     fn open(text: &str, settings: &Settings) -> anyhow::Result<Self> {
         if text.contains("://") { Self::in_redis(text, settings) } else { Self::folder(text) }
@@ -270,7 +270,11 @@ pub(super) fn union(args: &UnionArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Unites two filters into a new storage folder.
-fn into_folder(args: &UnionArgs, a: &mut Operand, b: &mut Operand) -> anyhow::Result<Overlap> {
+fn into_folder(
+    args: &UnionArgs,
+    a: &mut ComparedFilter,
+    b: &mut ComparedFilter,
+) -> anyhow::Result<Overlap> {
     let kind = a.spec.kind();
     if !kind.is_in(FilterPlace::Local) {
         return Err(usage(format!(
@@ -300,7 +304,11 @@ fn into_folder(args: &UnionArgs, a: &mut Operand, b: &mut Operand) -> anyhow::Re
 }
 
 /// Unites two filters into a new filter in Redis, which has temporary keys until it is complete.
-fn into_redis(args: &UnionArgs, a: &mut Operand, b: &mut Operand) -> anyhow::Result<Overlap> {
+fn into_redis(
+    args: &UnionArgs,
+    a: &mut ComparedFilter,
+    b: &mut ComparedFilter,
+) -> anyhow::Result<Overlap> {
     let forgotten = a.tombstones.len() + b.tombstones.len();
     if forgotten > 0 {
         return Err(usage(format!(

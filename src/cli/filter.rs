@@ -24,8 +24,8 @@ use urlseen_engine::item::Options;
 use urlseen_engine::item::batch::{Batch, Judged};
 
 use super::Outcome;
-use super::bar::{Bar, Teller};
-use super::settings::{self, Shape};
+use super::bar::{Bar, BarAudience};
+use super::settings::{self, FilterOptions};
 use super::start::{self, runtime};
 
 /// Size of the output buffer, in bytes.
@@ -56,7 +56,7 @@ pub(super) struct FilterArgs {
     #[arg(long, value_name = "DIR")]
     storage: Option<PathBuf>,
     #[command(flatten)]
-    shape: Shape,
+    shape: FilterOptions,
     /// Form of the lines: auto, url, json, fingerprint or tab
     #[arg(long, value_name = "FORM", default_value = "auto", value_parser = form_of_lines)]
     item: ItemForm,
@@ -100,7 +100,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
             bar.tell(format!("{read} lines, {new} unseen, {rate:.0}/s, filter {fill:.1} % full"));
         }
     };
-    let mut teller = Teller::new(bar, draw);
+    let mut teller = BarAudience::new(bar, draw);
     let flow = Flow {
         works: &mut works,
         pages: input::lines(args.files.clone()).spawn()?,

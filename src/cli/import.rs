@@ -19,9 +19,9 @@ use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::item::{Form, Options};
 
-use super::bar::{Bar, Teller};
+use super::bar::{Bar, BarAudience};
 use super::rows::{Rows, SUMMARY, answer, filled, paced};
-use super::settings::{self, Settings, Shape, word};
+use super::settings::{self, FilterOptions, Settings, word};
 use super::start::{self, runtime, usage};
 use super::{Outcome, moving};
 use crate::admin::printable::say;
@@ -60,7 +60,7 @@ pub(super) struct ImportArgs {
     #[arg(conflicts_with_all = ["redis_set", "redisbloom", "from_redis"])]
     storage: Option<PathBuf>,
     #[command(flatten)]
-    shape: Shape,
+    shape: FilterOptions,
     /// Format of the files: hex, requests-seen or auto. With auto, the command detects the format
     /// from the first bytes
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
@@ -93,7 +93,7 @@ pub(super) struct ImportArgs {
 /// Requires `--storage` for the options that describe a filter, such as `--capacity`. Without
 /// `--storage`, the configuration describes the filter.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
-    let options = Shape::augment_args(clap::Command::new("shape"));
+    let options = FilterOptions::augment_args(clap::Command::new("shape"));
     for id in options.get_arguments().map(clap::Arg::get_id).filter(|id| *id != "algorithm") {
         command = command.mut_arg(id, |argument| argument.requires("storage"));
     }
@@ -116,7 +116,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     }
     let (started, checkpoints) = (Instant::now(), store.checkpoints());
     let mut works = store.work(query::open(0).1).map_err(RunError::Thread)?;
-    let mut teller = Teller::new(Bar::of("{percent} %, {msg}", ""), draw);
+    let mut teller = BarAudience::new(Bar::of("{percent} %, {msg}", ""), draw);
     let flow = Flow {
         works: &mut works,
         pages: origin.open(checkpoints)?.spawn()?,

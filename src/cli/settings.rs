@@ -185,7 +185,7 @@ impl Computing {
 /// Kind and parameters of a filter. If an option is missing, its value comes from the storage
 /// folder. If an option is given, its value must agree with the folder.
 #[derive(Debug, clap::Args)]
-pub(super) struct Shape {
+pub(super) struct FilterOptions {
     /// Kind of the filter. Default: the kind that the storage folder records, or two-choice
     #[arg(long, value_name = "KIND", value_parser = word(|it: &Kind| it.is_in(FilterPlace::Local)))]
     kind: Option<Kind>,
@@ -222,7 +222,7 @@ fn same_rules_of(path: &str) -> Result<SameRules, String> {
     Config::load(sources).map(|config| config.rules.same).map_err(|problems| problems.to_string())
 }
 
-impl Shape {
+impl FilterOptions {
     /// Returns the spec of the filter in the folder with this header, or of a new filter.
     pub(super) fn spec(&self, header: Option<&Header>) -> anyhow::Result<StorageSpec> {
         let recorded = header.map(Header::spec);

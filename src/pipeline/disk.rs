@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use urlseen_core::redis::protocol::{LEASE, RENEWAL};
-use urlseen_core::storage::{Request, Requests};
+use urlseen_core::storage::{FolderRequest, Requests};
 use urlseen_engine::engine::store::Storage;
 
 /// Maximum time for the answer to a request. If the disk takes longer, the lease is not renewed.
@@ -65,7 +65,7 @@ impl Disk {
         self.hung(request, took)
     }
 
-    fn hung(&self, request: Request, waited: Duration) -> Option<Hang> {
+    fn hung(&self, request: FolderRequest, waited: Duration) -> Option<Hang> {
         (waited > BOUND).then(|| Hang { dir: self.dir.clone(), what: request.what, waited })
     }
 }

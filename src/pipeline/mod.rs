@@ -37,7 +37,7 @@ use tracing::{info, warn};
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::limits::ServerLimits;
 use urlseen_core::redis::protocol::{GivenBack, Protocol, ProtocolError, ScriptError};
 use urlseen_engine::engine::Works;
 use urlseen_engine::item::Reader;
@@ -99,7 +99,7 @@ pub struct Pipeline {
     /// True if the filter is recovered to the head of the queue, the last commit of this run.
     is_recovered: bool,
     /// Limits of the server on the size of a request, as last reported.
-    limits: Limits,
+    limits: ServerLimits,
     /// True if the batches of the queue must be read again, because these limits have changed since
     /// they were read, or another program has changed the claimed items.
     are_stale: bool,
@@ -130,7 +130,7 @@ impl Pipeline {
             claim: Claim::new(),
             queue: Queue::new(urlseen_core::storage::Head::START, 0),
             is_recovered: false,
-            limits: Limits::ASSUMED,
+            limits: ServerLimits::ASSUMED,
             are_stale: false,
             backoff: Backoff::default(),
             arrivals: Arrivals::new(),

@@ -12,7 +12,7 @@ use super::{Pipeline, RunError, Shared};
 use crate::report::Phase;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::connect;
-use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::limits::ServerLimits;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::protocol::{CrawlState, RENEWAL};
 use urlseen_core::storage::{Head, Restore as _};
@@ -21,7 +21,7 @@ use urlseen_engine::engine::store::{How, Recovery};
 impl Pipeline {
     /// Asks the server for its limits, which may have changed since the last connection.
     pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), RunError> {
-        let limits = Limits::ask(link).await?;
+        let limits = ServerLimits::ask(link).await?;
         limits.check(self.parts.config.source.item_bytes)?;
         self.are_stale |= limits != std::mem::replace(&mut self.limits, limits);
         if !self.limits.is_told && !self.is_recovered {

@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicU64;
 use alarm::Alarm;
 use framing::FramingLimits;
 pub(crate) use server::ClientCount;
-pub use server::Server;
+pub use server::QueryServer;
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, Emit, Secret, Serve};

@@ -37,7 +37,7 @@ pub struct ServeStartError {
 
 /// Server that listens for clients.
 #[derive(Debug)]
-pub struct Server {
+pub struct QueryServer {
     listener: TcpListener,
     state: Arc<ServerState>,
     asker: Asker,
@@ -59,7 +59,7 @@ impl ClientCount {
     }
 }
 
-impl Server {
+impl QueryServer {
     /// Listens at `address`. Clients that connect wait until [`Server::run`] serves them. `asker`
     /// sends their questions to the dispatcher. `threads` read long commands.
     pub(crate) async fn bind(

@@ -11,7 +11,7 @@ use crate::config::{Config, FilterPlace, SourceKind};
 use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use urlseen_core::filter::Seed;
-use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::limits::ServerLimits;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::storage::{AtRest, OpenError};
@@ -173,7 +173,7 @@ async fn server(config: &Config) -> anyhow::Result<(Link, String)> {
     let address = &config.redis.url;
     let facts = preflight(address, &needs).await;
     let (facts, mut link) = (facts.map_err(RunError::Preflight)?, connect(config).await?);
-    Limits::ask(&mut link).await?.check(config.source.item_bytes)?;
+    ServerLimits::ask(&mut link).await?.check(config.source.item_bytes)?;
     Ok((link, format!("{facts} at {address}")))
 }
 

@@ -16,7 +16,7 @@ use urlseen_analysis::{
 use urlseen_core::filter::{Capacity, Seed};
 use urlseen_engine::flow::driver::Progress;
 
-use super::bar::{Bar, Teller};
+use super::bar::{Bar, BarAudience};
 use super::settings::Settings;
 use super::start::{runtime, usage};
 use super::{Outcome, start};
@@ -106,7 +106,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     };
     let is_bytes = matches!(setup.input, Input::Files(_));
     let bar = if is_bytes { Bar::new("read") } else { Bar::counting("items") };
-    let mut teller = Teller::new(bar, draw);
+    let mut teller = BarAudience::new(bar, draw);
     let stop = listen()?;
     let report = replay(setup, &stop, &mut teller)?;
     let tally = &report.tally;

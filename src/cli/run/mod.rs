@@ -10,7 +10,7 @@ use crate::config::{Config, FilterPlace, SourceKind};
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Ending, Parts, Pipeline, RunError, Shared, Standalone};
 use crate::report::{ByRule, Phase, Report, Reporter};
-use crate::serve::{ClientCount, Server};
+use crate::serve::{ClientCount, QueryServer};
 use anyhow::Context;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
@@ -149,7 +149,7 @@ async fn serve(
 ) -> anyhow::Result<(JoinSet<()>, Option<ClientCount>)> {
     let mut tasks = JoinSet::new();
     let Some(address) = &config.serve.listen else { return Ok((tasks, None)) };
-    let server = Server::bind(address, config, start::items(config), asker, threads).await?;
+    let server = QueryServer::bind(address, config, start::items(config), asker, threads).await?;
     let bound = server.address()?;
     info!(
         "clients can use the Redis protocol at {bound} for the keys {}",

@@ -24,7 +24,7 @@ use pressure::Pressure;
 use replicas::Replicas;
 use requests::Requests;
 use tokio::time::sleep_until;
-use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::limits::ServerLimits;
 use urlseen_core::redis::protocol::Reclaimer;
 use urlseen_engine::engine::Event;
 
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
         let queue = &pipeline.queue;
         let read_to = queue.cursor(queue.batches());
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
-        let Limits { batch, items, .. } = pipeline.limits;
+        let ServerLimits { batch, items, .. } = pipeline.limits;
         let window = Window::configured(source, items, batch);
         let linger = Linger::configured(source);
         Self {

@@ -23,7 +23,7 @@ use super::history::Segments;
 use super::reader::AtRest;
 use super::record::{Change, HEAD};
 use super::recovery::{self, Target};
-use super::segment::{self, Entry, Segment};
+use super::segment::{self, LogEntry, Segment};
 use super::snapshot::Snapshots;
 use crate::fingerprint::Fingerprint;
 
@@ -112,7 +112,7 @@ pub(super) fn clear(dir: &Dir) -> io::Result<()> {
 }
 
 /// Returns true if a file is a part.
-pub(super) fn is_part(file: &disk::Entry) -> bool {
+pub(super) fn is_part(file: &disk::FolderEntry) -> bool {
     Part::named(&file.name).is_some()
 }
 
@@ -286,7 +286,7 @@ fn read(
 ) -> Result<(Option<Position>, Vec<Damage>), RecoveryError> {
     let (way, ()) = recovery::find(begun, target, |_| Ok(()))?;
     let from = way.snapshot.first;
-    let mut visit = |entry: Entry| {
+    let mut visit = |entry: LogEntry| {
         entry.changes().for_each(|(change, _, fingerprint)| visit(change, fingerprint));
     };
     let followed = follow(begun, Some(from), |_, file| {

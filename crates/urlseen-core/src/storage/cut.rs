@@ -16,10 +16,10 @@
 use std::io;
 
 use super::disk::{DiskFile, aside, read_exact_at};
-use super::history::{Place, Segments};
-use super::record::{self, Body, Content, Kind, RecordHead};
+use super::history::{LogPlace, Segments};
+use super::record::{self, RecordBody, RecordContent, RecordHead, RecordKind};
 use super::requests::LOG_SYNC;
-use super::segment::{self, Entry};
+use super::segment::{self, LogEntry};
 use crate::storage::head::{Head, Position};
 
 /// Number of bytes to copy at a time.
@@ -33,13 +33,13 @@ pub(super) struct Plan {
     pub(super) from: Position,
     pub(super) end: Position,
     /// Place of `end` in the files. `None` if no file reaches `end`.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<LogPlace>,
     /// True if the log has adds, forgets or generations after `end`.
     pub(super) keep_adds: bool,
 }
 
 /// End of the log, and its place in the files. `None` if the log must continue in a new file.
-pub(super) type Stand = (Position, Option<Place>);
+pub(super) type Stand = (Position, Option<LogPlace>);
 
 /// Carries out the plan. Returns the end of the log and its place.
 pub(super) fn apply(
@@ -54,7 +54,7 @@ pub(super) fn apply(
     {
         let offset;
         (end, offset) = rewrite(segments, plan, place)?;
-        tail = Some(Place { offset, ..place });
+        tail = Some(LogPlace { offset, ..place });
     }
     for &file in segments.files.keys().rev() {
         let is_beyond = match plan.place {
@@ -118,7 +118,7 @@ fn copy_part(from: &dyn DiskFile, len: u64, to: &dyn DiskFile) -> io::Result<()>
 
 /// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds,
 /// forgets and generations.
-fn rewrite(segments: &Segments<'_>, plan: &Plan, place: Place) -> io::Result<(Position, u64)> {
+fn rewrite(segments: &Segments<'_>, plan: &Plan, place: LogPlace) -> io::Result<(Position, u64)> {
     let dir = &segments.begun.dir;
     let name = &segment::name(place.file);
     let old = dir.open(name)?;
@@ -126,17 +126,17 @@ fn rewrite(segments: &Segments<'_>, plan: &Plan, place: Place) -> io::Result<(Po
     copy_part(&*old, place.offset, &*new)?;
     let (mut offset, mut buffer) = (place.offset, Vec::new());
     let (mut end, mut result) = (plan.end, io::Result::Ok(()));
-    let mut keep = |_, entry: Entry| {
-        if entry.head.kind != Kind::Batch
+    let mut keep = |_, entry: LogEntry| {
+        if entry.head.kind != RecordKind::Batch
             && entry.head.position.number > plan.end.number
             && result.is_ok()
         {
             end.number += 1;
             let before: Head = end.head;
             let RecordHead { kind, generation, .. } = entry.head;
-            let Body { fingerprints, lifetimes, counted } = &entry.body;
+            let RecordBody { fingerprints, lifetimes, counted } = &entry.body;
             let synced = plan.end.number;
-            let content = Content { synced, fingerprints, generation, lifetimes, counted };
+            let content = RecordContent { synced, fingerprints, generation, lifetimes, counted };
             result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
                 offset += buffer.len() as u64;
                 new.append(&buffer)

@@ -26,7 +26,7 @@ pub(super) trait Disk: Debug + Send + Sync {
     /// Returns the inode of a file; `None` if there is no such file.
     fn inode(&self, name: &str) -> io::Result<Option<u64>>;
     /// Lists the files in the directory.
-    fn list(&self) -> io::Result<Vec<Entry>>;
+    fn list(&self) -> io::Result<Vec<FolderEntry>>;
     /// Opens an existing file to read.
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     /// Opens a file to read and to append to.
@@ -111,7 +111,7 @@ pub(super) trait DiskFile: Debug + Send + Sync {
 
 /// A file in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct FolderEntry {
     pub(super) name: String,
     pub(super) len: u64,
 }
@@ -236,8 +236,8 @@ impl Disk for RealDisk {
         }
     }
 
-    fn list(&self) -> io::Result<Vec<Entry>> {
-        let list = || -> io::Result<Vec<Entry>> {
+    fn list(&self) -> io::Result<Vec<FolderEntry>> {
+        let list = || -> io::Result<Vec<FolderEntry>> {
             let mut entries = Vec::new();
             for entry in std::fs::read_dir(&self.path)? {
                 let entry = entry?;
@@ -245,7 +245,7 @@ impl Disk for RealDisk {
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 match entry.metadata() {
                     Ok(metadata) if metadata.is_file() => {
-                        entries.push(Entry { name, len: metadata.len() });
+                        entries.push(FolderEntry { name, len: metadata.len() });
                     }
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -106,18 +106,18 @@ impl Header {
         let parts = filter.fields().into_iter().chain(filter.parameters.record());
         let spec = parts.map(|(name, value)| (name.to_owned(), value)).collect();
         let (filter, rules) = (RandomId::new(self.filter), self.rules.clone());
-        Content { format: FORMAT, filter, crawl, rules, spec }
+        HeaderContent { format: FORMAT, filter, crawl, rules, spec }
     }
 
     /// Reads a header that [`Header::encode`] wrote. The error names the folder `dir`.
     pub(super) fn decode(dir: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
-        let format = || notes::decode(NAME, bytes).map(|Format { format }| format);
+        let format = || notes::decode(NAME, bytes).map(|FormatOnly { format }| format);
         let found = text_format(bytes).map_or_else(format, Ok).map_err(OpenError::Header)?;
         if found != FORMAT {
             return Err(OpenError::Format { dir: dir.to_owned(), found });
         }
         let damaged = |what| OpenError::Header(Damage::new(NAME, 0, what));
-        let Content { filter, crawl, rules, spec, .. } =
+        let HeaderContent { filter, crawl, rules, spec, .. } =
             notes::decode(NAME, bytes).map_err(OpenError::Header)?;
         let spec = FilterSpec::read(|name| spec.get(name).cloned());
         let filter_spec = spec.map_err(|_| damaged("a value cannot be read"))?;
@@ -138,13 +138,13 @@ fn text_format(bytes: &[u8]) -> Option<u32> {
 
 /// Number of the format, which every version can read.
 #[derive(Deserialize)]
-struct Format {
+struct FormatOnly {
     format: u32,
 }
 
 /// Values in the JSON of the file.
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct HeaderContent {
     format: u32,
     filter: RandomId,
     crawl: String,

@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use super::error::{Damage, ReadError};
 use super::header::Begun;
-use super::segment::{self, Entry, Segment};
+use super::segment::{self, LogEntry, Segment};
 use crate::storage::head::{Head, Position};
 
 /// Files of the log, with their sizes.
@@ -18,7 +18,7 @@ pub(super) struct Segments<'a> {
 
 /// A place in a file of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LogPlace {
     /// Number of the last record before the file. The name of the file has the next number.
     pub(super) file: u64,
     pub(super) offset: u64,
@@ -31,7 +31,7 @@ pub(super) struct Walk {
     /// is none.
     pub(super) end: Position,
     /// Place of `end` in the files; `None` if the log does not lead to the start.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<LogPlace>,
     /// Head that the log has at the record number of the start, if it differs from the head of the
     /// start. The log then belongs to another history.
     pub(super) other: Option<Head>,
@@ -81,7 +81,7 @@ impl<'a> Segments<'a> {
     pub(super) fn walk(
         &self,
         from: Position,
-        mut visit: impl FnMut(Place, Entry),
+        mut visit: impl FnMut(LogPlace, LogEntry),
     ) -> io::Result<Walk> {
         let mut walk = Walk { end: from, place: None, other: None, damage: None, lost: None };
         let Some((mut file, mut segment)) = self.seek(from, &mut walk)? else {
@@ -90,14 +90,14 @@ impl<'a> Segments<'a> {
         loop {
             let read = match segment.next() {
                 Ok(Some(entry)) => {
-                    visit(Place { file, offset: entry.offset }, entry);
+                    visit(LogPlace { file, offset: entry.offset }, entry);
                     continue;
                 }
                 Ok(None) => None,
                 Err(error) => Some(error.damage()?),
             };
             walk.end = segment.position;
-            walk.place = Some(Place { file, offset: segment.offset });
+            walk.place = Some(LogPlace { file, offset: segment.offset });
             if read.is_some() {
                 let first = walk.end.number + 1;
                 let (lost, is_proven) = self.lost(file, segment.offset, first)?;

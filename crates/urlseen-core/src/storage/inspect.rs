@@ -14,8 +14,8 @@ use super::history::Segments;
 use super::lock::Holder;
 use super::notes::Notes;
 use super::reader::{AtRest, read_header};
-use super::record::Kind;
-use super::segment::{self, Entry, Segment};
+use super::record::RecordKind;
+use super::segment::{self, LogEntry, Segment};
 use super::snapshot::{Snapshot, Snapshots};
 use crate::filter::lifetime::LetThrough;
 use crate::fingerprint::Fingerprint;
@@ -173,15 +173,15 @@ pub fn named(
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };
     let mut last = None;
-    let mut find = |entry: Entry| {
+    let mut find = |entry: LogEntry| {
         let place = entry.body.fingerprints.iter().position(|other| other == fingerprint);
         let Some(place) = place else { return };
         let position = entry.head.position;
         let named = match entry.head.kind {
-            Kind::Batch => Named::Batch(position),
-            Kind::Adds => Named::Added(position),
-            Kind::Forgets => Named::Forgotten(position),
-            Kind::Generation => return,
+            RecordKind::Batch => Named::Batch(position),
+            RecordKind::Adds => Named::Added(position),
+            RecordKind::Forgets => Named::Forgotten(position),
+            RecordKind::Generation => return,
         };
         let (generation, lifetime) = (entry.head.generation, entry.body.lifetimes.of(place));
         last = Some((named, LetThrough { generation, lifetime }));

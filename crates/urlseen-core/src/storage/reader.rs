@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::difference::Difference;
-use super::disk::{Busy, Dir, DiskFile, Entry, Lock, RealDisk};
+use super::disk::{Busy, Dir, DiskFile, FolderEntry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
 use super::header::{self, Begun, Header, StorageSpec};
 use super::lock::{Holder, LOCK};
-use super::record::{Change, Kind};
+use super::record::{Change, RecordKind};
 use super::recovery::{self, Target, Way};
 use super::{segment, snapshot};
 use crate::filter::generation::Generation;
@@ -215,11 +215,11 @@ impl ShardReader {
         let (mut count, mut generation) = (0, Generation::default());
         let walk = way.replay(&begun, |entry| {
             count += u64::from(entry.head.count);
-            if entry.head.kind == Kind::Generation {
+            if entry.head.kind == RecordKind::Generation {
                 generation = generation.max(entry.head.generation);
             }
             // Most folders have no tombstones.
-            if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
+            if entry.head.kind == RecordKind::Forgets || !tombstones.is_empty() {
                 for (change, _, fingerprint) in entry.changes() {
                     let key_hash = hasher.key_hash(&fingerprint);
                     let key = (key_hash.shard(), key_hash.id());
@@ -333,7 +333,7 @@ impl ShardReader {
 }
 
 /// Returns true for a snapshot or a file of the log.
-pub(super) fn is_history(file: &Entry) -> bool {
+pub(super) fn is_history(file: &FolderEntry) -> bool {
     snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
 }
 

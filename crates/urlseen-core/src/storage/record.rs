@@ -46,7 +46,7 @@ pub(super) const TEXT: u8 = 255;
 
 /// Kinds of records. The kind decides when a record counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RecordKind {
     /// Counts if Redis committed the batch. Its body has the changes of the counts of limits.
     Batch = 1,
     /// Always counts: its fingerprints are seen.
@@ -57,7 +57,7 @@ pub(super) enum Kind {
     Generation = 4,
 }
 
-impl Kind {
+impl RecordKind {
     /// Returns the change that a record of this kind makes to its fingerprints. `None` if it has no
     /// fingerprints.
     pub(super) fn change(self) -> Option<Change> {
@@ -81,7 +81,7 @@ pub enum Change {
 /// Head of a record, before its fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RecordHead {
-    pub(super) kind: Kind,
+    pub(super) kind: RecordKind,
     pub(super) position: Position,
     pub(super) predecessor: RandomId,
     /// Number of a record that was on the disk, with all records before it, when this one was
@@ -100,10 +100,10 @@ impl RecordHead {
         let damaged = "the record's head is damaged";
         let mut fields = Fields(checked(bytes).ok_or(damaged)?);
         let kind = match fields.u8() {
-            1 => Kind::Batch,
-            2 => Kind::Adds,
-            3 => Kind::Forgets,
-            4 => Kind::Generation,
+            1 => RecordKind::Batch,
+            2 => RecordKind::Adds,
+            3 => RecordKind::Forgets,
+            4 => RecordKind::Generation,
             _ => return Err("the record is of an unknown kind: run the version that wrote it"),
         };
         Ok(Self {
@@ -120,12 +120,12 @@ impl RecordHead {
 
     /// Returns true if the record counts for a filter at batch `seq`.
     pub(super) fn counts_at(&self, seq: u64) -> bool {
-        self.kind != Kind::Batch || self.position.head.seq <= seq
+        self.kind != RecordKind::Batch || self.position.head.seq <= seq
     }
 
     /// Returns true if this record directly follows `before`.
     pub(super) fn follows(&self, before: Position) -> bool {
-        let is_batch = self.kind == Kind::Batch;
+        let is_batch = self.kind == RecordKind::Batch;
         let seq = before.head.seq + u64::from(is_batch);
         let commit_id_fits = is_batch || self.position.head.commit_id == before.head.commit_id;
         self.position.number == before.number + 1
@@ -142,7 +142,7 @@ impl RecordHead {
 
 /// Bytes of a record after its head.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Content<'a> {
+pub(super) struct RecordContent<'a> {
     /// Number of the last record that is known to be on the disk.
     pub(super) synced: u64,
     pub(super) fingerprints: &'a [Fingerprint],
@@ -156,7 +156,7 @@ pub(super) struct Content<'a> {
 
 /// Content of a record, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Body {
+pub(super) struct RecordBody {
     pub(super) fingerprints: Vec<Fingerprint>,
     /// Lifetimes of the fingerprints.
     pub(super) lifetimes: Lifetimes,
@@ -169,10 +169,10 @@ pub(super) struct Body {
 /// # Errors
 /// If the fingerprints take more than 4 GiB, the limit of a record.
 pub(super) fn encode(
-    kind: Kind,
+    kind: RecordKind,
     before: Head,
     position: Position,
-    Content { synced, fingerprints, generation, lifetimes, counted }: Content<'_>,
+    RecordContent { synced, fingerprints, generation, lifetimes, counted }: RecordContent<'_>,
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
@@ -194,7 +194,7 @@ pub(super) fn encode(
         }
     }
     let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
-    if kind == Kind::Batch {
+    if kind == RecordKind::Batch {
         bytes.extend(u32::try_from(counted.len()).map_err(too_long)?.to_le_bytes());
         for counted in counted {
             counted.encode(bytes);
@@ -238,14 +238,14 @@ fn width(fingerprint: &Fingerprint) -> u8 {
 
 /// Reads the body of a record. Returns `None` unless it has exactly as many readable fingerprints
 /// as the head says.
-pub(super) fn decode(head: &RecordHead, mut body: &[u8]) -> Option<Body> {
+pub(super) fn decode(head: &RecordHead, mut body: &[u8]) -> Option<RecordBody> {
     // Each fingerprint takes at least a byte.
     let mut fingerprints = Vec::with_capacity(body.len().min(head.count as usize));
     for _ in 0..head.count {
         fingerprints.push(take(*body.split_off_first()?, &mut body)?);
     }
     let mut counted = Vec::new();
-    if head.kind == Kind::Batch {
+    if head.kind == RecordKind::Batch {
         let (count, rest) = body.split_first_chunk()?;
         body = rest;
         let length = (u32::from_le_bytes(*count) as usize).checked_mul(Counted::BYTES)?;
@@ -258,7 +258,7 @@ pub(super) fn decode(head: &RecordHead, mut body: &[u8]) -> Option<Body> {
     for (index, &byte) in body.iter().enumerate() {
         lifetimes.push(index, Lifetime::from_byte(byte)?);
     }
-    Some(Body { fingerprints, lifetimes, counted })
+    Some(RecordBody { fingerprints, lifetimes, counted })
 }
 
 /// Removes a fingerprint of this width from the front of a body, and returns it.

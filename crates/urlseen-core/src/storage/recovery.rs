@@ -17,10 +17,10 @@ use std::io;
 use super::cut::{self, Plan};
 use super::error::{Damage, ReadError, RecoveryError, sound};
 use super::header::Begun;
-use super::history::{Lost, Place, Segments, Walk};
-use super::record::{Change, Kind};
+use super::history::{LogPlace, Lost, Segments, Walk};
+use super::record::{Change, RecordKind};
 use super::restore::Restore;
-use super::segment::Entry;
+use super::segment::LogEntry;
 use super::snapshot::{Snapshot, Snapshots};
 use crate::storage::head::{Head, Position};
 
@@ -55,7 +55,7 @@ pub enum Target {
 
 /// The log between a position and a target, and after the target.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct SegmentScan {
     pub(super) walk: Walk,
     /// Head of the record with the requested number.
     pub(super) at_number: Option<Head>,
@@ -71,7 +71,7 @@ pub(super) struct Scan {
     pub(super) beyond: u64,
 }
 
-impl Scan {
+impl SegmentScan {
     /// Follows the log from `from` to its end. Looks for `target`, and for the head at `number`.
     pub(super) fn new(
         segments: &Segments<'_>,
@@ -95,7 +95,7 @@ impl Scan {
                 at_number = Some(position.head);
             }
             match target {
-                _ if entry.head.kind != Kind::Batch => keep_adds |= beyond.is_some(),
+                _ if entry.head.kind != RecordKind::Batch => keep_adds |= beyond.is_some(),
                 Target::At(target) if position.head.seq > target.seq => {
                     beyond.get_or_insert((place, before));
                     count += 1;
@@ -126,7 +126,7 @@ impl Scan {
 #[derive(Debug)]
 pub(super) struct Way {
     pub(super) snapshot: Snapshot,
-    pub(super) scan: Scan,
+    pub(super) scan: SegmentScan,
     /// Damage of the snapshots that were skipped.
     pub(super) damaged: Vec<Damage>,
     /// Head that the snapshot leads to.
@@ -137,7 +137,11 @@ pub(super) struct Way {
 
 impl Way {
     /// Replays the log after the snapshot: all records except the batches after the head.
-    pub(super) fn replay(&self, begun: &Begun, mut visit: impl FnMut(Entry)) -> io::Result<Walk> {
+    pub(super) fn replay(
+        &self,
+        begun: &Begun,
+        mut visit: impl FnMut(LogEntry),
+    ) -> io::Result<Walk> {
         Segments::list(begun)?.walk(self.snapshot.first, |_, entry| {
             if entry.head.counts_at(self.head.seq) {
                 visit(entry);
@@ -150,7 +154,11 @@ impl Way {
     ///
     /// # Errors
     /// If another process changed the log meanwhile.
-    pub(super) fn replay_all(&self, begun: &Begun, visit: impl FnMut(Entry)) -> io::Result<Walk> {
+    pub(super) fn replay_all(
+        &self,
+        begun: &Begun,
+        visit: impl FnMut(LogEntry),
+    ) -> io::Result<Walk> {
         let walk = self.replay(begun, visit)?;
         if walk.end != self.scan.walk.end {
             return Err(io::Error::other("the log changed while it was read"));
@@ -188,7 +196,7 @@ fn find_past_damage<T>(
             continue;
         }
         let (first, last) = (snapshot.first, snapshot.last);
-        let scan = Scan::new(&segments, first, target, last.number)?;
+        let scan = SegmentScan::new(&segments, first, target, last.number)?;
         let leads = scan.walk.other.is_none() && scan.at_number == Some(last.head);
         let head = match target {
             Target::At(target) => target,
@@ -232,7 +240,7 @@ fn refusal(
     begun: &Begun,
     target: Target,
     all: &[Snapshot],
-    refused: &[(&Snapshot, bool, Scan)],
+    refused: &[(&Snapshot, bool, SegmentScan)],
     damaged: &[Damage],
 ) -> io::Result<RecoveryError> {
     let is_sound = |snapshot: &&Snapshot| damaged.iter().all(|each| each.file != snapshot.name);
@@ -282,7 +290,7 @@ pub(super) fn recover(
     begun: &Begun,
     target: Target,
     filter: &mut dyn Restore,
-) -> Result<(Recovered, Option<Place>), RecoveryError> {
+) -> Result<(Recovered, Option<LogPlace>), RecoveryError> {
     let (way, ()) = find(begun, target, |snapshot| {
         // A filter keeps the latest generation that it was ever told, so it is told none that is
         // damaged.
@@ -300,10 +308,10 @@ pub(super) fn recover(
             filter.count(&entry.body.counted, at);
         }
         match entry.head.kind {
-            Kind::Batch | Kind::Adds if entry.body.lifetimes.are_whole() => {
+            RecordKind::Batch | RecordKind::Adds if entry.body.lifetimes.are_whole() => {
                 filter.add(entry.body.fingerprints, entry.head.generation, at);
             }
-            Kind::Batch | Kind::Adds => {
+            RecordKind::Batch | RecordKind::Adds => {
                 let mut by_generation = BTreeMap::<_, Vec<_>>::new();
                 for (_, generation, fingerprint) in entry.changes() {
                     by_generation.entry(generation).or_default().push(fingerprint);
@@ -312,8 +320,8 @@ pub(super) fn recover(
                     filter.add(fingerprints, generation, at);
                 }
             }
-            Kind::Forgets => filter.forget(entry.body.fingerprints, at),
-            Kind::Generation => filter.begin_generation(entry.head.generation),
+            RecordKind::Forgets => filter.forget(entry.body.fingerprints, at),
+            RecordKind::Generation => filter.begin_generation(entry.head.generation),
         }
     })?;
     let Way { snapshot, scan, mut damaged, head, all } = way;

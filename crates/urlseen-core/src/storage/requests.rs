@@ -20,7 +20,7 @@ pub struct Requests(Arc<Mutex<Waiting>>);
 
 /// A request that waits for its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct FolderRequest {
     /// Name of the operation, for messages.
     pub what: &'static str,
     /// Time at which the request began.
@@ -31,21 +31,21 @@ pub struct Request {
 struct Waiting {
     next: u64,
     /// Requests oldest first, with their numbers. Each thread has at most one request.
-    all: Vec<(u64, Request)>,
+    all: Vec<(u64, FolderRequest)>,
     /// The last slow request that was answered, and its duration.
-    slow: Option<(Request, Duration)>,
+    slow: Option<(FolderRequest, Duration)>,
     /// Durations of the syncs of the log.
     log_syncs: Histogram,
 }
 
 impl Requests {
     /// Returns the request that has waited longest.
-    pub fn oldest(&self) -> Option<Request> {
+    pub fn oldest(&self) -> Option<FolderRequest> {
         self.waiting().all.first().map(|&(_, request)| request)
     }
 
     /// Returns the last slow request that was answered, and the time that it took.
-    pub fn slow(&self) -> Option<(Request, Duration)> {
+    pub fn slow(&self) -> Option<(FolderRequest, Duration)> {
         self.waiting().slow
     }
 
@@ -56,11 +56,11 @@ impl Requests {
 
     /// Records a request. The request counts as waiting until the returned guard is dropped.
     pub(super) fn begin(&self, what: &'static str) -> Answer<'_> {
-        Answer { requests: self, number: self.note(Request { what, since: Instant::now() }) }
+        Answer { requests: self, number: self.note(FolderRequest { what, since: Instant::now() }) }
     }
 
     /// Notes a request, and returns its number.
-    fn note(&self, request: Request) -> u64 {
+    fn note(&self, request: FolderRequest) -> u64 {
         let mut waiting = self.waiting();
         let number = waiting.next;
         waiting.next += 1;
@@ -85,7 +85,7 @@ impl Requests {
     /// Notes a request of a simulated disk, and returns its number for [`Requests::end_hang`].
     #[cfg(feature = "simulation")]
     pub fn begin_hang(&self, since: Instant) -> u64 {
-        self.note(Request { what: "a simulated request", since })
+        self.note(FolderRequest { what: "a simulated request", since })
     }
 
     /// Notes that a simulated disk has answered a request.

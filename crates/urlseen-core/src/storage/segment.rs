@@ -22,7 +22,7 @@ use super::disk::{DiskFile, read_exact_at};
 use super::encoding::{Fields, POSITION, checked, push_crc, push_position};
 use super::error::{Damage, ReadError};
 use super::header::{Begun, FORMAT};
-use super::record::{self, Body, Change, HEAD, RecordHead};
+use super::record::{self, Change, HEAD, RecordBody, RecordHead};
 use crate::filter::generation::Generation;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
@@ -102,18 +102,19 @@ pub(super) struct Segment {
 
 /// A record in a file of the log.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     pub(super) head: RecordHead,
     /// Offset of the record in its file.
     pub(super) offset: u64,
-    pub(super) body: Body,
+    pub(super) body: RecordBody,
 }
 
-impl Entry {
+impl LogEntry {
     /// Returns the fingerprints of the record. Each has the change that the record makes to it, and
     /// the generation under which the filter stores it.
     pub(super) fn changes(self) -> impl Iterator<Item = (Change, Generation, Fingerprint)> {
-        let (change, Body { fingerprints, lifetimes, .. }) = (self.head.kind.change(), self.body);
+        let (change, RecordBody { fingerprints, lifetimes, .. }) =
+            (self.head.kind.change(), self.body);
         let stored_in = move |index| lifetimes.of(index).stored_in(self.head.generation);
         let all = fingerprints.into_iter().enumerate();
         all.filter_map(move |(index, it)| Some((change?, stored_in(index), it)))
@@ -148,7 +149,7 @@ impl Segment {
 
     /// Reads the next record and checks its CRC, its position and its fingerprints. Returns `None`
     /// at the end of the file.
-    pub(super) fn next(&mut self) -> Result<Option<Entry>, ReadError> {
+    pub(super) fn next(&mut self) -> Result<Option<LogEntry>, ReadError> {
         let Some(head) = self.next_head()? else { return Ok(None) };
         let start = self.offset + HEAD as u64;
         let body = self.fill(start, head.length as usize)?;
@@ -162,14 +163,14 @@ impl Segment {
         self.read = (self.read.0 + 1, self.read.1 + u64::from(head.count));
         self.offset = start + u64::from(head.length);
         self.position = head.position;
-        Ok(Some(Entry { head, offset, body }))
+        Ok(Some(LogEntry { head, offset, body }))
     }
 
     /// Calls `visit` with the next records, up to the end of the file or the record `until`.
     pub(super) fn each(
         &mut self,
         until: u64,
-        mut visit: impl FnMut(Entry),
+        mut visit: impl FnMut(LogEntry),
     ) -> Result<(), ReadError> {
         while self.position.number < until
             && let Some(entry) = self.next()?

@@ -304,7 +304,7 @@ impl Snapshot {
         read: impl FnOnce(&mut dyn Read) -> io::Result<()>,
     ) -> Result<(), ReadError> {
         use io::ErrorKind::{InvalidData, UnexpectedEof};
-        let mut body = Body { file, section, read: 0, crc: 0, failed: None };
+        let mut body = ShardBody { file, section, read: 0, crc: 0, failed: None };
         let taken = read(&mut body);
         if let Some(error) = body.failed {
             return Err(error.into());
@@ -326,7 +326,7 @@ impl Snapshot {
 }
 
 /// Body of a section, read from front to back.
-struct Body<'a> {
+struct ShardBody<'a> {
     file: &'a dyn DiskFile,
     section: &'a Section,
     read: u64,
@@ -335,7 +335,7 @@ struct Body<'a> {
     failed: Option<io::Error>,
 }
 
-impl Read for Body<'_> {
+impl Read for ShardBody<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.section.len - self.read).unwrap_or(usize::MAX);
         let most = left.min(buffer.len());

@@ -19,7 +19,7 @@ pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Unsynced {
     pub(super) hold: Arc<Hold>,
-    state: Mutex<State>,
+    state: Mutex<SyncState>,
     /// Locked while the disk works, so that one sync serves all threads that wait.
     turn: Mutex<()>,
     /// First failure. After a failed sync, a disk may lose the data and still report success later.
@@ -28,7 +28,7 @@ pub(super) struct Unsynced {
 }
 
 #[derive(Debug)]
-struct State {
+struct SyncState {
     /// Numbers of the last written record, and of the last record that is known to be on the disk.
     written: u64,
     synced: u64,
@@ -44,12 +44,12 @@ impl Unsynced {
     pub(super) fn new(hold: Arc<Hold>, number: u64, file: &Arc<dyn DiskFile>) -> Self {
         let files = vec![Arc::clone(file)];
         // The file may be new, so the directory counts as not synced.
-        let state = State { written: number, synced: number, files, is_unnamed: true };
+        let state = SyncState { written: number, synced: number, files, is_unnamed: true };
         let (turn, failure) = (Mutex::default(), OnceLock::new());
         Self { hold, state: Mutex::new(state), turn, failure }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SyncState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -20,7 +20,7 @@ use crate::redis::reject::bounded::BESIDE;
 
 /// Maximum sizes of an item and a batch that are sent to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Maximum number of bytes of an item.
     pub item: usize,
     /// Maximum number of bytes of all items in a batch of several items.
@@ -44,12 +44,12 @@ pub struct ItemBytesError {
     most: usize,
 }
 
-impl Limits {
+impl ServerLimits {
     /// Assumed limits of a server that does not report its settings: those of Redis's defaults.
     pub const ASSUMED: Self = Self { is_told: false, ..of(512 << 20, 1 << 30) };
 
-    /// Asks the server for its limits. Returns [`Limits::ASSUMED`] if the server does not report
-    /// its settings.
+    /// Asks the server for its limits. Returns [`ServerLimits::ASSUMED`] if the server does not
+    /// report its settings.
     pub async fn ask(link: &mut Link) -> Result<Self, LinkError> {
         let bulk = setting(link, "proto-max-bulk-len").await?;
         let buffer = setting(link, "client-query-buffer-limit").await?;
@@ -66,9 +66,9 @@ impl Limits {
 }
 
 /// Computes the limits from `proto-max-bulk-len` and `client-query-buffer-limit`, both in bytes.
-const fn of(bulk: usize, buffer: usize) -> Limits {
+const fn of(bulk: usize, buffer: usize) -> ServerLimits {
     let item = (if bulk < buffer { bulk } else { buffer }) / 8;
-    Limits { item, batch: buffer / 8, items: buffer / 4 / BESIDE, is_told: true }
+    ServerLimits { item, batch: buffer / 8, items: buffer / 4 / BESIDE, is_told: true }
 }
 
 /// Reads a number from the server's settings. Returns `None` if this user has no permission to read
@@ -102,7 +102,7 @@ mod tests {
             (512 * MIB, MIB, MIB / 8, 16),
         ] {
             let limits = of(bulk, buffer);
-            assert_eq!(limits, Limits { item, batch: buffer / 8, items, is_told: true });
+            assert_eq!(limits, ServerLimits { item, batch: buffer / 8, items, is_told: true });
             assert_eq!(limits.check(item), Ok(()));
             assert!(limits.check(item + 1).is_err());
         }

@@ -40,7 +40,7 @@ pub enum Popped {
 
 /// Reply to [`HeldCalls::count`].
 #[derive(Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum HeldCount {
     /// Number of requests in the source, the processing list and the sink, and of requests that any
     /// consumer holds.
     Requests(u64),
@@ -164,10 +164,10 @@ impl HeldCalls {
     }
 
     /// Reads the reply to [`HeldCalls::count`].
-    pub fn counted(reply: Value) -> RedisResult<Counted> {
+    pub fn counted(reply: Value) -> RedisResult<HeldCount> {
         Ok(match reply {
-            Value::Array(_) => Counted::Consumers(Vec::from_redis_value(reply)?),
-            number => Counted::Requests(u64::from_redis_value(number)?),
+            Value::Array(_) => HeldCount::Consumers(Vec::from_redis_value(reply)?),
+            number => HeldCount::Requests(u64::from_redis_value(number)?),
         })
     }
 

@@ -41,7 +41,7 @@ mod script;
 mod sink;
 mod table;
 
-pub use held::{Counted, HeldCalls, HeldRequest, Popped, Requeued};
+pub use held::{HeldCalls, HeldCount, HeldRequest, Popped, Requeued};
 pub use keys::HeldKeys;
 pub use reclaimer::{Reclaimer, Stopped};
 pub use record::{HeldRecord, PROBE, RecordError};

@@ -25,12 +25,12 @@ pub(super) struct Snapshotting<F> {
     /// The thread; `None` once it is joined.
     thread: Option<JoinHandle<Ended>>,
     /// In a simulation, the work instead of the thread.
-    work: Option<Work<F>>,
+    work: Option<SnapshotWork<F>>,
 }
 
 /// Work of the snapshot's thread.
 #[derive(Debug)]
-struct Work<F> {
+struct SnapshotWork<F> {
     filter: F,
     /// The writer has begun a file for the snapshot.
     writer: SnapshotWriter,
@@ -46,7 +46,7 @@ impl<F: LiveFilter> Snapshotting<F> {
         retention: Retention,
     ) -> io::Result<Self> {
         let (sender, hurry) = crossbeam_channel::bounded(1);
-        let work = Work { filter, writer, retention, hurry };
+        let work = SnapshotWork { filter, writer, retention, hurry };
         let hurry = Some(sender);
         #[cfg(feature = "simulation")]
         if work.filter.is_stepped() {
@@ -88,7 +88,7 @@ impl<F> Drop for Snapshotting<F> {
     }
 }
 
-impl<F: LiveFilter> Work<F> {
+impl<F: LiveFilter> SnapshotWork<F> {
     fn run(mut self) -> Ended {
         let (mut begun, mut rests) = (Instant::now(), true);
         let mut pause = || {

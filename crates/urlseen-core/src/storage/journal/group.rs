@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::super::record::{Change, Kind, encoded_len};
+use super::super::record::{Change, RecordKind, encoded_len};
 use super::{Journal, Logged};
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
@@ -36,12 +36,12 @@ impl Record {
 
 /// Group of records that are written one by one and synced together.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub struct WriteGroup<'a> {
     pub(super) journal: &'a mut Journal,
     pub(super) records: Vec<Record>,
 }
 
-impl Group<'_> {
+impl WriteGroup<'_> {
     /// Writes the next batch: its new fingerprints, their lifetimes, and the counts that they
     /// change. The record is in the file when the method returns.
     ///
@@ -55,7 +55,7 @@ impl Group<'_> {
     ) -> io::Result<()> {
         let Position { number, head } = self.journal.position;
         let next = Position { number: number + 1, head: head.next() };
-        self.journal.write(Kind::Batch, next, added, lifetimes, counted)?;
+        self.journal.write(RecordKind::Batch, next, added, lifetimes, counted)?;
         self.records.push(Record { base: head, logged: self.logged() });
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Group<'_> {
         let before = self.journal.generation.replace(generation);
         let next = Position { number: number + 1, head };
         let none = Lifetimes::default();
-        let written = self.journal.write(Kind::Generation, next, &[], &none, &[]);
+        let written = self.journal.write(RecordKind::Generation, next, &[], &none, &[]);
         if written.is_err() {
             self.journal.generation = before;
         }
@@ -89,8 +89,8 @@ impl Group<'_> {
         lifetimes: &Lifetimes,
     ) -> io::Result<()> {
         let kind = match change {
-            Change::Add => Kind::Adds,
-            Change::Forget => Kind::Forgets,
+            Change::Add => RecordKind::Adds,
+            Change::Forget => RecordKind::Forgets,
         };
         let mut rest = fingerprints;
         while !rest.is_empty() {

@@ -10,10 +10,10 @@ use super::cut;
 use super::disk::DiskFile;
 use super::error::sound;
 use super::header::Begun;
-use super::history::{Place, Segments};
+use super::history::{LogPlace, Segments};
 use super::lock::{Hold, gone};
-use super::record::{self, Content, Kind};
-use super::recovery::{Scan, Target};
+use super::record::{self, RecordContent, RecordKind};
+use super::recovery::{SegmentScan, Target};
 use super::segment;
 use super::snapshot_writer::SnapshotWriter;
 use super::sync::{INTERVAL, Syncing, Unsynced};
@@ -23,7 +23,7 @@ use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
 use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
-pub use group::{Group, Record};
+pub use group::{Record, WriteGroup};
 
 /// Maximum size in bytes of the buffer that is kept from one record to the next.
 const BUFFER: usize = 8 << 20;
@@ -57,7 +57,7 @@ pub struct Journal {
     /// The file that the log appends to.
     file: Arc<dyn DiskFile>,
     /// Place of the end of the log: the last file, and the offset there.
-    tail: Place,
+    tail: LogPlace,
     pub(super) unsynced: Arc<Unsynced>,
     /// Thread that syncs the log, if `fsync` is `Interval`. The thread ends with the journal.
     syncing: Option<Syncing>,
@@ -69,7 +69,7 @@ impl Journal {
     pub(super) fn open(
         begun: &Begun,
         position: Position,
-        tail: Option<Place>,
+        tail: Option<LogPlace>,
         fsync: Fsync,
         hold: &Arc<Hold>,
     ) -> io::Result<Self> {
@@ -138,14 +138,14 @@ impl Journal {
     }
 
     /// Begins a group of records that are synced together.
-    pub fn group(&mut self) -> Group<'_> {
-        Group { journal: self, records: Vec::new() }
+    pub fn group(&mut self) -> WriteGroup<'_> {
+        WriteGroup { journal: self, records: Vec::new() }
     }
 
     /// Writes one record, with a single append.
     pub(super) fn write(
         &mut self,
-        kind: Kind,
+        kind: RecordKind,
         next: Position,
         fingerprints: &[Fingerprint],
         lifetimes: &Lifetimes,
@@ -155,7 +155,7 @@ impl Journal {
         let none = || io::Error::other("no generation of the filter has begun");
         let generation = self.generation.ok_or_else(none)?;
         let synced = self.unsynced.synced();
-        let content = Content { synced, fingerprints, generation, lifetimes, counted };
+        let content = RecordContent { synced, fingerprints, generation, lifetimes, counted };
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         record::encode(kind, self.position.head, next, content, &mut self.buffer)?;
@@ -242,7 +242,7 @@ impl Journal {
 
     /// Cuts the files of the log. Returns the new end of the log, and the file in which the log
     /// continues.
-    fn cut_beyond(&self, head: Head) -> io::Result<(Position, Place, Arc<dyn DiskFile>)> {
+    fn cut_beyond(&self, head: Head) -> io::Result<(Position, LogPlace, Arc<dyn DiskFile>)> {
         // While this guard exists, no snapshot removes files.
         let _turn = self.unsynced.hold.turn();
         let segments = Segments::list(&self.begun)?;
@@ -254,7 +254,7 @@ impl Journal {
                 continue;
             }
             let target = Target::At(head);
-            let scan = Scan::new(&segments, from, target, from.number)?;
+            let scan = SegmentScan::new(&segments, from, target, from.number)?;
             if !scan.is_reached || scan.walk.end != self.position {
                 break;
             }
@@ -282,7 +282,7 @@ impl Journal {
 
 /// Makes the file that begins after `position`. The file gets its name with its whole header on the
 /// disk. Otherwise a crash could leave a file that counts as damaged.
-fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, Place)> {
+fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, LogPlace)> {
     let Begun { dir, header } = begun;
     let _answer = dir.requests().begin("a new file of the log");
     let (name, header) =
@@ -290,5 +290,5 @@ fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, Pla
     dir.write_aside(&name, &header)?;
     dir.replace(&name)?;
     let file = dir.append(&name)?.into();
-    Ok((file, Place { file: position.number, offset: header.len() as u64 }))
+    Ok((file, LogPlace { file: position.number, offset: header.len() as u64 }))
 }

@@ -11,7 +11,7 @@ const BLOCK: usize = 64;
 const SMALL: &str = "files of tests are small";
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Contents {
+pub(super) struct FileContents {
     pub(super) bytes: Vec<u8>,
     pub(super) durable: Vec<u8>,
     /// True after a failed sync: no data reaches the platter any more, even if a later sync
@@ -27,7 +27,7 @@ pub(super) struct SimFile {
     pub(super) lock: Option<Lock>,
 }
 
-impl Contents {
+impl FileContents {
     /// Returns content that may be left after a loss of power.
     pub(super) fn survivor(&self, below: &mut dyn FnMut(usize) -> usize) -> Vec<u8> {
         let (now, then) = (&self.bytes, &self.durable);

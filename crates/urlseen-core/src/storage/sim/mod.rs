@@ -14,9 +14,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::disk::{Busy, Dir, Disk, DiskFile, Entry, Lock};
+use super::disk::{Busy, Dir, Disk, DiskFile, FolderEntry, Lock};
 use super::requests::Requests;
-use file::{Contents, SimFile};
+use file::{FileContents, SimFile};
 
 /// Path of the only directory.
 pub const DIR: &str = "/storage/demo";
@@ -52,8 +52,8 @@ pub enum Fault {
 
 /// Everything on the disk.
 #[derive(Debug, Clone, Default)]
-struct State {
-    files: BTreeMap<u64, Contents>,
+struct SimulatedState {
+    files: BTreeMap<u64, FileContents>,
     names: BTreeMap<String, u64>,
     durable_names: BTreeMap<String, u64>,
     renames: Vec<Rename>,
@@ -74,7 +74,7 @@ struct Rename {
 
 /// The simulated disk. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
-pub struct SimDisk(Arc<Mutex<State>>, Requests);
+pub struct SimDisk(Arc<Mutex<SimulatedState>>, Requests);
 
 impl SimDisk {
     /// Returns the directory of the folder on this disk.
@@ -82,7 +82,7 @@ impl SimDisk {
         Arc::new(self.clone())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SimulatedState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,7 +141,8 @@ impl SimDisk {
         }
         files.retain(|inode, _| names.values().any(|other| other == inode));
         let (durable_names, next_inode) = (names.clone(), state.next_inode);
-        let state = State { files, names, durable_names, next_inode, ..State::default() };
+        let state =
+            SimulatedState { files, names, durable_names, next_inode, ..SimulatedState::default() };
         Self(Arc::new(Mutex::new(state)), Requests::default())
     }
 
@@ -160,7 +161,7 @@ impl SimDisk {
         state.names.insert(name.clone(), inode);
         state.durable_names.insert(name, inode);
         let (bytes, durable) = (bytes.to_vec(), bytes.to_vec());
-        state.files.insert(inode, Contents { bytes, durable, is_lost: false });
+        state.files.insert(inode, FileContents { bytes, durable, is_lost: false });
     }
 
     /// Removes a file, on the platter.
@@ -176,8 +177,8 @@ impl SimDisk {
     }
 }
 
-impl State {
-    fn contents(&mut self, inode: u64) -> &mut Contents {
+impl SimulatedState {
+    fn contents(&mut self, inode: u64) -> &mut FileContents {
         self.files.get_mut(&inode).expect("an open file has its contents")
     }
 
@@ -250,14 +251,14 @@ impl Disk for SimDisk {
         Ok(self.state().names.get(name).copied())
     }
 
-    fn list(&self) -> io::Result<Vec<Entry>> {
+    fn list(&self) -> io::Result<Vec<FolderEntry>> {
         let state = self.state();
         if state.is_killed {
             return Err(io::Error::other("the process was killed"));
         }
         let len = |inode| state.files[inode].bytes.len() as u64;
         let names = state.names.iter();
-        Ok(names.map(|(name, inode)| Entry { name: name.clone(), len: len(inode) }).collect())
+        Ok(names.map(|(name, inode)| FolderEntry { name: name.clone(), len: len(inode) }).collect())
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {

@@ -54,7 +54,7 @@ impl Crawl {
         let Position { number, head: Head { seq, .. } } = self.journal.position();
         let next = Position { number: number + 1, head: head(seq + 1, number) };
         self.journal
-            .write(super::super::record::Kind::Batch, next, &[], &Lifetimes::default(), &[])
+            .write(super::super::record::RecordKind::Batch, next, &[], &Lifetimes::default(), &[])
             .unwrap();
         self.journal.roll().unwrap();
         let mut writer = self.journal.snapshot_writer().unwrap();

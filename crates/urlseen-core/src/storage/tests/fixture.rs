@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::inspect::look_on;
-use super::super::record::Kind;
+use super::super::record::RecordKind;
 use super::super::{Journal, RecoveryError, Retention, Target, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
@@ -59,7 +59,7 @@ pub(super) fn heads() -> Vec<Head> {
 fn append(journal: &mut Journal, seq: u64) {
     let position = Position { number: journal.position().number + 1, head: batch_head(seq) };
     let keys = fingerprints(batch_keys(seq));
-    journal.write(Kind::Batch, position, &keys, &Lifetimes::default(), &[]).unwrap();
+    journal.write(RecordKind::Batch, position, &keys, &Lifetimes::default(), &[]).unwrap();
 }
 
 fn take_snapshot(journal: &mut Journal, keys: &BTreeSet<Key>) {

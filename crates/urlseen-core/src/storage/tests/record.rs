@@ -25,18 +25,18 @@ fn positions() -> (Position, Position) {
 
 fn encoded() -> Vec<u8> {
     let tail = (Lifetimes::default(), Vec::new());
-    encoded_as(Kind::Batch, Generation::FOREVER, &tail)
+    encoded_as(RecordKind::Batch, Generation::FOREVER, &tail)
 }
 
 fn encoded_as(
-    kind: Kind,
+    kind: RecordKind,
     generation: Generation,
     (lifetimes, counted): &(Lifetimes, Vec<Counted>),
 ) -> Vec<u8> {
     let (before, position) = positions();
     let mut bytes = Vec::new();
     let fingerprints = &fingerprints()[..];
-    let content = Content { synced: 5, fingerprints, generation, lifetimes, counted };
+    let content = RecordContent { synced: 5, fingerprints, generation, lifetimes, counted };
     encode(kind, before.head, position, content, &mut bytes).unwrap();
     bytes
 }
@@ -49,11 +49,11 @@ fn a_record_is_read_back_and_its_end_is_needed() {
     lifetimes.push(1, Lifetime::FOREVER);
     let (forever, dated) = (Generation::FOREVER, Generation::new(4711));
     for (kind, generation, lifetimes, counted) in [
-        (Kind::Batch, forever, Lifetimes::default(), vec![]),
-        (Kind::Batch, dated, Lifetimes::default(), vec![]),
-        (Kind::Batch, dated, lifetimes.clone(), vec![]),
-        (Kind::Batch, forever, Lifetimes::default(), changes.to_vec()),
-        (Kind::Batch, dated, lifetimes, changes.to_vec()),
+        (RecordKind::Batch, forever, Lifetimes::default(), vec![]),
+        (RecordKind::Batch, dated, Lifetimes::default(), vec![]),
+        (RecordKind::Batch, dated, lifetimes.clone(), vec![]),
+        (RecordKind::Batch, forever, Lifetimes::default(), changes.to_vec()),
+        (RecordKind::Batch, dated, lifetimes, changes.to_vec()),
     ] {
         let tail = (lifetimes, counted);
         let bytes = encoded_as(kind, generation, &tail);
@@ -65,7 +65,7 @@ fn a_record_is_read_back_and_its_end_is_needed() {
         assert_eq!(head.length as usize, body.len());
         assert!(head.follows(before) && head.matches(body));
         let (fingerprints, (lifetimes, counted)) = (fingerprints(), tail);
-        assert_eq!(decode(&head, body), Some(Body { fingerprints, lifetimes, counted }));
+        assert_eq!(decode(&head, body), Some(RecordBody { fingerprints, lifetimes, counted }));
         assert_eq!(decode(&head, &body[..body.len() - 1]), None);
     }
 }
@@ -89,8 +89,8 @@ fn every_flipped_bit_of_a_record_is_noticed() {
 fn a_record_follows_only_the_one_before() {
     let (before, position) = positions();
     let elsewhere = RandomId::new(9);
-    for kind in [Kind::Batch, Kind::Adds, Kind::Forgets, Kind::Generation] {
-        let own = if kind == Kind::Batch { position.head } else { before.head };
+    for kind in [RecordKind::Batch, RecordKind::Adds, RecordKind::Forgets, RecordKind::Generation] {
+        let own = if kind == RecordKind::Batch { position.head } else { before.head };
         let head = RecordHead {
             kind,
             position: Position { number: 7, head: own },
@@ -114,7 +114,7 @@ fn a_record_follows_only_the_one_before() {
         }
     }
     let mut renamed = RecordHead {
-        kind: Kind::Adds,
+        kind: RecordKind::Adds,
         position: Position { number: 7, head: before.head },
         predecessor: before.head.commit_id,
         synced: 0,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::ImportFormat;
 use super::cut::{Cut, advice, shown};
 use super::frames::{self, Frames};
-use super::lines::{self, LineCutter};
+use super::lines::{self, FingerprintLines};
 use crate::flow::feed::{Feed, FeedError, InputName, Page, Place};
 use crate::flow::input::{self, Cutter, Input};
 use urlseen_core::storage::Checkpoint;
@@ -35,7 +35,7 @@ struct Digests {
 }
 
 enum FormatCutter {
-    Lines(LineCutter),
+    Lines(FingerprintLines),
     Frames(Frames),
 }
 
@@ -101,7 +101,7 @@ impl Digests {
     fn detect(&self, input: &Input) -> Option<Result<FormatCutter, String>> {
         let bytes = input.bytes();
         let behind = self.resumed.as_ref().map_or(0, |checkpoint| checkpoint.count);
-        let hex = || FormatCutter::Lines(LineCutter::behind(behind));
+        let hex = || FormatCutter::Lines(FingerprintLines::behind(behind));
         let binary = || FormatCutter::Frames(Frames::behind(behind));
         let is_end = input.has_ended();
         match self.format {
@@ -150,7 +150,7 @@ impl FormatCutter {
                 *self = Self::Frames(Frames::behind(lines.count));
             }
             Self::Frames(frames) if lines::begins_at(bytes, 0, is_end) == Some(true) => {
-                *self = Self::Lines(LineCutter::behind(frames.count));
+                *self = Self::Lines(FingerprintLines::behind(frames.count));
             }
             Self::Lines(_) | Self::Frames(_) => {}
         }

@@ -7,14 +7,14 @@ use urlseen_core::fingerprint::Fingerprint;
 
 /// Cuts lines of hex digits off the front of an input.
 #[derive(Debug, Default)]
-pub(super) struct LineCutter {
+pub(super) struct FingerprintLines {
     /// Number of lines so far, including empty ones.
     pub(super) count: u64,
     /// True while the rest of a line longer than [`BLOCK`] is skipped.
     is_passing: bool,
 }
 
-impl LineCutter {
+impl FingerprintLines {
     /// Makes a cutter that continues after this number of lines.
     pub(super) fn behind(count: u64) -> Self {
         Self { count, is_passing: false }
@@ -112,7 +112,7 @@ mod tests {
     /// Cuts all of `text` in steps. Each step reads `step` more bytes. Returns the length of each
     /// digest, and the offset, line and error of each malformed entry.
     fn cut(text: &str, step: usize) -> (Vec<usize>, Vec<(u64, u64, String)>) {
-        let mut lines = LineCutter::default();
+        let mut lines = FingerprintLines::default();
         let (mut lengths, mut bad) = (Vec::new(), Vec::new());
         let (mut begin, mut end) = (0, 0);
         while end < text.len() {
@@ -149,7 +149,7 @@ mod tests {
             let lines = format!("{SHA1}\n{}", &SHA1[..torn]);
             let bytes = [lines.as_bytes(), b"\0\x14\nmore\n"].concat();
             for is_end in [false, true] {
-                let (mut cutter, mut cut) = (LineCutter::default(), Cut::new("", Some(0)));
+                let (mut cutter, mut cut) = (FingerprintLines::default(), Cut::new("", Some(0)));
                 assert_eq!(cutter.cut(&bytes, is_end, &mut cut), lines.len(), "{torn}");
                 let page = cut.into_page();
                 let (whole, bad) = match torn {

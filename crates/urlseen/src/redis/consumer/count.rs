@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use redis::Cmd;
-use urlseen_core::redis::protocol::{Counted, HeldCalls};
+use urlseen_core::redis::protocol::{HeldCalls, HeldCount};
 
 use super::Consumer;
 use super::partition::{read_as, unexpected};
@@ -60,8 +60,8 @@ impl Consumer {
             let mut again = Vec::new();
             for (&number, answer) in uncounted.iter().zip(answers) {
                 match HeldCalls::counted(answer?).map_err(|error| unexpected(&error))? {
-                    Counted::Requests(count) => total += count,
-                    Counted::Consumers(consumers) => {
+                    HeldCount::Requests(count) => total += count,
+                    HeldCount::Consumers(consumers) => {
                         *self.crawl.partitions[number].consumers() = consumers;
                         again.push(number);
                     }
