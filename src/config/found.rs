@@ -14,7 +14,8 @@ pub(super) struct Layers {
     /// Values of each key with their origins, in the order of the layers. The last value is used,
     /// but all are checked.
     pub(super) found: BTreeMap<&'static str, Vec<(Raw, ValueOrigin)>>,
-    /// Passwords and tokens from the environment, by their servers in [`SECRETS`].
+    /// Passwords and tokens from the environment, by their servers in
+    /// [`SECRETS`](super::layers::SECRETS).
     pub(super) secrets: BTreeMap<&'static str, Secret>,
     /// Rules of each kind, from the tables of the file.
     pub(super) rules: Rules,

@@ -60,7 +60,7 @@ impl ClientCount {
 }
 
 impl QueryServer {
-    /// Listens at `address`. Clients that connect wait until [`Server::run`] serves them. `asker`
+    /// Listens at `address`. Clients that connect wait until [`Self::run`] serves them. `asker`
     /// sends their questions to the dispatcher. `threads` read long commands.
     pub(crate) async fn bind(
         address: &HostPort,
