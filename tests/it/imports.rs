@@ -12,7 +12,7 @@ use crate::util::sources::rust_files;
 const ROOMS: &[(&str, &[&str])] = &[
     (
         "crates/urlseen-core/src/",
-        &["fingerprint", "filter", "limit", "storage", "redis", "redis_filter"],
+        &["choice", "fingerprint", "filter", "limit", "storage", "redis", "redis_filter"],
     ),
     ("crates/urlseen-engine/src/", &["item", "engine", "flow"]),
     ("src/", &["config", "report", "pipeline", "serve", "route", "admin", "cli"]),

@@ -1,78 +1,7 @@
-//! Choices: settings whose value is one word of a short list.
+//! Settings whose value is one word of a short list.
 
-use crate::fingerprint::Algorithm;
-use crate::fingerprint::same::TrackingList;
-
-/// Setting whose value is one of a few words.
-pub trait Choice: Copy + 'static {
-    /// All words and their meanings, in the order in which messages list them.
-    const ALL: &'static [(&'static str, Self)];
-}
-
-/// Error: a word is not a choice. The text lists the allowed words.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{found:?} is not known; allowed: {allowed}")]
-pub struct ChoiceError {
-    found: String,
-    allowed: String,
-}
-
-/// Reads one of the words of `T`.
-pub fn choose<T: Choice>(word: &str) -> Result<T, ChoiceError> {
-    let found = T::ALL.iter().find(|(name, _)| *name == word);
-    let error = || ChoiceError { found: word.to_owned(), allowed: allowed::<T>() };
-    found.map(|&(_, choice)| choice).ok_or_else(error)
-}
-
-/// Lists the words of `T`, separated by commas.
-pub fn allowed<T: Choice>() -> String {
-    let words: Vec<_> = T::ALL.iter().map(|(name, _)| *name).collect();
-    words.join(", ")
-}
-
-/// Declares enums. Each variant is one line, with the word that selects it in the configuration.
-macro_rules! choices {
-    ($(
-        $(#[doc = $doc:literal])+
-        $Name:ident {
-            $( $(#[doc = $choice_doc:literal])+ $Variant:ident = $word:literal, )+
-        }
-    )+) => { $(
-        $(#[doc = $doc])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $Name {
-            $( $(#[doc = $choice_doc])+ $Variant, )+
-        }
-
-        impl $Name {
-            /// Returns the word of this choice in the configuration.
-            pub fn name(self) -> &'static str {
-                match self { $( Self::$Variant => $word, )+ }
-            }
-        }
-
-        impl Choice for $Name {
-            const ALL: &'static [(&'static str, Self)] = &[$( ($word, Self::$Variant), )+];
-        }
-
-        impl std::str::FromStr for $Name {
-            type Err = ChoiceError;
-
-            fn from_str(word: &str) -> Result<Self, ChoiceError> {
-                choose(word)
-            }
-        }
-
-        impl std::fmt::Display for $Name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.name())
-            }
-        }
-    )+ };
-}
-
-#[cfg(feature = "link")]
-pub(crate) use choices;
+pub(crate) use crate::choice::choices;
+pub use crate::choice::{Choice, ChoiceError, allowed, choose};
 
 choices! {
     /// Format of a file of fingerprints.
@@ -196,22 +125,11 @@ choices! {
     }
 }
 
-impl Choice for TrackingList {
-    const ALL: &'static [(&'static str, Self)] = &Self::ALL;
-}
-
-impl Choice for Algorithm {
-    const ALL: &'static [(&'static str, Self)] = &[
-        ("scrapy", Self::Scrapy),
-        ("scrapy-2.6", Self::Scrapy26),
-        ("scrapy-redis", Self::ScrapyRedis),
-    ];
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Kind;
     use super::*;
+    use crate::fingerprint::Algorithm;
 
     fn each_word_reads_back<T: Choice + PartialEq + std::fmt::Debug>() {
         for (word, choice) in T::ALL {

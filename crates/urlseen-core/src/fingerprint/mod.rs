@@ -1,8 +1,9 @@
 //! Fingerprints, and the algorithms that compute them.
 //!
-//! Each algorithm has one file in this folder, and one line in `algorithms!` below. The file
-//! defines the treatment of the URL and the text that is hashed.
+//! Each algorithm is a variant of [`Algorithm`] with a definition in `algorithms`: the treatment of
+//! the URL, and the text that is hashed.
 
+mod algorithms;
 mod by_pages;
 pub mod canonical;
 mod fingerprinter;
@@ -19,10 +20,11 @@ pub use fingerprinter::Fingerprinter;
 pub use key::Fingerprint;
 pub use partition::{Partition, PartitionCount, PartitionCountError};
 
+use crate::choice::{Choice, allowed, choose};
 use same::{SameRules, TrackingList};
 use text::{RequestParts, Text};
 
-/// Definition of an algorithm. The file of each algorithm contains one.
+/// Definition of an algorithm.
 struct AlgorithmDefinition {
     /// Name in configurations and on command lines.
     name: &'static str,
@@ -46,51 +48,40 @@ enum Verbatim {
     Canonical,
 }
 
-/// Makes [`Algorithm`] out of `Variant => file` lines. Each file defines `DEFINITION`.
-macro_rules! algorithms {
-    ($($(#[$attribute:meta])* $variant:ident => $file:ident,)+) => {
-        $(mod $file;)+
-
-        /// Algorithm that computes a fingerprint from a request.
-        ///
-        /// ```
-        /// use urlseen_core::fingerprint::Algorithm;
-        ///
-        /// assert_eq!("scrapy-2.6".parse(), Ok(Algorithm::Scrapy26));
-        /// assert_eq!(Algorithm::default().name(), "scrapy");
-        /// ```
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-        pub enum Algorithm {
-            $($(#[$attribute])* $variant,)+
-        }
-
-        impl Algorithm {
-            /// Returns all algorithms, the default first.
-            pub const fn all() -> &'static [Self] {
-                &[$(Self::$variant),+]
-            }
-
-            fn definition(self) -> &'static AlgorithmDefinition {
-                match self {
-                    $(Self::$variant => &$file::DEFINITION,)+
-                }
-            }
-        }
-    };
-}
-
-algorithms! {
-    #[default]
+/// Algorithm that computes a fingerprint from a request.
+///
+/// ```
+/// use urlseen_core::fingerprint::Algorithm;
+///
+/// assert_eq!("scrapy-2.6".parse(), Ok(Algorithm::Scrapy26));
+/// assert_eq!(Algorithm::default().name(), "scrapy");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Algorithm {
     /// `scrapy.utils.request.fingerprint` of Scrapy 2.7 and later; the reference is Scrapy 2.19.
-    Scrapy => scrapy,
+    #[default]
+    Scrapy,
     /// Fingerprint of Scrapy up to 2.6, and of later versions with
     /// `REQUEST_FINGERPRINTER_IMPLEMENTATION = "2.6"`.
-    Scrapy26 => scrapy_2_6,
+    Scrapy26,
     /// `RFPDupeFilter.request_fingerprint` of scrapy-redis 0.9.
-    ScrapyRedis => scrapy_redis,
+    ScrapyRedis,
 }
 
 impl Algorithm {
+    /// Returns all algorithms, the default first.
+    pub const fn all() -> &'static [Self] {
+        &[Self::Scrapy, Self::Scrapy26, Self::ScrapyRedis]
+    }
+
+    const fn definition(self) -> &'static AlgorithmDefinition {
+        match self {
+            Self::Scrapy => &algorithms::SCRAPY,
+            Self::Scrapy26 => &algorithms::SCRAPY_2_6,
+            Self::ScrapyRedis => &algorithms::SCRAPY_REDIS,
+        }
+    }
+
     /// Returns the name in configurations and on command lines: `scrapy`, `scrapy-2.6` or
     /// `scrapy-redis`.
     pub fn name(self) -> &'static str {
@@ -104,6 +95,14 @@ impl Algorithm {
     }
 }
 
+impl Choice for Algorithm {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("scrapy", Self::Scrapy),
+        ("scrapy-2.6", Self::Scrapy26),
+        ("scrapy-redis", Self::ScrapyRedis),
+    ];
+}
+
 /// Shows the name of the algorithm.
 impl std::fmt::Display for Algorithm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -113,21 +112,16 @@ impl std::fmt::Display for Algorithm {
 
 /// Error for a text that is not the name of a fingerprint algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no fingerprint algorithm `{name}`; use one of {}", names())]
+#[error("there is no fingerprint algorithm `{name}`; use one of {}", allowed::<Algorithm>())]
 pub struct UnknownAlgorithmError {
     name: String,
-}
-
-fn names() -> String {
-    Algorithm::all().iter().map(|algorithm| algorithm.name()).collect::<Vec<_>>().join(", ")
 }
 
 impl std::str::FromStr for Algorithm {
     type Err = UnknownAlgorithmError;
 
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithmError> {
-        let known = Self::all().iter().find(|algorithm| algorithm.name() == name);
-        known.copied().ok_or_else(|| UnknownAlgorithmError { name: name.to_owned() })
+        choose(name).map_err(|_| UnknownAlgorithmError { name: name.to_owned() })
     }
 }
 

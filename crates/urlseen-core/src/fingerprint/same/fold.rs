@@ -1,7 +1,6 @@
 //! Folds: differences between URLs that a rule ignores.
 
-use std::fmt;
-use std::str::FromStr;
+use crate::choice::{Choice, ChoiceError, choices, choose};
 
 /// Ports that `http` and `https` use by default.
 const DEFAULT_PORTS: [&str; 2] = [":80", ":443"];
@@ -13,28 +12,22 @@ const INDEX_ENDINGS: [&str; 13] = [
     "xhtml",
 ];
 
-/// Difference between URLs that a rule ignores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fold {
-    /// `http` and `https`, and the ports 80 and 443 written out.
-    Scheme,
-    /// `www.` before the host.
-    Www,
-    /// Parameters of the path's segments, such as `;jsessionid=1`.
-    Matrix,
-    /// Upper and lower case of ASCII letters in the path.
-    Case,
-    /// Name of an index page at the end of the path, such as `index.html`.
-    Index,
-    /// Slashes at the end of the path.
-    TrailingSlash,
-}
-
-/// Error for a text that is not the name of a fold.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{found:?} is not known; allowed: {}", Fold::ALL.map(Fold::name).join(", "))]
-pub struct UnknownFoldError {
-    found: String,
+choices! {
+    /// Difference between URLs that a rule ignores.
+    Fold {
+        /// `http` and `https`, and the ports 80 and 443 written out.
+        Scheme = "scheme",
+        /// `www.` before the host.
+        Www = "www",
+        /// Parameters of the path's segments, such as `;jsessionid=1`.
+        Matrix = "matrix",
+        /// Upper and lower case of ASCII letters in the path.
+        Case = "case",
+        /// Name of an index page at the end of the path, such as `index.html`.
+        Index = "index",
+        /// Slashes at the end of the path.
+        TrailingSlash = "trailing-slash",
+    }
 }
 
 impl Fold {
@@ -42,20 +35,6 @@ impl Fold {
     pub const ALL: [Self; 6] =
         [Self::Scheme, Self::Www, Self::Matrix, Self::Case, Self::Index, Self::TrailingSlash];
 
-    /// Returns the name in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Scheme => "scheme",
-            Self::Www => "www",
-            Self::Matrix => "matrix",
-            Self::Case => "case",
-            Self::Index => "index",
-            Self::TrailingSlash => "trailing-slash",
-        }
-    }
-}
-
-impl Fold {
     /// Returns the effect on a URL, in words.
     pub fn words(self) -> &'static str {
         match self {
@@ -66,21 +45,6 @@ impl Fold {
             Self::Index => "the name of an index page is dropped",
             Self::TrailingSlash => "slashes at the end of the path are dropped",
         }
-    }
-}
-
-impl fmt::Display for Fold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Fold {
-    type Err = UnknownFoldError;
-
-    fn from_str(name: &str) -> Result<Self, UnknownFoldError> {
-        let known = Self::ALL.into_iter().find(|fold| fold.name() == name);
-        known.ok_or_else(|| UnknownFoldError { found: name.to_owned() })
     }
 }
 

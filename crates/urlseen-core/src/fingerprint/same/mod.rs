@@ -14,12 +14,12 @@ mod tests;
 mod text;
 mod tracking;
 
-pub use fold::{Fold, UnknownFoldError};
+pub use fold::Fold;
 pub(super) use merger::Merger;
 pub use merger::SameStep;
 pub use names::param_name;
 pub use text::SameRulesError;
-pub use tracking::{TrackingList, UnknownListError};
+pub use tracking::TrackingList;
 
 use std::fmt;
 use std::sync::Arc;

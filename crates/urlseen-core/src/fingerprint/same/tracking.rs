@@ -11,57 +11,27 @@
 //! (<https://github.com/AdguardTeam/AdguardFilters>). Parameters that some sites use for content,
 //! such as `ref` and `cid`, are on no list.
 
-use std::fmt;
-use std::str::FromStr;
+use crate::choice::{Choice, ChoiceError, choices, choose};
 
-/// List of tracking parameters, by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum TrackingList {
-    /// No list: tracking parameters are like any others.
-    #[default]
-    None,
-    /// List of November 2026.
-    November2026,
-}
-
-/// Error for a text that is not the name of a list.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{found:?} is not known; allowed: {}", TrackingList::ALL.map(|(name, _)| name).join(", "))]
-pub struct UnknownListError {
-    found: String,
+choices! {
+    /// List of tracking parameters, by its name.
+    #[derive(Default)]
+    TrackingList {
+        /// No list: tracking parameters are like any others.
+        #[default]
+        None = "none",
+        /// List of November 2026.
+        November2026 = "2026-11",
+    }
 }
 
 impl TrackingList {
-    /// All lists by their names in the configuration.
-    pub const ALL: [(&'static str, Self); 2] =
-        [("none", Self::None), ("2026-11", Self::November2026)];
-
-    /// Returns the name in the configuration.
-    pub fn name(self) -> &'static str {
-        Self::ALL.into_iter().find(|&(_, list)| list == self).map_or("", |(name, _)| name)
-    }
-
     /// Returns the names of the parameters. A `*` stands for any characters.
     pub(crate) fn names(self) -> &'static [&'static str] {
         match self {
             Self::None => &[],
             Self::November2026 => NOVEMBER_2026,
         }
-    }
-}
-
-impl fmt::Display for TrackingList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for TrackingList {
-    type Err = UnknownListError;
-
-    fn from_str(name: &str) -> Result<Self, UnknownListError> {
-        let known = Self::ALL.into_iter().find(|(known, _)| *known == name);
-        known.map(|(_, list)| list).ok_or_else(|| UnknownListError { found: name.to_owned() })
     }
 }
 
