@@ -79,8 +79,8 @@ pub trait ScriptFilter: fmt::Debug + Send {
 
 /// In-memory filter with the layout of another project. It gives the same verdicts as that project.
 #[derive(Debug)]
-pub(super) struct StringFilter<L> {
-    layout: L,
+pub(super) struct StringFilter {
+    layout: BitStrings,
     bits: StringBits,
     positions: Vec<BitPosition>,
 }
@@ -88,17 +88,17 @@ pub(super) struct StringFilter<L> {
 /// Verdict on a key before the key was added. An error if the layout cannot place the key.
 pub type Placed = Result<Verdict, PlacementError>;
 
-impl<L: BitStrings> StringFilter<L> {
+impl StringFilter {
     /// Builds an empty filter of a layout.
-    pub(super) fn new(layout: L) -> Self {
-        let bits = StringBits::new((0..layout.strings()).map(|string| layout.bits(string)));
+    pub(super) fn new(layout: BitStrings) -> Self {
+        let bits = StringBits::new((0..layout.strings).map(|string| layout.bits(string)));
         Self { layout, bits, positions: Vec::new() }
     }
 }
 
-impl<L: BitStrings + Send> ScriptFilter for StringFilter<L> {
+impl ScriptFilter for StringFilter {
     fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed)) {
-        let hashes = self.layout.hashes() as usize;
+        let hashes = self.layout.hashes as usize;
         self.positions.clear();
         let placed: Vec<_> = texts
             .iter()
@@ -133,7 +133,7 @@ impl<L: BitStrings + Send> ScriptFilter for StringFilter<L> {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::kinds::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+    use super::super::kinds::{block_cluster, imooc, pyrebloom, scrapy_redis_bloomfilter};
     use super::*;
 
     fn texts(count: u64) -> Vec<String> {
@@ -141,7 +141,7 @@ mod tests {
         (0..count).map(|number| format!("{:040x}", u128::from(number / 2) * 0x9e37_79b9)).collect()
     }
 
-    fn check<L: BitStrings + Send + Sync + Clone + 'static>(layout: &L) {
+    fn check(layout: &BitStrings) {
         let mut filter = StringFilter::new(layout.clone());
         let texts = texts(5000);
         let (mut set, mut expected) = (HashSet::new(), Vec::new());
@@ -161,21 +161,21 @@ mod tests {
         let added = expected.iter().filter(|&&placed| placed == Ok(Verdict::Unseen)).count();
         assert!(added <= 2500 && added > 0, "{added}");
         assert!(set.iter().all(|&position| filter.bits.has(position)));
-        let most: u64 = (0..layout.strings()).map(|it| layout.bits(it).div_ceil(8).max(8)).sum();
+        let most: u64 = (0..layout.strings).map(|it| layout.bits(it).div_ceil(8).max(8)).sum();
         assert!(filter.bits.bytes() > 0 && filter.bits.bytes() <= most.next_power_of_two());
     }
 
     #[test]
     fn verdicts_are_those_of_a_set_of_positions() {
-        check(&PyreBloom::new(500, 0.01).unwrap());
-        check(&Imooc::new(5000, 0.01).unwrap());
-        check(&ScrapyRedisBloomFilter::new(14, 6).unwrap());
-        check(&BlockCluster::new(12, 4, 3).unwrap());
+        check(&pyrebloom(500, 0.01).unwrap());
+        check(&imooc(5000, 0.01).unwrap());
+        check(&scrapy_redis_bloomfilter(14, 6).unwrap());
+        check(&block_cluster(12, 4, 3).unwrap());
     }
 
     #[test]
     fn a_text_without_a_place_does_not_affect_other_texts() {
-        let mut filter = StringFilter::new(BlockCluster::new(20, 4, 3).unwrap());
+        let mut filter = StringFilter::new(block_cluster(20, 4, 3).unwrap());
         let mut found = Vec::new();
         let good = "ab".repeat(20);
         let keys = [good.as_bytes(), b"zz", good.as_bytes()];

@@ -9,7 +9,7 @@
 
 use super::imooc::SEEDS;
 use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
-use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError, SizeError, low_bits};
+use crate::filter::bit_strings::{BitPosition, BitStrings, Place, PlacementError, SizeError};
 use crate::filter::hash::murmur3_x86_32;
 
 pub(super) const KIND: Kind = Kind(&Registered {
@@ -18,9 +18,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
     usual: &[(BIT, "32"), (HASH_NUMBER, "15"), (BLOCK_NUM, "1")],
     read: |values| {
-        values.by_numbers(|[bit, hash_number, block_num]| {
-            Ok(BlockCluster::new(bit, hash_number, block_num)?)
-        })
+        values.by_numbers(|[bit, hash_number, block_num]| Ok(layout(bit, hash_number, block_num)?))
     },
     ..IN_REDIS
 });
@@ -35,80 +33,50 @@ const LARGEST_BIT: u32 = 32;
 /// Number of blocks that two digits choose from.
 const TWO_DIGITS: u32 = 256;
 
-/// Layout of a filter of `scrapy-redis-bloomfilter-block-cluster`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BlockCluster {
+/// Computes the layout for the package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER` and
+/// `BLOOMFILTER_BLOCK_NUM`.
+///
+/// # Errors
+/// The number of hashes or of blocks is 0. Without a hash, every key would be seen.
+pub(in crate::filter) fn layout(
     bit: u32,
-    hashes: u32,
-    blocks: u32,
+    hash_number: u32,
+    block_num: u32,
+) -> Result<BitStrings, SizeError> {
+    if hash_number == 0 {
+        return Err(SizeError::new(NAME, "the hash number", hash_number, "it is 1 or more"));
+    }
+    if block_num == 0 {
+        return Err(SizeError::new(NAME, "the block number", block_num, "it is 1 or more"));
+    }
+    // Each hash has one of 100 seeds.
+    #[allow(clippy::cast_possible_truncation)]
+    let hashes = hash_number.min(SEEDS.len() as u32);
+    let longest = 1 << bit.min(LARGEST_BIT);
+    Ok(BitStrings {
+        strings: block_num,
+        // All numbers that the leading hex digits can form.
+        codes: |layout| (0..1 << (4 * digits(layout))).collect(),
+        separator: Some(""),
+        longest,
+        ..BitStrings::new(u64::from(block_num) * longest, hashes, PLACE)
+    })
 }
 
-impl BlockCluster {
-    /// Computes the layout for the package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER`
-    /// and `BLOOMFILTER_BLOCK_NUM`.
-    ///
-    /// # Errors
-    /// The number of hashes or of blocks is 0. Without a hash, every key would be seen.
-    pub(crate) fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, SizeError> {
-        if hash_number == 0 {
-            return Err(SizeError::new(NAME, "the hash number", hash_number, "it is 1 or more"));
-        }
-        if block_num == 0 {
-            return Err(SizeError::new(NAME, "the block number", block_num, "it is 1 or more"));
-        }
-        // Each hash has one of 100 seeds.
-        #[allow(clippy::cast_possible_truncation)]
-        let hashes = hash_number.min(SEEDS.len() as u32);
-        Ok(Self { bit: bit.min(LARGEST_BIT), hashes, blocks: block_num })
-    }
-
-    /// Returns m, the number of bits of a block.
-    pub(crate) fn m(&self) -> u64 {
-        1 << self.bit
-    }
-
-    /// Returns the number of leading hex digits that choose the block.
-    fn digits(&self) -> u8 {
-        if self.blocks > TWO_DIGITS { 3 } else { 2 }
-    }
+/// Returns the number of leading hex digits that choose the block.
+fn digits(layout: &BitStrings) -> u8 {
+    if layout.strings > TWO_DIGITS { 3 } else { 2 }
 }
 
-impl BitStrings for BlockCluster {
-    fn strings(&self) -> u32 {
-        self.blocks
-    }
-
-    /// Returns all numbers that the leading hex digits can form.
-    fn codes(&self) -> Vec<u32> {
-        (0..1 << (4 * self.digits())).collect()
-    }
-
-    fn key(&self, base: &str, string: u32) -> String {
-        format!("{base}{string}")
-    }
-
-    fn bits(&self, _string: u32) -> u64 {
-        self.m()
-    }
-
-    fn hashes(&self) -> u32 {
-        self.hashes
-    }
-
-    fn push_positions(
-        &self,
-        text: &[u8],
-        positions: &mut Vec<BitPosition>,
-    ) -> Result<(), PlacementError> {
-        let string = leading_number(text, self.digits())? % self.blocks;
-        let mask = low_bits(self.bit);
-        positions.extend(SEEDS[..self.hashes as usize].iter().map(|&seed| {
-            let bit = murmur3_x86_32(text, seed) & mask;
-            BitPosition { string, bit }
-        }));
-        Ok(())
-    }
-}
+const PLACE: Place = |layout, text, positions| {
+    let string = leading_number(text, digits(layout))? % layout.strings;
+    let mask = layout.mask();
+    positions.extend(SEEDS[..layout.hashes as usize].iter().map(|&seed| {
+        let bit = murmur3_x86_32(text, seed) & mask;
+        BitPosition { string, bit }
+    }));
+    Ok(())
+};
 
 /// Reads the first `digits` characters of a text as one hexadecimal number. A shorter text is read
 /// whole.

@@ -15,14 +15,14 @@
 
 use super::{IN_REDIS, Kind, Registered};
 use crate::filter::bit_strings::{
-    BitPosition, BitStrings, LARGEST_STRING, PlacementError, SizeError,
+    BitPosition, BitStrings, LARGEST_STRING, Place, PlacementError, SizeError,
 };
 use crate::filter::hash::murmur3_x86_32;
 use crate::filter::number::whole;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    read: |values| values.by_size(|keys, rate| Ok(Imooc::new(keys, rate)?)),
+    read: |values| values.by_size(|keys, rate| Ok(layout(keys, rate)?)),
     ..IN_REDIS
 });
 
@@ -38,82 +38,52 @@ pub(crate) const SEEDS: [u32; 100] = [
     647, 923, 199, 518,
 ];
 
-/// Layout of a filter of the class `BloomFilter_imooc`.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Imooc {
-    /// Number of bits by the formula. It only determines the number of blocks.
-    pub(in crate::filter) m: u64,
-    /// Number of hashes by the formula. Below an error rate of about 1e-19, the formula asks for
-    /// more hashes than the class has seeds.
-    pub(super) k: u64,
-    blocks: u32,
+/// Computes the numbers of bits, hashes and blocks by the class's formulas. Below an error rate of
+/// about 1e-19, the formula asks for more hashes than the class has seeds.
+pub(super) fn sizes(capacity: u64, error_rate: f64) -> [f64; 3] {
+    let keys = capacity as f64;
+    let bits = (keys * std::f64::consts::LOG2_E * (1.0 / error_rate).log2()).ceil();
+    let hashes = (2.0_f64.ln_1p() * bits / keys).ceil();
+    [bits, hashes, ((bits / 8.0 / 1024.0 / 1024.0).ceil() / 512.0).ceil()]
 }
 
-impl Imooc {
-    /// Computes the layout for a capacity in keys and an error rate, as the Python class does.
-    ///
-    /// # Errors
-    /// The capacity is 0, the error rate is not between 0 and 1, or the filter would have more than
-    /// 2^32 - 1 blocks.
-    pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
-        SizeError::check(NAME, capacity, error_rate)?;
-        let keys = capacity as f64;
-        let bits = (keys * std::f64::consts::LOG2_E * (1.0 / error_rate).log2()).ceil();
-        let hashes = (2.0_f64.ln_1p() * bits / keys).ceil();
-        let blocks = ((bits / 8.0 / 1024.0 / 1024.0).ceil() / 512.0).ceil();
-        // Refuses a rate so close to 0 that its inverse is infinite, or so close to 1 that the
-        // filter would have no bit.
-        if !(bits >= 1.0 && blocks <= f64::from(u32::MAX)) {
-            let allowed = "a filter has at least 1 bit, and at most 2^32 - 1 strings of 512 MiB";
-            return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
-        }
-        let blocks = u32::try_from(whole(blocks)).expect("checked above");
-        Ok(Self { m: whole(bits), k: whole(hashes), blocks })
+/// Computes the layout for a capacity in keys and an error rate, as the Python class does.
+///
+/// # Errors
+/// The capacity is 0, the error rate is not between 0 and 1, or the filter would have more than
+/// 2^32 - 1 blocks.
+pub(in crate::filter) fn layout(capacity: u64, error_rate: f64) -> Result<BitStrings, SizeError> {
+    SizeError::check(NAME, capacity, error_rate)?;
+    let [bits, hashes, blocks] = sizes(capacity, error_rate);
+    // Refuses a rate so close to 0 that its inverse is infinite, or so close to 1 that the filter
+    // would have no bit.
+    if !(bits >= 1.0 && blocks <= f64::from(u32::MAX)) {
+        let allowed = "a filter has at least 1 bit, and at most 2^32 - 1 strings of 512 MiB";
+        return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
     }
-
-    fn seeds(&self) -> &'static [u32] {
-        let used = usize::try_from(self.k).unwrap_or(usize::MAX).min(SEEDS.len());
-        &SEEDS[..used]
-    }
+    let blocks = u32::try_from(whole(blocks)).expect("checked above");
+    let hashes = whole(hashes).min(SEEDS.len() as u64);
+    let hashes = u32::try_from(hashes).expect("at most 100 seeds");
+    Ok(BitStrings {
+        strings: blocks,
+        // One of the sixteen hex digits begins a fingerprint.
+        codes: |_| b"0123456789abcdef".map(u32::from).into(),
+        separator: Some("_"),
+        longest: LARGEST_STRING,
+        ..BitStrings::new(u64::from(blocks) * LARGEST_STRING, hashes, PLACE)
+    })
 }
 
-impl BitStrings for Imooc {
-    fn strings(&self) -> u32 {
-        self.blocks
-    }
-
-    /// Returns the codes of the sixteen hex digits, one of which begins a fingerprint.
-    fn codes(&self) -> Vec<u32> {
-        b"0123456789abcdef".map(u32::from).into()
-    }
-
-    fn key(&self, base: &str, string: u32) -> String {
-        format!("{base}_{string}")
-    }
-
-    fn bits(&self, _string: u32) -> u64 {
-        LARGEST_STRING
-    }
-
-    fn hashes(&self) -> u32 {
-        u32::try_from(self.seeds().len()).expect("at most 100 seeds")
-    }
-
-    fn push_positions(
-        &self,
-        text: &[u8],
-        positions: &mut Vec<BitPosition>,
-    ) -> Result<(), PlacementError> {
-        let string = first_character(text)? % self.blocks;
-        positions.extend(self.seeds().iter().map(|&seed| {
-            let hash = murmur3_x86_32(text, seed);
-            // For a negative hash, 2^31 - 1 - h is the hash with its lower 31 bits inverted.
-            let bit = if hash >> 31 == 0 { hash } else { hash ^ (u32::MAX >> 1) };
-            BitPosition { string, bit }
-        }));
-        Ok(())
-    }
-}
+const PLACE: Place = |layout, text, positions| {
+    let string = first_character(text)? % layout.strings;
+    positions.extend(SEEDS[..layout.hashes as usize].iter().map(|&seed| {
+        let hash = murmur3_x86_32(text, seed);
+        // For a negative hash, 2^31 - 1 - h is the hash with its lower 31 bits inverted.
+        let bit = if hash >> 31 == 0 { hash } else { hash ^ (u32::MAX >> 1) };
+        BitPosition { string, bit }
+    }));
+    Ok(())
+};
 
 /// Returns the first code point of a text.
 fn first_character(text: &[u8]) -> Result<u32, PlacementError> {

@@ -36,8 +36,9 @@ use values::{EXPIRE_AFTER, Values, expire_after_field};
 
 #[cfg(test)]
 pub(super) use {
-    block_cluster::BlockCluster, imooc::Imooc, pyrebloom::PyreBloom, scrapy_redis::Set,
-    scrapy_redis_bloomfilter::ScrapyRedisBloomFilter,
+    block_cluster::layout as block_cluster, imooc::layout as imooc,
+    pyrebloom::rounded as pyrebloom, scrapy_redis::Set,
+    scrapy_redis_bloomfilter::layout as scrapy_redis_bloomfilter,
 };
 
 /// Declares the registry: a constant for each kind.

@@ -14,13 +14,13 @@
 use highway::{HighwayHash, HighwayHasher, Key};
 
 use super::{IN_REDIS, Kind, Registered};
-use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::bit_strings::{BitPosition, BitStrings, Place, SizeError};
 use crate::filter::number::whole;
 use crate::filter::redis_kind::Record;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    read: |values| values.by_size(|keys, rate| Ok(Redisson::new(keys, rate)?)),
+    read: |values| values.by_size(|keys, rate| Ok(layout(keys, rate)?)),
     ..IN_REDIS
 });
 
@@ -33,82 +33,54 @@ const LARGEST: u64 = 4_294_967_294;
 const KEY: [u64; 4] =
     [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834, 0x1082_276b_f3a2_7251, 0xf86c_6a11_d0c1_8e95];
 
-/// Layout of a filter of Redisson's `RBloomFilter`.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Redisson {
-    capacity: u64,
-    error_rate: f64,
-    m: u64,
-    k: u32,
+/// Computes the layout for a capacity in keys (`expectedInsertions`) and an error rate
+/// (`falseProbability`).
+///
+/// # Errors
+/// The capacity is 0, the error rate is not between 0 and 1, or Redisson refuses the size.
+fn layout(capacity: u64, error_rate: f64) -> Result<BitStrings, SizeError> {
+    SizeError::check(NAME, capacity, error_rate)?;
+    let (keys, ln_2) = (capacity as f64, std::f64::consts::LN_2);
+    let bits = -keys * error_rate.ln() / (ln_2 * ln_2);
+    if !(bits >= 1.0 && bits < (LARGEST + 1) as f64) {
+        let allowed = format!("a filter has 1 to {LARGEST} bits");
+        return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
+    }
+    let m = whole(bits);
+    let k = u32::try_from(whole(m as f64 / keys * ln_2 + 0.5).max(1)).expect("at most 1100");
+    let record = Record {
+        key: String::new(),
+        fields: vec![
+            ("size", m.to_string()),
+            ("hashIterations", k.to_string()),
+            ("expectedInsertions", capacity.to_string()),
+            // `to_string` writes no exponent.
+            ("falseProbability", error_rate.to_string()),
+        ],
+        fixed: &["size", "hashIterations"],
+    };
+    Ok(BitStrings { record: Some(record), ..BitStrings::new(m, k, PLACE) })
 }
 
-impl Redisson {
-    /// Computes the layout for a capacity in keys (`expectedInsertions`) and an error rate
-    /// (`falseProbability`).
-    ///
-    /// # Errors
-    /// The capacity is 0, the error rate is not between 0 and 1, or Redisson refuses the size.
-    pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
-        SizeError::check(NAME, capacity, error_rate)?;
-        let (keys, ln_2) = (capacity as f64, std::f64::consts::LN_2);
-        let bits = -keys * error_rate.ln() / (ln_2 * ln_2);
-        if !(bits >= 1.0 && bits < (LARGEST + 1) as f64) {
-            let allowed = format!("a filter has 1 to {LARGEST} bits");
-            return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
-        }
-        let m = whole(bits);
-        let k = u32::try_from(whole(m as f64 / keys * ln_2 + 0.5).max(1)).expect("at most 1100");
-        Ok(Self { capacity, error_rate, m, k })
-    }
-}
-
-impl BitStrings for Redisson {
-    fn record(&self, base: &str) -> Option<Record> {
-        let has_tag = base.contains('{');
-        Some(Record {
-            key: if has_tag { format!("{base}:config") } else { format!("{{{base}}}:config") },
-            fields: vec![
-                ("size", self.m.to_string()),
-                ("hashIterations", self.k.to_string()),
-                ("expectedInsertions", self.capacity.to_string()),
-                // `to_string` writes no exponent.
-                ("falseProbability", self.error_rate.to_string()),
-            ],
-            fixed: &["size", "hashIterations"],
-        })
-    }
-
-    fn bits(&self, _string: u32) -> u64 {
-        self.m
-    }
-
-    fn hashes(&self) -> u32 {
-        self.k
-    }
-
-    fn push_positions(
-        &self,
-        text: &[u8],
-        positions: &mut Vec<BitPosition>,
-    ) -> Result<(), PlacementError> {
-        let [first, second] = HighwayHasher::new(Key(KEY)).hash128(text);
-        let mut hash = first;
-        positions.extend((0..self.k).map(|index| {
-            // The position is below 2^32.
-            #[allow(clippy::cast_possible_truncation)]
-            let bit = ((hash & (u64::MAX >> 1)) % self.m) as u32;
-            hash = hash.wrapping_add(if index % 2 == 0 { second } else { first });
-            BitPosition { string: 0, bit }
-        }));
-        Ok(())
-    }
-}
+const PLACE: Place = |layout, text, positions| {
+    let [first, second] = HighwayHasher::new(Key(KEY)).hash128(text);
+    let mut hash = first;
+    positions.extend((0..layout.hashes).map(|index| {
+        // The position is below 2^32.
+        #[allow(clippy::cast_possible_truncation)]
+        let bit = ((hash & (u64::MAX >> 1)) % layout.m) as u32;
+        hash = hash.wrapping_add(if index % 2 == 0 { second } else { first });
+        BitPosition { string: 0, bit }
+    }));
+    Ok(())
+};
 
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::filter::RedisKind;
 
     /// Compares size, record and bits with the output of `scripts/data/kinds`, which computes them
     /// independently.
@@ -119,9 +91,9 @@ mod tests {
         let mut filters = 0;
         for line in lines.filter(|line| line["kind"] == NAME) {
             let (capacity, rate) = (line["capacity"].as_u64(), line["error_rate"].as_f64());
-            let layout = Redisson::new(capacity.unwrap(), rate.unwrap()).unwrap();
+            let layout = layout(capacity.unwrap(), rate.unwrap()).unwrap();
             assert_eq!(
-                (layout.m, layout.k.into()),
+                (layout.m, layout.hashes.into()),
                 (line["size"].as_u64().unwrap(), line["hashes"].as_u64().unwrap())
             );
             let record = layout.record("f").unwrap();
@@ -143,9 +115,9 @@ mod tests {
     #[test]
     fn sizes_that_redisson_refuses_are_refused() {
         for (capacity, rate) in [(0, 0.1), (1, 0.0), (1, 1.0), (1, 0.9), (200_000_000, 1e-8)] {
-            assert!(Redisson::new(capacity, rate).is_err(), "{capacity} {rate}");
+            assert!(layout(capacity, rate).is_err(), "{capacity} {rate}");
         }
-        let record = Redisson::new(1000, 0.01).unwrap().record("a{b}").unwrap();
+        let record = layout(1000, 0.01).unwrap().record("a{b}").unwrap();
         assert_eq!(record.key, "a{b}:config");
     }
 }

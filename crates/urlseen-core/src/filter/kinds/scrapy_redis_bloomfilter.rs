@@ -12,17 +12,13 @@
 //! longer tells keys apart.
 
 use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
-use crate::filter::bit_strings::{
-    BitPosition, BitStrings, PlacementError, SizeError, fill, low_bits,
-};
+use crate::filter::bit_strings::{BitPosition, BitStrings, Place, PlacementError, SizeError, fill};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
     keys: &[BIT, HASH_NUMBER],
     usual: &[(BIT, "30"), (HASH_NUMBER, "6")],
-    read: |values| {
-        values.by_numbers(|[bit, hash_number]| Ok(ScrapyRedisBloomFilter::new(bit, hash_number)?))
-    },
+    read: |values| values.by_numbers(|[bit, hash_number]| Ok(layout(bit, hash_number)?)),
     ..IN_REDIS
 });
 
@@ -35,113 +31,80 @@ const MOST_HASHES: u32 = 1000;
 /// Number of characters of a fingerprint.
 const DIGITS: usize = 40;
 
-/// Layout of a filter of `scrapy-redis-bloomfilter`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ScrapyRedisBloomFilter {
-    bit: u32,
-    hashes: u32,
+/// Computes the layout for the package's settings `BLOOMFILTER_BIT` and `BLOOMFILTER_HASH_NUMBER`.
+///
+/// # Errors
+/// BIT is over 32: a Redis string has at most 2^32 bits. The number of hashes is over 1000, or it
+/// is 0. Without a hash, every key would be seen.
+pub(in crate::filter) fn layout(bit: u32, hash_number: u32) -> Result<BitStrings, SizeError> {
+    if bit > u32::BITS {
+        let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
+        return Err(SizeError::new(NAME, "BIT", bit, allowed));
+    }
+    if !(1..=MOST_HASHES).contains(&hash_number) {
+        let allowed = format!("it is 1 to {MOST_HASHES}");
+        return Err(SizeError::new(NAME, "the hash number", hash_number, allowed));
+    }
+    Ok(BitStrings {
+        // All hashes except the first one, which is almost the same for all keys.
+        spread_hashes: hash_number.max(2) - 1,
+        // Length of the start of the string that sums of 40 characters fill. The largest sum is
+        // 4080. 0 if a sum can choose at least half of all bits.
+        crowded_bits: if bit > 13 { 1 << 12 } else { 0 },
+        rate: error_rate,
+        ..BitStrings::new(1 << bit, hash_number, PLACE)
+    })
 }
 
-impl ScrapyRedisBloomFilter {
-    /// Computes the layout for the package's settings `BLOOMFILTER_BIT` and
-    /// `BLOOMFILTER_HASH_NUMBER`.
-    ///
-    /// # Errors
-    /// BIT is over 32: a Redis string has at most 2^32 bits. The number of hashes is over 1000, or
-    /// it is 0. Without a hash, every key would be seen.
-    pub(crate) fn new(bit: u32, hash_number: u32) -> Result<Self, SizeError> {
-        if bit > u32::BITS {
-            let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
-            return Err(SizeError::new(NAME, "BIT", bit, allowed));
-        }
-        if !(1..=MOST_HASHES).contains(&hash_number) {
-            let allowed = format!("it is 1 to {MOST_HASHES}");
-            return Err(SizeError::new(NAME, "the hash number", hash_number, allowed));
-        }
-        Ok(Self { bit, hashes: hash_number })
+const PLACE: Place = |layout, text, positions| {
+    if text.is_empty() {
+        // The package sets a bit for an empty text, but never reports an empty text as seen.
+        return Err(PlacementError::Empty);
     }
+    if text.is_ascii() {
+        push(layout, &text.iter().map(|&byte| byte.into()), positions);
+    } else {
+        let text = std::str::from_utf8(text).map_err(|_| PlacementError::NotText)?;
+        push(layout, &text.chars().map(u32::from), positions);
+    }
+    Ok(())
+};
 
-    /// Returns m, the number of bits of the string.
-    pub(crate) fn m(&self) -> u64 {
-        1 << self.bit
-    }
-
-    fn push<C>(self, codes: &C, positions: &mut Vec<BitPosition>)
-    where
-        C: Iterator<Item = u32> + Clone,
-    {
-        let mask = low_bits(self.bit);
-        positions.extend((1..=self.hashes).map(|factor| {
-            // The 32 lowest bits of the hash are enough, because they contain the position.
-            let hash = codes
-                .clone()
-                .fold(0_u32, |hash, code| hash.wrapping_mul(factor).wrapping_add(code));
-            BitPosition { string: 0, bit: hash & mask }
-        }));
-    }
+fn push<C>(layout: &BitStrings, codes: &C, positions: &mut Vec<BitPosition>)
+where
+    C: Iterator<Item = u32> + Clone,
+{
+    let mask = layout.mask();
+    positions.extend((1..=layout.hashes).map(|factor| {
+        // The 32 lowest bits of the hash are enough, because they contain the position.
+        let hash =
+            codes.clone().fold(0_u32, |hash, code| hash.wrapping_mul(factor).wrapping_add(code));
+        BitPosition { string: 0, bit: hash & mask }
+    }));
 }
 
-impl BitStrings for ScrapyRedisBloomFilter {
-    fn bits(&self, _string: u32) -> u64 {
-        self.m()
+/// For n keys, returns f^(k - 1) times the sum of P(s) q(s) over all possible sums s, where
+///
+/// - P(s) is the chance that 40 random hex digits sum up to s (mod m),
+/// - g = 1 - (1 - 1/m)^((k - 1) n) is the share of bits that all hashes but the first have set,
+/// - q(s) = 1 - (1 - g)(1 - P(s))^n is the chance that the bit s is set,
+/// - f = 1 - (1 - g)(1 - the bits that the first hash has set, divided by m) is the share of
+///   all bits that are set.
+///
+/// The formula assumes that all hashes but the first are evenly spread and independent. If the
+/// factor of a hash, seed + 1, is divisible by 4, the hash depends only on the last characters
+/// and is a little uneven. So the true rate is up to some percent higher.
+fn error_rate(layout: &BitStrings, keys: u64) -> f64 {
+    let (bits, keys) = (layout.m as f64, keys as f64);
+    let others = f64::from(layout.hashes - 1);
+    let empty = 1.0 - fill(others * keys, bits);
+    let (mut first_known, mut first_set) = (0.0, 0.0);
+    for chance in sums(layout.mask()) {
+        let unset = (1.0 - chance).powf(keys);
+        first_known += chance * (1.0 - empty * unset);
+        first_set += 1.0 - unset;
     }
-
-    fn hashes(&self) -> u32 {
-        self.hashes
-    }
-
-    /// Counts all hashes except the first one, which is almost the same for all keys.
-    fn spread_hashes(&self) -> f64 {
-        f64::from(self.hashes.max(2) - 1)
-    }
-
-    /// Returns the length of the start of the string that sums of 40 characters fill. The largest
-    /// sum is 4080. Returns 0 if a sum can choose at least half of all bits.
-    fn crowded_bits(&self) -> u64 {
-        if self.bit > 13 { 1 << 12 } else { 0 }
-    }
-
-    fn push_positions(
-        &self,
-        text: &[u8],
-        positions: &mut Vec<BitPosition>,
-    ) -> Result<(), PlacementError> {
-        if text.is_empty() {
-            // The package sets a bit for an empty text, but never reports an empty text as seen.
-            return Err(PlacementError::Empty);
-        }
-        if text.is_ascii() {
-            self.push(&text.iter().map(|&byte| byte.into()), positions);
-        } else {
-            let text = std::str::from_utf8(text).map_err(|_| PlacementError::NotText)?;
-            self.push(&text.chars().map(u32::from), positions);
-        }
-        Ok(())
-    }
-
-    /// For n keys, returns f^(k - 1) times the sum of P(s) q(s) over all possible sums s, where
-    ///
-    /// - P(s) is the chance that 40 random hex digits sum up to s (mod m),
-    /// - g = 1 - (1 - 1/m)^((k - 1) n) is the share of bits that all hashes but the first have set,
-    /// - q(s) = 1 - (1 - g)(1 - P(s))^n is the chance that the bit s is set,
-    /// - f = 1 - (1 - g)(1 - the bits that the first hash has set, divided by m) is the share of
-    ///   all bits that are set.
-    ///
-    /// The formula assumes that all hashes but the first are evenly spread and independent. If the
-    /// factor of a hash, seed + 1, is divisible by 4, the hash depends only on the last characters
-    /// and is a little uneven. So the true rate is up to some percent higher.
-    fn error_rate(&self, keys: u64) -> f64 {
-        let (bits, keys) = (self.m() as f64, keys as f64);
-        let others = f64::from(self.hashes - 1);
-        let empty = 1.0 - fill(others * keys, bits);
-        let (mut first_known, mut first_set) = (0.0, 0.0);
-        for chance in sums(low_bits(self.bit)) {
-            let unset = (1.0 - chance).powf(keys);
-            first_known += chance * (1.0 - empty * unset);
-            first_set += 1.0 - unset;
-        }
-        first_known * (1.0 - empty * (1.0 - first_set / bits)).powf(others)
-    }
+    first_known * (1.0 - empty * (1.0 - first_set / bits)).powf(others)
 }
 
 /// Returns the chance of each sum of 40 random hex digits, modulo the mask + 1.

@@ -8,8 +8,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::imooc::SEEDS;
+use super::pyrebloom::{seeds, unrounded};
 use super::*;
-use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError, used_strings};
+use crate::filter::RedisKind;
+use crate::filter::bit_strings::{BitPosition, BitStrings, PlacementError};
+use crate::filter::number::whole;
 
 /// Filter in the file that `scripts/vectors layouts` writes.
 #[derive(Deserialize)]
@@ -24,48 +27,50 @@ struct Vector {
 impl Vector {
     // The settings are small whole numbers except for error rates.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn layout(&self) -> Box<dyn BitStrings> {
+    fn layout(&self) -> BitStrings {
         let number = |name| self.settings[name] as u32;
         let rate = || self.settings["error_rate"];
         match self.layout.as_str() {
             "scrapy-redis-bloomfilter" => {
-                Box::new(ScrapyRedisBloomFilter::new(number("bit"), number("hash_number")).unwrap())
+                scrapy_redis_bloomfilter(number("bit"), number("hash_number")).unwrap()
             }
             "block-cluster" => {
                 let (bit, hashes) = (number("bit"), number("hash_number"));
-                Box::new(BlockCluster::new(bit, hashes, number("block_num")).unwrap())
+                block_cluster(bit, hashes, number("block_num")).unwrap()
             }
             "imooc" => {
-                let layout = Imooc::new(self.settings["capacity"] as u64, rate()).unwrap();
-                self.check_sizes(layout.m, layout.k, &layout);
-                Box::new(layout)
+                let capacity = self.settings["capacity"] as u64;
+                let layout = imooc(capacity, rate()).unwrap();
+                let [m, k, _] = imooc::sizes(capacity, rate());
+                self.check_sizes(whole(m), whole(k), &layout);
+                layout
             }
             "pyrebloom" => {
-                let rounded = self.settings["rounded"] > 0.0;
-                let new = if rounded { PyreBloom::new } else { PyreBloom::unrounded };
+                let is_rounded = self.settings["rounded"] > 0.0;
+                let new = if is_rounded { pyrebloom } else { unrounded };
                 let layout = new(number("capacity"), rate()).unwrap();
-                self.check_sizes(layout.m, layout.hashes().into(), &layout);
-                Box::new(layout)
+                self.check_sizes(layout.m, layout.hashes.into(), &layout);
+                layout
             }
             other => panic!("a layout {other}"),
         }
     }
 
     #[allow(clippy::float_cmp)]
-    fn check_sizes(&self, m: u64, k: u64, layout: &dyn BitStrings) {
-        let found = [("m", m), ("k", k), ("strings", layout.strings().into())];
+    fn check_sizes(&self, m: u64, k: u64, layout: &BitStrings) {
+        let found = [("m", m), ("k", k), ("strings", layout.strings.into())];
         for (name, found) in found {
             assert_eq!(found as f64, self.settings[name], "{name}: {:?}", self.settings);
         }
     }
 }
 
-fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<BitPosition>, PlacementError> {
+fn positions(layout: &BitStrings, text: &[u8]) -> Result<Vec<BitPosition>, PlacementError> {
     let mut positions = Vec::new();
     layout.push_positions(text, &mut positions)?;
-    assert_eq!(positions.len(), layout.hashes() as usize);
+    assert_eq!(positions.len(), layout.hashes as usize);
     for position in &positions {
-        assert!(position.string < layout.strings());
+        assert!(position.string < layout.strings);
         assert!(u64::from(position.bit) < layout.bits(position.string));
     }
     Ok(positions)
@@ -90,7 +95,7 @@ fn bits_are_those_of_the_other_projects() {
         let vector: Vector = serde_json::from_str(line).unwrap();
         let layout = vector.layout();
         for (value, expected) in &vector.values {
-            let found = positions(&*layout, value.as_bytes()).ok().map(|positions| {
+            let found = positions(&layout, value.as_bytes()).ok().map(|positions| {
                 let mut found = BTreeMap::<String, Vec<u32>>::new();
                 for BitPosition { string, bit } in positions {
                     found.entry(layout.key(&vector.key, string)).or_default().push(bit);
@@ -116,11 +121,13 @@ fn imooc_positions_are_those_of_its_class() {
     assert_eq!(cases.len(), 4);
     for case in cases {
         let capacity = case["capacity"].as_u64().unwrap();
-        let layout = Imooc::new(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
-        assert_eq!(layout.m, case["m"].as_u64().unwrap());
-        assert_eq!(layout.k, case["k"].as_u64().unwrap());
-        assert_eq!(layout.hashes(), case["hashes_used"]);
-        assert_eq!(layout.strings(), case["blocks"]);
+        let error_rate = case["error_rate"].as_f64().unwrap();
+        let layout = imooc(capacity, error_rate).unwrap();
+        let [m, k, _] = imooc::sizes(capacity, error_rate).map(whole);
+        assert_eq!(m, case["m"].as_u64().unwrap());
+        assert_eq!(k, case["k"].as_u64().unwrap());
+        assert_eq!(layout.hashes, case["hashes_used"]);
+        assert_eq!(layout.strings, case["blocks"]);
         for (value, expected) in case["positions"].as_object().unwrap() {
             let bits = expected["bits"].as_array().unwrap().iter().map(|bit| {
                 let string = u32::try_from(expected["block"].as_u64().unwrap()).unwrap();
@@ -139,11 +146,11 @@ fn pyrebloom_positions_are_those_of_its_code() {
     for line in file.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let capacity = u32::try_from(case["capacity"].as_u64().unwrap()).unwrap();
-        let layout = PyreBloom::new(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
+        let layout = pyrebloom(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
         assert_eq!(layout.m, case["bits"].as_u64().unwrap());
-        assert_eq!(layout.hashes(), case["hashes"]);
-        assert_eq!(layout.strings(), case["strings"]);
-        let first_seeds = &layout.seeds[..layout.seeds.len().min(5)];
+        assert_eq!(layout.hashes, case["hashes"]);
+        assert_eq!(layout.strings, case["strings"]);
+        let first_seeds: Vec<_> = seeds(&layout).take(5).collect();
         assert_eq!(case["seeds"], serde_json::json!(first_seeds));
         for (value, expected) in case["positions"].as_object().unwrap() {
             let found = positions(&layout, value.as_bytes()).unwrap();
@@ -156,22 +163,22 @@ fn pyrebloom_positions_are_those_of_its_code() {
 
 #[test]
 fn strings_have_their_keys_and_lengths() {
-    let imooc = Imooc::new(1_000_000_000, 1e-8).unwrap();
-    assert_eq!((imooc.strings(), imooc.key("demo", 8)), (9, "demo_8".into()));
+    let imooc = imooc(1_000_000_000, 1e-8).unwrap();
+    assert_eq!((imooc.strings, imooc.key("demo", 8)), (9, "demo_8".into()));
     assert_eq!(imooc.bits(0).div_ceil(8), 512 << 20);
-    let pyrebloom = PyreBloom::new(200_000_000, 1e-7).unwrap();
-    assert_eq!((pyrebloom.strings(), pyrebloom.key("demo", 1)), (2, "demo.1".into()));
+    let pyrebloom = pyrebloom(200_000_000, 1e-7).unwrap();
+    assert_eq!((pyrebloom.strings, pyrebloom.key("demo", 1)), (2, "demo.1".into()));
     assert_eq!(pyrebloom.bits(0), 4_294_967_295);
     assert_eq!(pyrebloom.bits(0) + pyrebloom.bits(1), pyrebloom.m);
     assert_eq!(
         [0, 1, 2].map(|string| pyrebloom.bits(string).div_ceil(8)),
         [512 << 20, 301_821_696, 0]
     );
-    let plain = ScrapyRedisBloomFilter::new(30, 6).unwrap();
-    assert_eq!((plain.strings(), plain.key("demo", 0)), (1, "demo".into()));
+    let plain = scrapy_redis_bloomfilter(30, 6).unwrap();
+    assert_eq!((plain.strings, plain.key("demo", 0)), (1, "demo".into()));
     assert_eq!(plain.bits(0).div_ceil(8), 128 << 20);
-    let cluster = BlockCluster::new(2, 6, 257).unwrap();
-    assert_eq!((cluster.strings(), cluster.key("demo", 256)), (257, "demo256".into()));
+    let cluster = block_cluster(2, 6, 257).unwrap();
+    assert_eq!((cluster.strings, cluster.key("demo", 256)), (257, "demo256".into()));
     assert_eq!(cluster.bits(0).div_ceil(8), 1);
 }
 
@@ -179,26 +186,26 @@ fn strings_have_their_keys_and_lengths() {
 /// keys begin with all possible groups of three hex digits.
 #[test]
 fn the_strings_that_get_bits_are_listed() {
-    let imooc = |capacity| Imooc::new(capacity, 1e-7).unwrap();
-    let cluster = |blocks| BlockCluster::new(10, 1, blocks).unwrap();
-    let layouts: [(Box<dyn BitStrings>, u32, u32); 7] = [
-        (Box::new(imooc(2_000_000_000)), 16, 10),
-        (Box::new(imooc(1_000_000_000)), 8, 8),
-        (Box::new(imooc(12_000_000_000)), 94, 16),
-        (Box::new(cluster(256)), 256, 256),
-        (Box::new(cluster(300)), 300, 300),
-        (Box::new(cluster(5000)), 5000, 4096),
-        (Box::new(PyreBloom::new(1_000_000_000, 1e-7).unwrap()), 8, 8),
+    let imooc = |capacity| imooc(capacity, 1e-7).unwrap();
+    let cluster = |blocks| block_cluster(10, 1, blocks).unwrap();
+    let layouts: [(BitStrings, u32, u32); 7] = [
+        (imooc(2_000_000_000), 16, 10),
+        (imooc(1_000_000_000), 8, 8),
+        (imooc(12_000_000_000), 94, 16),
+        (cluster(256), 256, 256),
+        (cluster(300), 300, 300),
+        (cluster(5000), 5000, 4096),
+        (pyrebloom(1_000_000_000, 1e-7).unwrap(), 8, 8),
     ];
     for (layout, strings, used) in layouts {
         let mut found = std::collections::BTreeSet::new();
         for number in 0..4096 {
             let text = format!("{number:03x}{number:037}");
-            let positions = positions(&*layout, text.as_bytes()).unwrap();
+            let positions = positions(&layout, text.as_bytes()).unwrap();
             found.extend(positions.iter().map(|position| position.string));
         }
-        assert_eq!((layout.strings(), found.len()), (strings, used as usize));
-        assert_eq!(used_strings(&*layout), found.into_iter().collect::<Vec<_>>());
+        assert_eq!((layout.strings, found.len()), (strings, used as usize));
+        assert_eq!(layout.used_strings(), found.into_iter().collect::<Vec<_>>());
     }
 }
 
@@ -206,22 +213,22 @@ fn the_strings_that_get_bits_are_listed() {
 fn impossible_settings_are_refused() {
     let nan = f64::NAN;
     let problems = [
-        Imooc::new(0, 0.1).err(),
-        Imooc::new(10, 0.0).err(),
-        Imooc::new(10, 1.0).err(),
-        Imooc::new(10, nan).err(),
-        Imooc::new(10, 1e-310).err(),
-        Imooc::new(u64::MAX, 1e-8).err(),
-        PyreBloom::new(0, 0.1).err(),
-        PyreBloom::new(10, 1e-50).err(),
-        PyreBloom::new(10, 1.0 - 1e-9).err(),
-        PyreBloom::new(10, -1.0).err(),
-        PyreBloom::new(1, 0.9).err(),
-        ScrapyRedisBloomFilter::new(33, 6).err(),
-        ScrapyRedisBloomFilter::new(30, 0).err(),
-        ScrapyRedisBloomFilter::new(30, 1001).err(),
-        BlockCluster::new(32, 0, 1).err(),
-        BlockCluster::new(32, 15, 0).err(),
+        imooc(0, 0.1).err(),
+        imooc(10, 0.0).err(),
+        imooc(10, 1.0).err(),
+        imooc(10, nan).err(),
+        imooc(10, 1e-310).err(),
+        imooc(u64::MAX, 1e-8).err(),
+        pyrebloom(0, 0.1).err(),
+        pyrebloom(10, 1e-50).err(),
+        pyrebloom(10, 1.0 - 1e-9).err(),
+        pyrebloom(10, -1.0).err(),
+        pyrebloom(1, 0.9).err(),
+        scrapy_redis_bloomfilter(33, 6).err(),
+        scrapy_redis_bloomfilter(30, 0).err(),
+        scrapy_redis_bloomfilter(30, 1001).err(),
+        block_cluster(32, 0, 1).err(),
+        block_cluster(32, 15, 0).err(),
     ];
     for (number, problem) in problems.iter().enumerate() {
         assert!(problem.is_some(), "{number}");
@@ -237,12 +244,12 @@ fn impossible_settings_are_refused() {
 
 #[test]
 fn a_text_without_a_place_adds_no_positions() {
-    let imooc = Imooc::new(1000, 0.01).unwrap();
-    let plain = ScrapyRedisBloomFilter::new(30, 6).unwrap();
-    let cluster = BlockCluster::new(32, 15, 300).unwrap();
+    let imooc = imooc(1000, 0.01).unwrap();
+    let plain = scrapy_redis_bloomfilter(30, 6).unwrap();
+    let cluster = block_cluster(32, 15, 300).unwrap();
     let mut positions = Vec::new();
     for (layout, text, why) in [
-        (&imooc as &dyn BitStrings, b"".as_slice(), PlacementError::Empty),
+        (&imooc, b"".as_slice(), PlacementError::Empty),
         (&imooc, b"\xffa", PlacementError::NotText),
         (&plain, b"", PlacementError::Empty),
         (&plain, b"a\xff", PlacementError::NotText),
@@ -257,7 +264,7 @@ fn a_text_without_a_place_adds_no_positions() {
 
 /// Returns the number of unseen fingerprints that a filter reports as seen. The filter holds the
 /// same number of seen fingerprints.
-fn wrong_verdicts(layout: &dyn BitStrings, keys: u64, unseen: u64) -> f64 {
+fn wrong_verdicts(layout: &BitStrings, keys: u64, unseen: u64) -> f64 {
     let mut random = fastrand::Rng::with_seed(20);
     let mut fingerprint = || {
         let digits = format!("{:016x}{:024x}", random.u64(..), random.u128(..) >> 32);
@@ -286,7 +293,7 @@ fn wrong_verdicts(layout: &dyn BitStrings, keys: u64, unseen: u64) -> f64 {
 /// the share `inexact`. The formula leaves out this share. The filters must be large, so that all
 /// of them fill equally.
 #[track_caller]
-fn check_rate(layout: &dyn BitStrings, keys: u64, unseen: u64, inexact: f64) {
+fn check_rate(layout: &BitStrings, keys: u64, unseen: u64, inexact: f64) {
     let rate = layout.error_rate(keys);
     let expected = rate * unseen as f64;
     let wrong = wrong_verdicts(layout, keys, unseen);
@@ -300,7 +307,7 @@ fn check_rate(layout: &dyn BitStrings, keys: u64, unseen: u64, inexact: f64) {
 
 #[test]
 fn pyrebloom_has_the_computed_error_rate() {
-    let layout = PyreBloom::new(10_000, 0.01).unwrap();
+    let layout = pyrebloom(10_000, 0.01).unwrap();
     check_rate(&layout, 10_000, 200_000, 0.0);
     check_rate(&layout, 20_000, 50_000, 0.0);
     assert!((layout.error_rate(10_000) / 0.01 - 1.0).abs() < 0.01);
@@ -311,16 +318,16 @@ fn pyrebloom_has_the_computed_error_rate() {
 /// block 0.
 #[test]
 fn imooc_has_the_computed_error_rate() {
-    let layout = Imooc::new(300_000_000_000, 0.9).unwrap();
-    assert_eq!((layout.strings(), layout.hashes()), (16, 1));
+    let layout = imooc(300_000_000_000, 0.9).unwrap();
+    assert_eq!((layout.strings, layout.hashes), (16, 1));
     let keys = 1 << 21;
     check_rate(&layout, keys, keys, 0.0);
     // While few bits are set, each key increases the error rate by 2^-32 times the sum of the
     // squared shares of the blocks.
     let few = 1000_u32;
     for (capacity, blocks, squares) in [(300_000_000_000, 16, 28.0), (135_000_000_000, 7, 40.0)] {
-        let layout = Imooc::new(capacity, 0.9).unwrap();
-        assert_eq!((layout.strings(), layout.hashes()), (blocks, 1));
+        let layout = imooc(capacity, 0.9).unwrap();
+        assert_eq!((layout.strings, layout.hashes), (blocks, 1));
         let expected = f64::from(few) * 2.0_f64.powi(-32) * squares / 256.0;
         assert!((layout.error_rate(few.into()) / expected - 1.0).abs() < 1e-3, "{blocks}");
     }
@@ -336,7 +343,7 @@ fn block_cluster_has_the_computed_error_rate() {
         (11, 2, 300, 60_000, 100_000),
         (20, 15, 2, 140_000, 100_000),
     ] {
-        let layout = BlockCluster::new(bit, hashes, blocks).unwrap();
+        let layout = block_cluster(bit, hashes, blocks).unwrap();
         check_rate(&layout, keys, unseen, 0.0);
     }
 }
@@ -349,24 +356,24 @@ fn scrapy_redis_bloomfilter_has_the_computed_error_rate() {
         (14, 3, 2_000, 50_000),
         (20, 1, 2_000, 20_000),
     ] {
-        let layout = ScrapyRedisBloomFilter::new(bit, hashes).unwrap();
+        let layout = scrapy_redis_bloomfilter(bit, hashes).unwrap();
         check_rate(&layout, keys, unseen, 0.03);
     }
     // With k independent hashes, as in textbooks, the error rate would be far lower.
-    let layout = ScrapyRedisBloomFilter::new(30, 6).unwrap();
+    let layout = scrapy_redis_bloomfilter(30, 6).unwrap();
     let textbook = (1.0 - (-6e7 / 2.0_f64.powi(30)).exp()).powi(6);
     assert!(layout.error_rate(10_000_000) > 5.0 * textbook);
 }
 
 #[test]
 fn error_rates_begin_at_0_and_end_at_1() {
-    let layouts: [Box<dyn BitStrings>; 6] = [
-        Box::new(Imooc::new(1_000_000_000, 1e-8).unwrap()),
-        Box::new(PyreBloom::new(1000, 0.01).unwrap()),
-        Box::new(ScrapyRedisBloomFilter::new(30, 6).unwrap()),
-        Box::new(ScrapyRedisBloomFilter::new(0, 1).unwrap()),
-        Box::new(BlockCluster::new(32, 15, 256).unwrap()),
-        Box::new(BlockCluster::new(0, 1, 1).unwrap()),
+    let layouts: [BitStrings; 6] = [
+        imooc(1_000_000_000, 1e-8).unwrap(),
+        pyrebloom(1000, 0.01).unwrap(),
+        scrapy_redis_bloomfilter(30, 6).unwrap(),
+        scrapy_redis_bloomfilter(0, 1).unwrap(),
+        block_cluster(32, 15, 256).unwrap(),
+        block_cluster(0, 1, 1).unwrap(),
     ];
     for layout in layouts {
         let rates = [0, 1, 1000, 1_000_000, 1_000_000_000, u64::MAX].map(|n| layout.error_rate(n));

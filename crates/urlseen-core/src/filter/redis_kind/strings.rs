@@ -5,7 +5,7 @@ use super::{
     RedisKind, text,
 };
 use crate::filter::Outlook;
-use crate::filter::bit_strings::{BitPosition, BitStrings, used_strings};
+use crate::filter::bit_strings::{BitPosition, BitStrings};
 use crate::filter::number::whole;
 use crate::filter::strings::{ScriptFilter, StringFilter};
 use crate::fingerprint::Fingerprint;
@@ -14,30 +14,33 @@ use crate::fingerprint::Fingerprint;
 pub(in crate::filter) const BIT: usize = 2_300;
 
 /// Filter whose bits are in the strings of a layout.
-impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for L {
+impl RedisKind for BitStrings {
     fn keys(&self) -> Vec<(u32, Content)> {
-        let crowded = Some(self.crowded_bits());
+        let crowded = Some(self.crowded_bits);
         let content =
             |string| Content::Bits { bits: self.bits(string), is_reserved: true, crowded };
-        used_strings(self).into_iter().map(|string| (string, content(string))).collect()
+        self.used_strings().into_iter().map(|string| (string, content(string))).collect()
     }
 
     fn key(&self, base: &str, number: u32) -> String {
-        BitStrings::key(self, base, number)
+        let number = self.separator.map(|separator| format!("{separator}{number}"));
+        base.to_owned() + &number.unwrap_or_default()
     }
 
     fn foreign(&self, base: &str) -> Vec<ForeignKey> {
-        // A layout with only one string has the same name for all numbers.
-        if BitStrings::key(self, base, 0) == BitStrings::key(self, base, 1) {
+        if self.separator.is_none() {
             return Vec::new();
         }
         let why = "which no filter of this kind and size has: the existing filter was made with a \
                    larger capacity, or with more blocks";
-        vec![ForeignKey { key: BitStrings::key(self, base, self.strings()), why }]
+        vec![ForeignKey { key: self.key(base, self.strings), why }]
     }
 
     fn record(&self, base: &str) -> Option<Record> {
-        BitStrings::record(self, base)
+        // The key is that of Redisson, the only project with such a hash.
+        let has_tag = base.contains('{');
+        let key = if has_tag { format!("{base}:config") } else { format!("{{{base}}}:config") };
+        self.record.clone().map(|record| Record { key, ..record })
     }
 
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
@@ -47,8 +50,8 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for L {
     }
 
     fn estimate(&self, looks: &[KeyLook]) -> Estimate {
-        let hashes = self.spread_hashes();
-        let keys = used_strings(self).into_iter().zip(looks).map(|(string, look)| {
+        let hashes = f64::from(self.spread_hashes);
+        let keys = self.used_strings().into_iter().zip(looks).map(|(string, look)| {
             let bits = self.bits(string) as f64;
             -bits / hashes * (-look.fill.min(1.0 - 1.0 / bits)).ln_1p()
         });
@@ -57,13 +60,14 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for L {
     }
 
     fn outlook(&self, keys: u64) -> Outlook {
-        let bits: Vec<_> = used_strings(self).into_iter().map(|string| self.bits(string)).collect();
-        Outlook::of_strings(&bits, self.hashes(), self.error_rate(keys))
+        let bits: Vec<_> =
+            self.used_strings().into_iter().map(|string| self.bits(string)).collect();
+        Outlook::of_strings(&bits, self.hashes, self.error_rate(keys))
     }
 
     fn script(&self) -> KindScript {
-        let mut lua = format!("local WIDTH = {}\n{}", self.hashes(), include_str!("bits.lua"));
-        if let Some(Record { fields, fixed, .. }) = BitStrings::record(self, "") {
+        let mut lua = format!("local WIDTH = {}\n{}", self.hashes, include_str!("bits.lua"));
+        if let Some(Record { fields, fixed, .. }) = self.record.clone() {
             let (fixed, rest): (Vec<_>, Vec<_>) =
                 fields.into_iter().partition(|(name, _)| fixed.contains(name));
             let count = fixed.len();
@@ -78,12 +82,12 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for L {
             &["BITFIELD", "SET", "u1", "0", "0"],
             &["BITCOUNT"],
         ];
-        KindScript { lua, cost: BIT * self.hashes() as usize, commands }
+        KindScript { lua, cost: BIT * self.hashes as usize, commands }
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        let width = self.hashes() as usize;
-        let mut asked = Asked::new(|number| BitStrings::key(self, base, number));
+        let width = self.hashes as usize;
+        let mut asked = Asked::new(|number| self.key(base, number));
         let mut positions = Vec::with_capacity(width);
         for fingerprint in fingerprints {
             let Some(fingerprint) = fingerprint else {
@@ -99,7 +103,7 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for L {
             }
         }
         let mut question = asked.question;
-        question.keys.extend(BitStrings::record(self, base).map(|record| record.key));
+        question.keys.extend(self.record(base).map(|record| record.key));
         question
     }
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::bit_strings::BitStrings;
-use super::super::kinds::{BlockCluster, Imooc, PyreBloom, Set};
+use super::super::kinds::{Set, block_cluster, imooc, pyrebloom};
 use super::super::{Blocks, Geometry, Seed};
 use super::*;
 use crate::filter::native::Native;
@@ -18,7 +17,7 @@ fn redis_keys_have_the_names_of_their_project() {
     let native = filter(native);
     assert_eq!((native.keys().len(), native.key(0xab)), (256, "f:ab".to_owned()));
     assert_eq!(native.keys()[3].1.max_bytes(), Some(320));
-    let imooc = filter(Imooc::new(1000, 0.01).unwrap());
+    let imooc = filter(imooc(1000, 0.01).unwrap());
     assert_eq!((imooc.keys().len(), imooc.keys()[0].0, imooc.key(0)), (1, 0, "f_0".to_owned()));
     let set = filter(Set);
     assert_eq!(
@@ -29,7 +28,7 @@ fn redis_keys_have_the_names_of_their_project() {
 
 #[test]
 fn a_text_that_a_layout_cannot_place_is_refused() {
-    let block = BlockCluster::new(20, 6, 4).unwrap();
+    let block = block_cluster(20, 6, 4).unwrap();
     let block = filter(block);
     assert!(block.check(&Fingerprint::Raw20([1; 20])).is_ok());
     let text = Fingerprint::from_text(b"zz");
@@ -39,8 +38,8 @@ fn a_text_that_a_layout_cannot_place_is_refused() {
 
 #[test]
 fn keys_are_estimated_from_the_fill() {
-    let pyre = PyreBloom::new(10_000, 0.01).unwrap();
-    let (m, k) = (pyre.m as f64, f64::from(pyre.hashes()));
+    let pyre = pyrebloom(10_000, 0.01).unwrap();
+    let (m, k) = (pyre.m as f64, f64::from(pyre.hashes));
     let fill = -(-k * 7000.0 / m).exp_m1();
     let shared = filter(pyre);
     let Estimate { keys, error_rate } = shared.kind().estimate(&[KeyLook { size: 0, fill }]);
