@@ -225,7 +225,7 @@ mod tests {
         Shape { bytes, error_rate: 1e-10, bits_per_item: 1.0, hashes, capacity, power: 0 }
     }
 
-    /// Prints the table of docs/guides/redisbloom.md:
+    /// Prints all counts of the table in docs/guides/redisbloom.md:
     /// `cargo test --lib redisbloom::rate -- --nocapture`.
     #[test]
     fn measured_error_rates_of_layers_are_the_computed_ones() {
