@@ -1,6 +1,5 @@
 //! Capacity of a filter, in keys.
 
-use std::num::NonZeroU64;
 use std::str::FromStr;
 
 use super::number::{CountError, parse_count};
@@ -10,7 +9,7 @@ use super::number::{CountError, parse_count};
 /// As text, a capacity can be written as `100000000`, `100_000_000`, `1e8`, `2.5e9` or `100M`. The
 /// suffixes `k`, `M`, `G` and `T` are powers of a thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Capacity(NonZeroU64);
+pub struct Capacity(u64);
 
 /// Reason why a capacity is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,18 +35,16 @@ impl Capacity {
 
     /// Checks a number of keys.
     pub(crate) fn new(keys: u64) -> Result<Self, CapacityError> {
-        let Some(some) = NonZeroU64::new(keys) else {
-            return Err(CapacityError::None(keys.to_string()));
-        };
-        if keys > Self::MAX {
-            return Err(CapacityError::TooLarge(keys.to_string()));
+        match keys {
+            0 => Err(CapacityError::None(keys.to_string())),
+            1..=Self::MAX => Ok(Self(keys)),
+            _ => Err(CapacityError::TooLarge(keys.to_string())),
         }
-        Ok(Self(some))
     }
 
     /// Returns the number of keys.
     pub fn get(self) -> u64 {
-        self.0.get()
+        self.0
     }
 }
 

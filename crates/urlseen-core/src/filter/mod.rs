@@ -29,7 +29,6 @@ mod key_hash;
 pub mod kinds;
 pub mod lifetime;
 mod local;
-mod lost;
 pub mod memory;
 pub mod native;
 #[cfg(test)]

@@ -16,15 +16,9 @@ pub(super) const LARGEST: usize = 1 << 20;
 pub(super) const LONGEST_MATCHED: usize = 2048;
 
 /// Pages that a rule is for: those that all patterns match. A pattern must match a part of its
-/// text.
+/// text. The patterns are in the order of [`Pages::KEYS`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pages {
-    scheme: Option<Pattern>,
-    host: Option<Pattern>,
-    path: Option<Pattern>,
-    /// Pattern for the extension of the file that the path names.
-    extension: Option<Pattern>,
-}
+pub struct Pages([Option<Pattern>; 4]);
 
 /// URL in the parts that patterns are for.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,28 +36,24 @@ pub struct Page<'a> {
 pub struct Pattern(Regex);
 
 impl Pages {
-    /// Keys of the patterns in a rule of the configuration.
+    /// Keys of the patterns in a rule of the configuration. The pattern `extension` is for the
+    /// extension of the file that the path names.
     pub const KEYS: [&'static str; 4] = ["scheme", "host", "path", "extension"];
 
     /// Returns the pattern of a key; `None` if the key is none of [`Pages::KEYS`].
     pub fn pattern(&mut self, key: &str) -> Option<&mut Option<Pattern>> {
-        match key {
-            "scheme" => Some(&mut self.scheme),
-            "host" => Some(&mut self.host),
-            "path" => Some(&mut self.path),
-            "extension" => Some(&mut self.extension),
-            _ => None,
-        }
+        let place = Self::KEYS.into_iter().position(|it| it == key)?;
+        Some(&mut self.0[place])
     }
 
     /// Returns the patterns, in the order of [`Pages::KEYS`].
     pub(crate) fn patterns(&self) -> [Option<&Pattern>; 4] {
-        [&self.scheme, &self.host, &self.path, &self.extension].map(Option::as_ref)
+        self.0.each_ref().map(Option::as_ref)
     }
 
     /// Returns the pattern of the host.
     pub(super) fn host(&self) -> Option<&Pattern> {
-        self.host.as_ref()
+        self.0[1].as_ref()
     }
 
     /// Returns true if a URL is among the pages.
@@ -72,10 +62,11 @@ impl Pages {
             let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
             pattern.as_ref().is_none_or(is_match)
         };
-        fits(&self.host, &page.host)
-            && fits(&self.scheme, &page.scheme)
-            && fits(&self.path, page.path)
-            && (self.extension.is_none() || fits(&self.extension, &page.extension()))
+        let [scheme, host, path, extension] = &self.0;
+        fits(host, &page.host)
+            && fits(scheme, &page.scheme)
+            && fits(path, page.path)
+            && (extension.is_none() || fits(extension, &page.extension()))
     }
 }
 

@@ -21,7 +21,6 @@ mod two_choice;
 mod values;
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -219,12 +218,6 @@ impl PartialEq for Kind {
 }
 
 impl Eq for Kind {}
-
-impl Hash for Kind {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name().hash(state);
-    }
-}
 
 impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ use crate::filter::expire_after::ExpireAfter;
 use crate::filter::memory::{self, Available, TooLarge};
 use crate::filter::spec::SpecError;
 use crate::filter::{
-    BuildError, FilterKind, KeyHasher, Outlook, OverFrozen, RedisKind, SHARD_RULE, Seed, lost,
+    BuildError, FilterKind, KeyHasher, Outlook, OverFrozen, RedisKind, SHARD_RULE, Seed, outlook,
 };
 use crate::fingerprint::PartitionCount;
 
@@ -253,7 +253,7 @@ impl Parameters {
         let (below, own) = self.split(keys);
         let before = self.0.frozen.as_ref().map_or(Ok(0.0), |frozen| frozen.lost_urls(below))?;
         let rate = |own| Ok::<_, SpecError>(self.outlook(below + own)?.error_rate);
-        Ok(before + lost::integral(own, rate)?)
+        Ok(before + outlook::integral(own, rate)?)
     }
 
     /// Returns the seed of the hash, if the kind has a seed and it is set.

@@ -35,12 +35,8 @@ impl RedisKind for Set {
         base.to_owned()
     }
 
-    fn check(&self, fingerprint: &Fingerprint) -> Result<(), PlacementError> {
-        if text(fingerprint).is_empty() { Err(PlacementError::Empty) } else { Ok(()) }
-    }
-
-    fn positions(&self, _: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
-        Ok(Vec::new())
+    fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
+        if text(fingerprint).is_empty() { Err(PlacementError::Empty) } else { Ok(Vec::new()) }
     }
 
     fn estimate(&self, looks: &[KeyLook]) -> Estimate {

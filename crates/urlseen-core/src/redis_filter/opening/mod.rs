@@ -103,11 +103,11 @@ impl Wanted {
     /// # Errors
     /// Redis has another filter at the key, or the server has no memory for the filter's full size.
     pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
-        if self.spec.kind().has_seed() && self.definition(link, None).await?.is_none() {
-            let filter = self.filter(Seed::new(0))?;
-            if Strings::look(link, &filter).await?.are_there {
-                return Err(self.undefined());
-            }
+        if self.spec.kind().has_seed()
+            && self.definition(link, None).await?.is_none()
+            && self.look(link).await?.are_there
+        {
+            return Err(self.undefined());
         }
         let opened = self.settle(link, &Definition::new(&self.spec)).await?;
         let strings = Strings::look(link, &opened.filter).await?;
@@ -123,7 +123,7 @@ impl Wanted {
     /// The errors of [`Wanted::open`].
     pub async fn rehearse(&self, link: &mut Link) -> Result<Option<Opened>, RedisOpenError> {
         let found = self.definition(link, None).await?;
-        let strings = Strings::look(link, &self.filter(Seed::new(0))?).await?;
+        let strings = self.look(link).await?;
         let opened = match found {
             Some(found) => Some(self.held_to(found, &self.spec)?),
             None if strings.are_there && self.spec.kind().has_seed() => {
@@ -141,8 +141,7 @@ impl Wanted {
     /// The filter does not exist, or has other parameters.
     pub async fn find(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let found = self.definition(link, None).await?;
-        let filter = self.filter(Seed::new(0))?;
-        let strings = Strings::look(link, &filter).await?;
+        let strings = self.look(link).await?;
         match found {
             Some(found) => self.held_to(found, &self.spec),
             // A filter of another project needs no definition.
@@ -151,6 +150,11 @@ impl Wanted {
             }
             None => Err(RedisOpenError::Missing(self.key.clone())),
         }
+    }
+
+    /// Looks at the keys of a filter with the wanted parameters, whatever its seed.
+    async fn look(&self, link: &mut Link) -> Result<Strings, RedisOpenError> {
+        Strings::look(link, &self.filter(Seed::new(0))?).await
     }
 
     /// Opens the same filter again, on another connection. If Redis has lost the filter, makes an
