@@ -1,4 +1,14 @@
 //! The command `urlseen`: the daemon, the tools around it, and their command line.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | a key of the configuration | `config/keys.rs` |
+//! | the daemon's loop, and its steps of a batch | `pipeline/session/` |
+//! | the state of a run that status, metrics and page show | `report/` |
+//! | the answers to clients in the Redis protocol | `serve/` |
+//! | the router to partitions | `route/` |
+//! | the HTTP endpoint, its metrics and its page | `admin/` |
+//! | a command; the rows of its tables | `cli/`; `cli/rows.rs` |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

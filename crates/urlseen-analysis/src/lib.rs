@@ -1,5 +1,6 @@
 //! Analyses of filters and crawls that need no daemon: `plan`, `replay`, `explain`, overlaps,
-//! plots.
+//! plots. They read, compute and return results. The commands of the root package, which alone uses
+//! this crate, print them.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
