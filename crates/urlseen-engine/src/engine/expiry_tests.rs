@@ -2,17 +2,21 @@
 
 use super::tests::{batch, engine_for, onward, urls};
 use super::*;
-use urlseen_core::filter::Kind;
+use urlseen_core::filter::{Kind, Parameters};
 
-pub(super) fn expiring() -> Engine {
+pub(super) fn expiring_parameters() -> Parameters {
     let value = |name| match name {
-        "filter.capacity" | "filter.grow_to" => Some("1000".to_owned()),
+        "filter.capacity" | "filter.grow_to" => Some("100000".to_owned()),
         "filter.error_rate" => Some("1e-9".to_owned()),
         "filter.expire_after" => Some("30d".to_owned()),
         "filter.seed" => Some("1".to_owned()),
         _ => None,
     };
-    engine_for(Kind::TWO_CHOICE.read(&value).unwrap(), 2)
+    Kind::TWO_CHOICE.read(&value).unwrap()
+}
+
+fn expiring() -> Engine {
+    engine_for(expiring_parameters(), 2)
 }
 
 /// Returns the items that pass in a generation, in which they are committed.

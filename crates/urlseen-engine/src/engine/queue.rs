@@ -319,12 +319,6 @@ impl Queue {
         self.taken.notify_all();
     }
 
-    /// Returns true if the oldest batch is read.
-    #[cfg(test)]
-    pub(super) fn has_read_batch(&self) -> bool {
-        self.waiting().batches.front().is_some_and(|reading| reading.is_done())
-    }
-
     /// Lines up for up to `most` more threads.
     fn call(self: &Arc<Self>, waiting: &mut Waiting, most: usize) {
         for _ in 0..most.min(self.threads.max(1).saturating_sub(waiting.called)) {

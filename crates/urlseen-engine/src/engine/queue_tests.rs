@@ -1,59 +1,96 @@
 //! No batch overtakes a step of the judge.
 
-use super::expiry_tests::expiring;
-use super::tests::{batch, engine, onward, urls};
-use super::*;
-use urlseen_core::filter::generation::Generation;
+use crossbeam_channel::{Receiver, unbounded};
 
-/// Submits a batch right after `step`, while the judge is away, and waits until it is read.
-fn submit_after(engine: &mut Engine, items: &[String], step: impl FnOnce(&mut Engine)) {
-    let queue = Arc::clone(&engine.handle.queue);
-    queue.with(|_| {
-        step(engine);
-        engine.submit(batch(items));
-        while !queue.has_read_batch() {
-            std::thread::yield_now();
-        }
-    });
+use super::expiry_tests::expiring_parameters;
+use super::tests::{batch, onward, parameters, urls};
+use super::threads::Work;
+use super::*;
+use crate::item::Options;
+use urlseen_core::filter::Parameters;
+use urlseen_core::filter::choice::ItemForm;
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::fingerprint::Algorithm;
+
+/// Engine whose work is only done when a test does it.
+struct Held {
+    engine: Engine,
+    works: Receiver<Work>,
 }
 
-/// Judges a batch, which is committed.
-async fn committed(engine: &mut Engine, items: &[String]) {
-    engine.submit(batch(items));
-    engine.judged().await.unwrap();
-    engine.committed(Logged::START);
+impl Held {
+    fn new(parameters: Parameters) -> Self {
+        let (line, works) = unbounded();
+        let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
+        let parts = Parts::local(parameters, items, Threads { line, count: 2 });
+        Self { engine: Engine::start(&parts).unwrap(), works }
+    }
+
+    fn work(&self) {
+        for work in self.works.try_iter() {
+            work.begin();
+        }
+    }
+
+    /// Returns the items of the next batch that pass.
+    async fn passed(&mut self) -> Vec<String> {
+        self.work();
+        onward(&self.engine.judged().await.unwrap())
+    }
+
+    /// Commits a batch of these items.
+    async fn commit(&mut self, items: &[String], generation: Generation) {
+        self.engine.submit(batch(items));
+        assert_eq!(self.passed().await, items);
+        self.engine.committed(Logged { generation, ..Logged::START });
+        self.work();
+    }
+
+    /// Checks that all items pass in a batch that is submitted right after `step`. It is short
+    /// enough to be judged at once, or it is read before the step is done.
+    async fn check(mut self, items: &[String], is_read: bool, step: impl FnOnce(&mut Engine)) {
+        let queue = Arc::clone(&self.engine.handle.queue);
+        if is_read {
+            queue.with(|_| {
+                step(&mut self.engine);
+                self.engine.submit(batch(items));
+                self.work();
+            });
+        } else {
+            step(&mut self.engine);
+            self.engine.submit(batch(items));
+        }
+        assert_eq!(self.passed().await, items);
+    }
 }
 
 #[tokio::test]
 async fn no_batch_overtakes_an_abort() {
-    for count in [10, 1000] {
-        let (mut engine, items) = (engine(2), urls(0..count));
-        engine.submit(batch(&items));
-        engine.judged().await.unwrap();
-        submit_after(&mut engine, &items, Engine::abort);
-        assert_eq!(onward(&engine.judged().await.unwrap()), items);
+    for is_read in [true, false] {
+        let (mut held, items) = (Held::new(parameters()), urls(0..SHORT as u32));
+        held.engine.submit(batch(&items));
+        assert_eq!(held.passed().await, items);
+        held.check(&items, is_read, Engine::abort).await;
     }
 }
 
 #[tokio::test]
 async fn no_batch_overtakes_an_emptying() {
-    let (mut engine, items) = (engine(2), urls(0..1000));
-    committed(&mut engine, &items).await;
-    engine.settled().await.unwrap();
-    submit_after(&mut engine, &items, Engine::evict_seen);
-    assert_eq!(onward(&engine.judged().await.unwrap()), items);
+    for is_read in [true, false] {
+        let (mut held, items) = (Held::new(parameters()), urls(0..SHORT as u32));
+        held.commit(&items, Generation::FOREVER).await;
+        held.check(&items, is_read, Engine::evict_seen).await;
+    }
 }
 
 #[tokio::test]
 async fn no_batch_overtakes_a_generation() {
-    let (mut engine, items) = (expiring(), urls(0..1000));
-    engine.begin_generation(Generation::new(100));
-    engine.submit(batch(&items));
-    engine.judged().await.unwrap();
-    let generation = Generation::new(100);
-    engine.committed(Logged { generation, ..Logged::START });
-    engine.settled().await.unwrap();
-    let begin = |engine: &mut Engine| engine.begin_generation(Generation::new(106));
-    submit_after(&mut engine, &items, begin);
-    assert_eq!(onward(&engine.judged().await.unwrap()), items);
+    for is_read in [true, false] {
+        let (mut held, items) = (Held::new(expiring_parameters()), urls(0..SHORT as u32));
+        let generation = Generation::new(100);
+        held.engine.begin_generation(generation);
+        held.commit(&items, generation).await;
+        let begin = |engine: &mut Engine| engine.begin_generation(Generation::new(106));
+        held.check(&items, is_read, begin).await;
+    }
 }
