@@ -12,6 +12,9 @@ use urlseen_core::filter::choice::ItemForm;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Algorithm;
 
+/// Number of items of a batch that can be judged at once.
+const PAGE: u32 = 40;
+
 /// Engine whose work is only done when a test does it.
 struct Held {
     engine: Engine,
@@ -67,7 +70,7 @@ impl Held {
 #[tokio::test]
 async fn no_batch_overtakes_an_abort() {
     for is_read in [true, false] {
-        let (mut held, items) = (Held::new(parameters()), urls(0..SHORT as u32));
+        let (mut held, items) = (Held::new(parameters()), urls(0..PAGE));
         held.engine.submit(batch(&items));
         assert_eq!(held.passed().await, items);
         held.check(&items, is_read, Engine::abort).await;
@@ -77,7 +80,7 @@ async fn no_batch_overtakes_an_abort() {
 #[tokio::test]
 async fn no_batch_overtakes_an_emptying() {
     for is_read in [true, false] {
-        let (mut held, items) = (Held::new(parameters()), urls(0..SHORT as u32));
+        let (mut held, items) = (Held::new(parameters()), urls(0..PAGE));
         held.commit(&items, Generation::FOREVER).await;
         held.check(&items, is_read, Engine::evict_seen).await;
     }
@@ -86,7 +89,7 @@ async fn no_batch_overtakes_an_emptying() {
 #[tokio::test]
 async fn no_batch_overtakes_a_generation() {
     for is_read in [true, false] {
-        let (mut held, items) = (Held::new(expiring_parameters()), urls(0..SHORT as u32));
+        let (mut held, items) = (Held::new(expiring_parameters()), urls(0..PAGE));
         let generation = Generation::new(100);
         held.engine.begin_generation(generation);
         held.commit(&items, generation).await;
