@@ -202,6 +202,7 @@ impl<'a> Segments<'a> {
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { records, fingerprints } = self;
-        write!(f, "{records} records with at least {fingerprints} fingerprints")
+        let records_are = if *records == 1 { "record" } else { "records" };
+        write!(f, "{records} {records_are} with at least {fingerprints} fingerprints")
     }
 }

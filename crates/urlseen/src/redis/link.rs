@@ -79,8 +79,8 @@ impl Link {
         }
     }
 
-    /// Returns an error if the connection rests. Closes the connection then.
-    fn check_rest(&mut self) -> RedisResult<()> {
+    /// Returns an error if the circuit breaker is open. Closes the connection then.
+    fn check_circuit(&mut self) -> RedisResult<()> {
         let Some((breakers, place)) = &self.breakers else { return Ok(()) };
         let Some(reason) = breakers.reason(*place) else { return Ok(()) };
         self.connection = None;
@@ -104,7 +104,7 @@ impl Link {
     /// Takes the open connection. Opens one if none is open, if answers are missing after a panic,
     /// or if the primary is another server now.
     fn take(&mut self) -> RedisResult<Connection> {
-        self.check_rest()?;
+        self.check_circuit()?;
         let is_complete = mem::take(&mut self.waiting) == 0;
         if let Some(connection) = self.connection.take().filter(|_| is_complete)
             && !self.watch.as_mut().is_some_and(|watch| watch.is_over(&self.options))
@@ -136,7 +136,7 @@ impl Link {
 
     /// Receives the next answer. The connection is not used again after a lost answer.
     pub(super) fn receive(&mut self) -> RedisResult<Value> {
-        self.check_rest()?;
+        self.check_circuit()?;
         let mut connection = self.connection.take().ok_or_else(lost)?;
         let answer = connection.recv_response();
         self.connection = Some(connection).filter(Connection::is_open);

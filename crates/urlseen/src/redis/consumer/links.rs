@@ -40,9 +40,9 @@ struct Open<'a> {
     answer: Option<Result<Value, Error>>,
 }
 
-/// Circuit breakers of all connections. While a connection rests after a failed call, its calls
-/// fail at once, and a thread asks the cluster for the node. So a caller waits for an absent node
-/// only once.
+/// Circuit breakers of all connections. A failed call opens the circuit breaker of its connection.
+/// While it is open, calls fail at once, and a thread asks the cluster for the node. So a caller
+/// waits for an absent node only once.
 #[derive(Debug)]
 pub(in crate::redis) struct CircuitBreakers(Vec<Mutex<CircuitBreaker>>);
 
@@ -50,13 +50,13 @@ pub(in crate::redis) struct CircuitBreakers(Vec<Mutex<CircuitBreaker>>);
 struct CircuitBreaker {
     /// Server of the last connection.
     node: String,
-    /// Error that began the rest.
+    /// Error that opened the circuit breaker; `None` while it is closed.
     reason: Option<RedisError>,
 }
 
 impl Links {
     /// Makes connections: the first one, and one for each partition of a crawl in a Redis Cluster.
-    /// These connections rest after failed calls if no call is repeated.
+    /// These connections have circuit breakers if no call is repeated.
     pub(super) fn new(
         first: Link,
         partitions: impl IntoIterator<Item = Link>,
@@ -77,7 +77,7 @@ impl Links {
         self.breakers.as_ref().is_none_or(|breakers| breakers.are_all())
     }
 
-    /// Returns the error because of which the connection at this place rests.
+    /// Returns the error that opened the circuit breaker at this place.
     pub(super) fn open_circuit(&self, place: usize) -> Option<String> {
         let reason = self.breakers.as_ref()?.reason(place)?;
         Some(patience::last(&reason, self.is_cluster).to_string())
@@ -187,7 +187,7 @@ impl CircuitBreakers {
         Self((0..count).map(|_| Mutex::default()).collect())
     }
 
-    /// Returns the error that began the rest of a connection, while the connection rests.
+    /// Returns the error that opened a circuit breaker, while it is open.
     pub(in crate::redis) fn reason(&self, place: usize) -> Option<RedisError> {
         self.at(place).reason.clone()
     }
@@ -202,9 +202,9 @@ impl CircuitBreakers {
         self.at(place).node = node;
     }
 
-    /// Begins the rest of a connection after a failed call, unless Redis refused the call. If the
-    /// node gave no answer in time, its other connections rest, too: otherwise the caller would
-    /// wait for each of them.
+    /// Opens the circuit breaker of a connection after a failed call, unless Redis refused the
+    /// call. If the node gave no answer in time, opens those of its other connections, too:
+    /// otherwise the caller would wait for each of them.
     pub(in crate::redis) fn begin(
         self: &Arc<Self>,
         place: usize,
@@ -222,18 +222,18 @@ impl CircuitBreakers {
                 || error.is_timeout() && !node.is_empty() && self.at(*other).node == node
         };
         for other in (0..self.0.len()).filter(is_same) {
-            let mut rest = self.at(other);
-            if rest.reason.is_none() && self.start(other, address.clone(), options) {
-                rest.reason = Some(error.clone());
+            let mut breaker = self.at(other);
+            if breaker.reason.is_none() && self.start(other, address.clone(), options) {
+                breaker.reason = Some(error.clone());
             }
         }
     }
 
-    /// Starts the thread that ends a rest. Returns false if the system cannot start one: then the
-    /// next call tries to connect.
+    /// Starts the thread that closes a circuit breaker again. Returns false if the system cannot
+    /// start one: then the next call tries to connect.
     fn start(self: &Arc<Self>, place: usize, address: Address, options: RedisOptions) -> bool {
         let all = Arc::downgrade(self);
-        let thread = thread::Builder::new().name("urlseen-rest".to_owned());
+        let thread = thread::Builder::new().name("circuit-breaker".to_owned());
         thread.spawn(move || wait(&all, place, &address, &options)).is_ok()
     }
 
@@ -268,8 +268,8 @@ fn packed(group: &[&mut Open<'_>]) -> Vec<u8> {
     group.iter().flat_map(|open| open.question.command(open.by_text).get_packed_command()).collect()
 }
 
-/// Ends a rest once the node can be found, or once the cluster refuses the question. The next call
-/// gets the refusal.
+/// Closes a circuit breaker once the node can be found, or once the cluster refuses the question.
+/// The next call gets the refusal.
 fn wait(all: &Weak<CircuitBreakers>, place: usize, address: &Address, options: &RedisOptions) {
     loop {
         thread::sleep(PAUSE);
@@ -282,7 +282,7 @@ fn wait(all: &Weak<CircuitBreakers>, place: usize, address: &Address, options: &
     }
 }
 
-/// Makes the error of a call over a connection that rests.
+/// Makes the error of a call over a connection whose circuit breaker is open.
 pub(in crate::redis) fn circuit_open(reason: &RedisError) -> RedisError {
     (Kind::Io, "the connection rests", patience::last(reason, true).to_string()).into()
 }

@@ -39,8 +39,8 @@ pub struct ConsumerOptions {
     pub max_push_bytes: usize,
     /// Maximum number of repetitions of a failed call, each on a new connection. The wait before a
     /// repetition is at most 50 ms at first, and doubles each time up to 2 s. A repeated call does
-    /// not make a change a second time. The default is 6. With 0 in a Redis Cluster, a connection
-    /// rests after a failed call: until its node is found again, its calls fail at once, and pops
+    /// not make a change a second time. The default is 6. With 0 in a Redis Cluster, a failed call
+    /// opens a circuit breaker: until the node is found again, calls to it fail at once, and pops
     /// go on with other partitions.
     pub retries: u32,
     /// Maximum time to wait for a connection. The default is 2 s.

@@ -81,8 +81,8 @@ impl Consumer {
         Ok(None)
     }
 
-    /// Pops a request from a partition. Passes over a partition whose connection rests, unless all
-    /// connections rest, and a partition without a record.
+    /// Pops a request from a partition. Passes over a partition whose circuit breaker is open,
+    /// unless all are open, and a partition without a record.
     fn pop_or_pass(&self, number: usize) -> Result<Option<Delivery>, Error> {
         if self.crawl.partitions[number].is_missing() {
             return Ok(None);
