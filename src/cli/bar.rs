@@ -1,12 +1,12 @@
 //! Progress bar on the terminal.
 
-use std::io::{Read, Write};
+use std::io::Read;
 
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use urlseen_engine::flow::driver::{Audience, Progress};
 use urlseen_engine::flow::feed::Bad;
 
-use crate::admin::printable::say;
+use crate::cli::prelude::*;
 
 /// Progress bar on standard error, if that is a terminal. Dropping it clears the bar.
 #[derive(Clone)]

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal};
 use std::os::unix::ffi::OsStringExt;
 
-use crate::config::{Config, FilterPlace, ItemForm, SourceKind};
-use anyhow::Context as _;
 use redis::cmd;
 use serde::Serialize;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
@@ -16,11 +14,9 @@ use urlseen_core::storage::{AtRest, Target};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::{Identity, Options};
 
-use super::settings::{Folder, Settings, folder_of};
-use super::start::{self, connect, find, runtime};
-use super::{Outcome, view};
-use crate::admin::printable::{json_line, printable, say, stdout};
 use crate::admin::{AdminClient, Checked, ClientError, ItemText};
+use crate::cli::prelude::*;
+use crate::cli::view;
 
 /// Test whether items have been seen, without adding them to the filter.
 ///
@@ -31,17 +27,19 @@ use crate::admin::{AdminClient, Checked, ClientError, ItemText};
 /// An item has the form of the items in the source: a URL, a request in JSON or a fingerprint. For
 /// each item, the command prints the verdict (seen, unseen, unfiltered, dropped or
 /// unreadable), the fingerprint and the item, with tabs between them.
+///
+/// Examples:
+/// ```text
+/// urlseen check https://example.com/a
+/// urlseen check --storage backup --json https://example.com/a
+/// ```
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
   0  all items have been seen
   1  at least one item is unseen, unfiltered, dropped or unreadable
   2  wrong use, or a configuration that is wrong or cannot be read
-  3  a server or a file failed
-
-Examples:
-  urlseen check https://example.com/a
-  urlseen check --storage backup --json https://example.com/a")]
+  3  a server or a file failed")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     folder: Folder,
@@ -106,7 +104,7 @@ fn each_page(
 }
 
 /// Way to ask the filter: through a daemon, in a folder or in Redis.
-pub enum FilterAccess {
+pub(super) enum FilterAccess {
     /// Daemon that uses the folder.
     Running(Box<AdminClient>),
     /// Folder that no daemon uses.
@@ -200,11 +198,13 @@ const AT_ONCE: usize = 1000;
 /// `serve.listen`. An item is a URL, a request in JSON or a fingerprint, as in the source. The next
 /// occurrence of a forgotten item passes. After that, the item counts as seen again. The command
 /// has no effect on unseen items.
+///
+/// Examples:
+/// ```text
+/// urlseen forget https://example.com/a
+/// urlseen forget --config news.toml -  # reads lines from standard input
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen forget https://example.com/a
-  urlseen forget --config news.toml -  # reads lines from standard input")]
 pub(super) struct ForgetArgs {
     #[command(flatten)]
     settings: Settings,

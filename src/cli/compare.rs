@@ -4,8 +4,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::config::{Config, FilterPlace};
-use indicatif::HumanCount;
 use urlseen_analysis::{Overlap, Totals};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::NATIVE;
@@ -15,12 +13,9 @@ use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{AtRest, Head, StorageSpec};
 
-use super::Outcome;
-use super::bar::Bar;
-use super::moving::{NewFolder, saved};
-use super::rows::{COMPARED, Rows, answer};
-use super::settings::Settings;
-use super::start::{self, runtime, usage};
+use crate::cli::moving::{NewFolder, saved};
+use crate::cli::prelude::*;
+use crate::cli::rows::COMPARED;
 
 /// Count the fingerprints in each of two filters, in their union, and in their intersection.
 ///
@@ -28,11 +23,13 @@ use super::start::{self, runtime, usage};
 /// differences and fails. The command changes nothing, so it can run while a daemon uses the
 /// filters. For the kinds two-choice and exact, the numbers are exact. For other kinds they are
 /// computed from the bits, with an error that the command prints.
+///
+/// Examples:
+/// ```text
+/// urlseen compare monday tuesday
+/// urlseen compare monday redis://127.0.0.1:6379/0#demo:filter
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen compare monday tuesday
-  urlseen compare monday redis://127.0.0.1:6379/0#demo:filter")]
 pub(super) struct CompareArgs {
     #[command(flatten)]
     settings: Settings,
@@ -240,11 +237,13 @@ fn connect(text: &str, settings: &Settings) -> anyhow::Result<(Config, Link)> {
 ///
 /// A URL that was forgotten in a native filter A or B passes again in C. With other kinds, it
 /// passes again unless the other filter has seen it.
+///
+/// Examples:
+/// ```text
+/// urlseen union monday tuesday --output both
+/// urlseen union monday tuesday --output both --crawl news  # for another crawl
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen union monday tuesday --output both
-  urlseen union monday tuesday --output both --crawl news  # for another crawl")]
 pub(super) struct UnionArgs {
     #[command(flatten)]
     operands: CompareArgs,

@@ -1,26 +1,18 @@
 //! `urlseen export`: writes the filter or the fingerprints of a crawl for other programs.
 
-use std::io::{self, BufWriter, Write};
+use std::io::BufWriter;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, SourceKind};
-use anyhow::Context as _;
-use indicatif::{BinaryBytes, HumanCount};
 use redis::cmd;
-use serde_json::json;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Archive, AtRest, Target};
 
-use super::bar::Bar;
-use super::rows::answer;
-use super::settings::{Folder, folder_of};
-use super::start::{self, connect, runtime, usage};
-use super::{Outcome, moving};
-use crate::admin::printable::{say, stdout};
-use crate::cli::migrate::{self, COUNT, SetForm, Written, write_fingerprint};
+use crate::cli::migrate::{COUNT, SetForm, Written, write_fingerprint};
+use crate::cli::moving;
+use crate::cli::prelude::*;
 
 /// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
 /// scrapy-redis.
@@ -39,11 +31,13 @@ use crate::cli::migrate::{self, COUNT, SetForm, Written, write_fingerprint};
 /// does not ask Redis, and exports all batches in the storage folder. The command omits
 /// fingerprints that are text, because Scrapy has no such fingerprints. If it omits some, the exit
 /// status is 1. The export needs memory for all fingerprints that were ever forgotten.
+///
+/// Examples:
+/// ```text
+/// urlseen export --archive --format requests-seen  # for a JOBDIR of Scrapy
+/// urlseen export --archive-to-set demo:dupefilter  # for scrapy-redis
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen export --archive --format requests-seen  # for a JOBDIR of Scrapy
-  urlseen export --archive-to-set demo:dupefilter  # for scrapy-redis")]
 #[command(group = clap::ArgGroup::new("to").required(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct ExportArgs {

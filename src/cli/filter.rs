@@ -1,15 +1,14 @@
 //! `urlseen filter`: prints the unseen lines of files or of a pipe.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::admin::printable::{printable, say};
-use crate::config::ItemForm;
+use crate::cli::prelude::*;
+use crate::cli::settings::FilterOptions;
 use crate::pipeline::RunError;
 use anyhow::bail;
-use indicatif::HumanCount;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
@@ -22,11 +21,6 @@ use urlseen_engine::flow::input;
 use urlseen_engine::flow::reasons::{Reason, Reasons};
 use urlseen_engine::item::Options;
 use urlseen_engine::item::batch::{Batch, Judged};
-
-use super::Outcome;
-use super::bar::{Bar, BarAudience};
-use super::settings::{self, FilterOptions};
-use super::start::{self, runtime};
 
 /// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 17;
@@ -41,11 +35,13 @@ const SHOWN: usize = 60;
 /// `http://A:/?x=&y=#top`. The command continues after lines that it cannot read. It prints the
 /// first such line for each reason, and at the end the number of further ones. If there was one,
 /// the exit status is 1.
+///
+/// Examples:
+/// ```text
+/// urlseen filter links.txt.gz              # prints each line once
+/// urlseen filter --storage seen links.txt  # remembers them for the next run
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen filter links.txt.gz              # prints each line once
-  urlseen filter --storage seen links.txt  # remembers them for the next run")]
 pub(super) struct FilterArgs {
     /// Print the seen lines in place of the unseen lines
     #[arg(long)]

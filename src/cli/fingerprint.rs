@@ -1,17 +1,16 @@
 //! `urlseen fingerprint`: prints the fingerprint of each request.
 
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::PathBuf;
 
-use crate::admin::printable::{self, say};
+use crate::admin::printable;
+use crate::cli::prelude::*;
+use crate::cli::settings::Computing;
 use urlseen_core::filter::item_form::is_object;
 use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter, Request};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::url;
-
-use super::Outcome;
-use super::settings::Computing;
 
 /// Print the fingerprint of each request, one request a line.
 ///
@@ -20,11 +19,13 @@ use super::settings::Computing;
 /// `url`, the object can also have `method`, `meta.verbatim_url`, and one of `body` and
 /// `body_base64`. For an invalid line, the command prints `-` on standard output and an error on
 /// standard error. If there was an invalid line, the exit status is 1.
+///
+/// Examples:
+/// ```text
+/// urlseen fingerprint urls.txt
+/// urlseen fingerprint --canonical --algorithm scrapy-redis urls.txt
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen fingerprint urls.txt
-  urlseen fingerprint --canonical --algorithm scrapy-redis urls.txt")]
 pub(super) struct FingerprintArgs {
     #[command(flatten)]
     computing: Computing,

@@ -1,33 +1,30 @@
 //! `urlseen held`: lists and requeues requests that consumers popped and have not acknowledged.
 
-use std::io::Write;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::admin::printable::{printable, say, stdout};
-use anyhow::{Context as _, Error};
+use crate::cli::status::span;
+use anyhow::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use indicatif::HumanCount;
-use serde_json::{Value, json};
+use serde_json::Value;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 
-use super::Outcome;
-use super::settings::Settings;
-use super::start::{connect, each_partition, runtime};
-use super::status::span;
-use crate::config::Config;
 use urlseen_engine::item::ItemSummary;
+
+use crate::cli::prelude::*;
 
 /// Show the requests that consumers hold, and requeue the requests of stopped consumers.
 ///
 /// A consumer holds a request from the time it pops it until it acknowledges it. The commands
 /// need Redis, but no running daemon.
+///
+/// Examples:
+/// ```text
+/// urlseen held list     # consumers and their requests
+/// urlseen held requeue  # requests of stopped consumers
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen held list     # consumers and their requests
-  urlseen held requeue  # requests of stopped consumers")]
 pub(super) struct HeldArgs {
     #[command(subcommand)]
     command: HeldCommand,
@@ -36,10 +33,12 @@ pub(super) struct HeldArgs {
 #[derive(Debug, clap::Subcommand)]
 enum HeldCommand {
     /// Show each consumer, its heartbeat and the number of requests that it holds.
-    #[command(after_help = "\
-Examples:
-  urlseen held list --requests
-  urlseen held list --json --config news.toml")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen held list --requests
+    /// urlseen held list --json --config news.toml
+    /// ```
     List {
         #[command(flatten)]
         settings: Settings,
@@ -60,10 +59,12 @@ Examples:
     /// time, it requeues the requests of each consumer whose heartbeat did not change. With names,
     /// the command requeues the requests of the named consumers at once. If a named consumer still
     /// runs, crawlers fetch its pages twice.
-    #[command(after_help = "\
-Examples:
-  urlseen held requeue                # requests of stopped consumers
-  urlseen held requeue spider-1#4f2a  # requests of one consumer, at once")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen held requeue                # requests of stopped consumers
+    /// urlseen held requeue spider-1#4f2a  # requests of one consumer, at once
+    /// ```
     Requeue {
         #[command(flatten)]
         settings: Settings,

@@ -3,11 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::config::{Config, FilterPlace};
-use anyhow::Context;
 use clap::Args as _;
-use indicatif::{BinaryBytes, HumanCount};
-use serde_json::json;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::{FilterSpec, Parameters, memory};
@@ -19,13 +15,10 @@ use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::item::{Form, Options};
 
-use super::bar::{Bar, BarAudience};
-use super::rows::{Rows, SUMMARY, answer, filled, paced};
-use super::settings::{self, FilterOptions, Settings, word};
-use super::start::{self, runtime, usage};
-use super::{Outcome, moving};
-use crate::admin::printable::say;
-use crate::cli::migrate;
+use crate::cli::moving;
+use crate::cli::prelude::*;
+use crate::cli::rows::{SUMMARY, filled, paced};
+use crate::cli::settings::{FilterOptions, word};
 use crate::pipeline::RunError;
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.
@@ -47,11 +40,13 @@ use crate::pipeline::RunError;
 /// To continue an interrupted import, repeat the command. A second import of the same fingerprints
 /// has no effect. The command prints and counts entries that are not fingerprints. If there are
 /// any, the exit status is 1.
+///
+/// Examples:
+/// ```text
+/// urlseen import jobs/demo/requests.seen      # from a JOBDIR of Scrapy
+/// urlseen import --redis-set demo:dupefilter  # from scrapy-redis
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen import jobs/demo/requests.seen      # from a JOBDIR of Scrapy
-  urlseen import --redis-set demo:dupefilter  # from scrapy-redis")]
 pub(super) struct ImportArgs {
     #[command(flatten)]
     settings: Settings,

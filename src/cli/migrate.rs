@@ -3,10 +3,10 @@
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use redis::{Value, cmd};
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
@@ -19,7 +19,7 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::storage::{RecoveryError, ShardReader};
 
-use super::bar::Bar;
+use crate::cli::prelude::*;
 
 /// Returns the type of a key, as the command `TYPE` names it.
 pub(super) async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {

@@ -14,6 +14,7 @@ mod migrate;
 mod moving;
 mod overview;
 mod plan;
+mod prelude;
 mod rejects;
 mod replay;
 mod route;
@@ -34,6 +35,7 @@ use std::path::PathBuf;
 use crate::admin::printable::stderr;
 use crate::config::{Problems, removed};
 use anyhow::Context;
+use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -76,12 +78,14 @@ Exit status:
   3  a server or a file failed";
 
 /// Tell new requests from seen ones in a distributed crawl.
+///
+/// Examples:
+/// ```text
+/// urlseen plan --capacity 1e8  # memory for 100 million URLs
+/// urlseen run                  # filters the crawl of ./config.toml
+/// ```
 #[derive(Debug, Parser)]
 #[command(name = "urlseen", version)]
-#[command(after_help = "\
-Examples:
-  urlseen plan --capacity 1e8  # memory for 100 million URLs
-  urlseen run                  # filters the crawl of ./config.toml")]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -165,13 +169,20 @@ fn grammar() -> clap::Command {
     with_statuses(Cli::command()).mut_subcommand("import", import::grammar)
 }
 
+/// Moves the examples from the doc comment of each command, where clap has joined their lines, to
+/// the end of its help.
 fn with_statuses(command: clap::Command) -> clap::Command {
-    let mut help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+    let (about, examples) = about.split_once("\n\nExamples: ```text ").unwrap_or_default();
+    let examples = examples.trim_end_matches(" ```").replace(" urlseen ", "\n  urlseen ");
     // Some commands have their own exit statuses.
-    if !help.starts_with("Exit status:") {
-        help = format!("{EXIT_STATUS}\n\n{help}");
-    }
-    command.after_help(help).mut_subcommands(with_statuses)
+    let own = command.get_after_help().map(ToString::to_string);
+    let statuses = own.unwrap_or_else(|| EXIT_STATUS.to_owned());
+    let long = Some(about).filter(|about| about.contains("\n\n"));
+    command
+        .long_about(Resettable::from(long.map(|about| about.to_owned().into())))
+        .after_help(format!("{statuses}\n\nExamples:\n  {examples}"))
+        .mut_subcommands(with_statuses)
 }
 
 /// Prints an error, and returns the result of its command.
@@ -199,11 +210,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Print a script with which a shell completes the commands and options of urlseen.
 ///
 /// The Debian package installs these scripts for bash, zsh and fish.
+///
+/// Examples:
+/// ```text
+/// urlseen completions bash  # for ~/.local/share/bash-completion/completions/urlseen
+/// urlseen completions zsh   # for the file _urlseen in a folder of $fpath
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen completions bash  # for ~/.local/share/bash-completion/completions/urlseen
-  urlseen completions zsh   # for the file _urlseen in a folder of $fpath")]
 struct CompletionsArgs {
     /// Shell that reads the script
     shell: Shell,
@@ -217,11 +230,13 @@ fn complete(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Write the manual pages of all commands into a folder.
+///
+/// Examples:
+/// ```text
+/// urlseen man-pages ~/.local/share/man/man1
+/// urlseen man-pages debian/urlseen/usr/share/man/man1
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen man-pages ~/.local/share/man/man1
-  urlseen man-pages debian/urlseen/usr/share/man/man1")]
 struct ManPagesArgs {
     /// Folder for the pages, which must exist
     folder: PathBuf,

@@ -2,13 +2,8 @@
 //! from Redis to the storage folder (`import --from-redis`).
 
 use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
-use anyhow::Context;
-use indicatif::{BinaryBytes, HumanCount};
-use serde_json::json;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{SHARDS, Saved, ShardId};
@@ -16,10 +11,7 @@ use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{Folder, Head, LiveFilter as _};
 use urlseen_engine::engine::{EngineError, Threads};
 
-use super::Outcome;
-use super::bar::Bar;
-use super::rows::answer;
-use super::start::{self, runtime, usage};
+use crate::cli::prelude::*;
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {

@@ -1,20 +1,16 @@
 //! Overview of all partitions of a crawl, for `urlseen status`.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use crate::config::Config;
-use indicatif::{HumanCount, HumanFloatCount};
-use serde_json::{Value, json};
+use indicatif::HumanFloatCount;
+use serde_json::Value;
 
-use super::rows::Rows;
-use super::settings::folder_of;
-use super::start::{each_partition, runtime};
-use super::status::{self, span};
-use super::{Outcome, storage};
-use crate::admin::printable::{json_text, stdout};
+use crate::admin::printable::json_text;
 use crate::admin::{AdminClient, ClientError};
+use crate::cli::prelude::*;
+use crate::cli::status::span;
+use crate::cli::storage;
 use crate::report::{Counts, FATES, HeldStatus, Status};
 
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all

@@ -1,14 +1,10 @@
 //! `urlseen plan`: computes the memory and the error rates of a filter.
 
-use std::io::Write;
-
-use urlseen_analysis::{Amount, Figures, PlanError, Steady, Target, grouped};
+use urlseen_analysis::{Figures, PlanError, Steady, Target, amount};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::{Capacity, ErrorRate};
 
-use super::Outcome;
-use super::rows::answer;
-use super::start::usage;
+use crate::cli::prelude::*;
 
 /// Show the memory and error rate of each kind of filter, before a crawl.
 ///
@@ -17,11 +13,13 @@ use super::start::usage;
 /// the filter reports it as seen. With --lost, the command chooses the error rates. With
 /// --expire-after and --unseen-per-day, it prints the memory of a filter of the kind two-choice
 /// whose fingerprints expire.
+///
+/// Examples:
+/// ```text
+/// urlseen plan --capacity 1e8 --error-rate 1e-8  # memory for 100 million URLs
+/// urlseen plan --capacity 1e9 --lost 0.1         # the whole crawl loses at most 0.1 URLs
+/// ```
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen plan --capacity 1e8 --error-rate 1e-8  # memory for 100 million URLs
-  urlseen plan --capacity 1e9 --lost 0.1         # the whole crawl loses at most 0.1 URLs")]
 pub(super) struct Plan {
     /// Number of URLs of the crawl, such as 1e9, `100_000_000` or 10M
     #[arg(long, value_name = "N", default_value = "10M")]
@@ -31,8 +29,8 @@ pub(super) struct Plan {
     error_rate: ErrorRate,
     /// Largest expected number of URLs that the whole crawl loses, such as 0.1. The command chooses
     /// the error rate of each kind
-    #[arg(long, value_name = "URLS", conflicts_with = "error_rate")]
-    lost: Option<Amount>,
+    #[arg(long, value_name = "URLS", conflicts_with = "error_rate", value_parser = amount)]
+    lost: Option<f64>,
     /// Time after which fingerprints expire (`filter.expire_after`), such as 30d. With
     /// --unseen-per-day, the command prints the memory of such a filter, which stays the same
     /// after the first generations
@@ -42,8 +40,8 @@ pub(super) struct Plan {
     )]
     expire_after: Option<ExpireAfter>,
     /// Number of unseen URLs a day, with those that pass again, such as 5M
-    #[arg(long, value_name = "URLS", requires = "expire_after")]
-    unseen_per_day: Option<Amount>,
+    #[arg(long, value_name = "URLS", requires = "expire_after", value_parser = amount)]
+    unseen_per_day: Option<f64>,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -64,17 +62,5 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
         error => error.into(),
     })?;
     let json = plan.json.then(|| serde_json::to_string_pretty(&figures)).transpose()?;
-    answer(json, |mut out| {
-        let (keys, error_rate) = (grouped(plan.capacity.get()), figures.error_rate());
-        match plan.lost {
-            None => writeln!(out, "{keys} keys at error rate {error_rate:e}\n")?,
-            Some(most) => writeln!(
-                out,
-                "{keys} keys, at most {} lost in the whole crawl; native at error rate \
-                 {error_rate:e}\n",
-                most.get()
-            )?,
-        }
-        figures.print(&mut out)
-    })
+    answer(json, |mut out| figures.print(&mut out))
 }

@@ -2,22 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io::{self, BufWriter, Write};
+use std::io::BufWriter;
 
-use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use indicatif::HumanCount;
 use serde::Serialize;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 use urlseen_engine::item::ItemSummary;
 
-use super::Outcome;
-use super::bar::Bar;
-use super::rows::done;
-use super::settings::Settings;
-use super::start::{confirmed, each_partition, runtime};
-use crate::admin::printable::{columns, json_line, printable, say, width};
+use crate::admin::printable::{columns, width};
+use crate::cli::prelude::*;
 use urlseen_core::redis::protocol::{Fate, RejectsList, Sorted};
 
 /// Maximum number of foreign rejects that the command prints. Foreign rejects are entries of the
@@ -28,11 +22,13 @@ const NAMED: u64 = 20;
 const SHOWN: usize = 200;
 
 /// List, requeue or drop the items that the daemon failed to read.
+///
+/// Examples:
+/// ```text
+/// urlseen rejects list     # the newest 20
+/// urlseen rejects requeue  # back to the source
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen rejects list     # the newest 20
-  urlseen rejects requeue  # back to the source")]
 pub(super) struct RejectsArgs {
     #[command(subcommand)]
     command: RejectsCommand,
@@ -48,10 +44,12 @@ enum RejectsCommand {
     /// rejects the item again. An item of any size goes back byte for byte. Entries that urlseen
     /// did not write stay on the list. The command prints these entries. If there are any, the exit
     /// status is 1.
-    #[command(after_help = "\
-Examples:
-  urlseen rejects requeue
-  urlseen rejects requeue --reason tab")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen rejects requeue
+    /// urlseen rejects requeue --reason tab
+    /// ```
     Requeue {
         #[command(flatten)]
         settings: Settings,
@@ -62,10 +60,12 @@ Examples:
     /// Delete rejects and their items.
     ///
     /// Items that the daemon rejects during the command stay on the list.
-    #[command(after_help = "\
-Examples:
-  urlseen rejects drop                        # asks first
-  urlseen rejects drop --yes --reason scheme")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen rejects drop                        # asks first
+    /// urlseen rejects drop --yes --reason scheme
+    /// ```
     Drop {
         #[command(flatten)]
         settings: Settings,
@@ -204,11 +204,13 @@ const NONE: &str = "-";
 /// On a terminal, the command cuts an item to the width of the line. It prints control characters
 /// as escapes. Of an item that was too large, the command shows only the length, the SHA-1 and
 /// the first bytes.
+///
+/// Examples:
+/// ```text
+/// urlseen rejects list --limit 100
+/// urlseen rejects list --json --reason scheme
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen rejects list --limit 100
-  urlseen rejects list --json --reason scheme")]
 struct RejectListArgs {
     #[command(flatten)]
     settings: Settings,

@@ -1,19 +1,14 @@
 //! `urlseen route`: moves the items of a list to the partitions.
 
-use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::Context;
-use serde_json::json;
 use tokio::sync::watch;
 
-use super::rows::answer;
-use super::settings::Settings;
-use super::start::{self, runtime};
-use super::{Outcome, service_manager};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, CheckError, Checked, Limits, Sample, View};
-use crate::config::{Config, HostPort, SourceKind};
+use crate::cli::prelude::*;
+use crate::cli::service_manager;
+use crate::config::HostPort;
 use crate::pipeline::{RunError, shutdown};
 use crate::report::{RouteStatus, Statuses};
 use crate::route::Router;
@@ -27,11 +22,13 @@ use crate::route::Router;
 ///
 /// If the command is killed, or a connection breaks, it pushes some items again. The partitions
 /// drop the repeats, but pass those of items without a fingerprint (`dont_filter`).
+///
+/// Examples:
+/// ```text
+/// urlseen route                     # until Ctrl-C
+/// urlseen route --list demo:queue   # moves another list of the same crawl
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen route                     # until Ctrl-C
-  urlseen route --list demo:queue   # moves another list of the same crawl")]
 pub(super) struct RouteArgs {
     #[command(flatten)]
     settings: Settings,

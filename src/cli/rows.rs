@@ -1,12 +1,10 @@
 //! Tables with a name and a text in each row, for people.
 
 use std::fmt::Display;
-use std::io::{self, StdoutLock, Write};
+use std::io::StdoutLock;
 
-use indicatif::HumanCount;
-
-use super::Outcome;
-use crate::admin::printable::{Plain, json_text, printable, stdout};
+use crate::admin::printable::{Plain, json_text};
+use crate::cli::prelude::*;
 use crate::report::RuleCount;
 
 /// Widths of a name and of a number in the tables of a crawl, in columns.

@@ -14,7 +14,7 @@ use tokio::net::UnixDatagram;
 use tracing::warn;
 
 use crate::admin::View;
-use crate::admin::printable::printable;
+use crate::cli::prelude::*;
 use crate::pipeline::shutdown::Stop;
 use crate::report::{Phase, Statuses};
 

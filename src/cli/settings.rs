@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, Filter, Problems, Sources, choose};
+use crate::config::{Filter, Problems, choose};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use indicatif::{BinaryBytes, HumanCount};
 use urlseen_core::filter::choice::{Choice, FilterPlace};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::memory::Available;
@@ -14,8 +13,8 @@ use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Header, StoragePolicy, StorageSpec};
 use urlseen_engine::engine::store::Keeping;
 
-use super::start::{self, usage};
 use crate::admin::AdminClient;
+use crate::cli::prelude::*;
 
 /// Returns a parser of the words of a choice that `is_allowed` permits. The help and the errors of
 /// clap list these words.

@@ -1,15 +1,14 @@
 //! Functions that several commands share: the runtime of the process, its connections to Redis,
 //! work on partitions, the start of a filter, and its settings in the configuration.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::config::{Config, HostPort, ItemForm, Rollback};
+use crate::config::{HostPort, Rollback};
 use anyhow::anyhow;
 use clap::error::ErrorKind;
-use indicatif::BinaryBytes;
 use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 use urlseen_core::filter::id::RandomId;
@@ -26,9 +25,8 @@ use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options, Reader};
 
-use super::Outcome;
-use crate::admin::printable::{printable, say, stderr, stdout};
 use crate::admin::{AdminServer, StartError, View};
+use crate::cli::prelude::*;
 use crate::pipeline::RunError;
 use crate::pipeline::shutdown::Stop;
 use crate::report::Phase;

@@ -1,26 +1,18 @@
 //! `urlseen status`: shows the state and counts of a daemon.
 
 use std::fmt::Display;
-use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use crate::admin::printable::say;
 use crate::admin::{AdminClient, ClientError};
-use crate::config::Config;
+use crate::cli::overview::Speed;
+use crate::cli::prelude::*;
+use crate::cli::{overview, storage, watch};
 use crate::report::{
     Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
     HeldStatus, Lists, Status, Storage,
 };
-use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 use urlseen_analysis::lost_text;
-
-use super::Outcome;
-use super::overview::Speed;
-use super::rows::{CRAWL, Rows, answer};
-use super::settings::{Folder, folder_of};
-use super::start::{self, runtime};
-use super::{overview, storage, watch};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
@@ -31,11 +23,13 @@ use super::{overview, storage, watch};
 ///
 /// If the crawl has several partitions, the command prints one line for each of them. With
 /// `--partition`, it prints the whole state of one partition.
+///
+/// Examples:
+/// ```text
+/// urlseen status --watch
+/// urlseen status --storage storage/news --json
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen status --watch
-  urlseen status --storage storage/news --json")]
 pub(super) struct StatusArgs {
     #[command(flatten)]
     folder: Folder,

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::admin::{CheckError, Checked, Sample, View};
-use crate::config::{Config, FilterPlace};
+use crate::cli::prelude::*;
 use crate::report::{Phase, Status, Statuses, Watch};
 use crate::serve::ClientCount;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::item::{Identity, Options, Reader};
-
-use super::start;
 
 /// Running daemon, as the admin endpoint sees it.
 pub(super) struct Daemon {

@@ -2,21 +2,17 @@
 //! prints their items.
 
 use std::convert::Infallible;
-use std::io::{self, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::config::Config;
-use anyhow::Context;
 use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::overview::Speeds;
-use super::rows::{CRAWL, Rows};
-use super::settings::{Folder, daemon_of};
-use super::start::{self, runtime};
-use super::{Outcome, overview, status};
-use crate::admin::printable::{json_line, printable, stdout};
 use crate::admin::{AdminClient, ClientError, Sample};
+use crate::cli::overview;
+use crate::cli::overview::Speeds;
+use crate::cli::prelude::*;
+use crate::cli::settings::daemon_of;
 use crate::report::{Counts, FATES, Status};
 
 /// Time between two drawings.
@@ -194,11 +190,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 ///
 /// The fates are unseen, seen, unfiltered (`dont_filter`, or a rule of `[[pass]]`), dropped (a rule
 /// of `[[drop]]`), over-limit (a rule of `[[limit]]`) and rejected.
+///
+/// Examples:
+/// ```text
+/// urlseen tap --fate dropped
+/// urlseen tap --rule archives --once --json
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen tap --fate dropped
-  urlseen tap --rule archives --once --json")]
 pub(super) struct TapArgs {
     #[command(flatten)]
     folder: Folder,

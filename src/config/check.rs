@@ -287,7 +287,7 @@ impl Config {
     /// Returns the key of the configuration that names this Redis key for the crawl or a partition
     /// of it, or words for a key that urlseen itself makes. The source of the whole crawl does not
     /// count.
-    pub fn use_of(&self, redis_key: &str) -> Option<&'static str> {
+    pub(crate) fn use_of(&self, redis_key: &str) -> Option<&'static str> {
         let is_source = redis_key == self.source.key;
         let all = std::iter::once(self.clone()).chain(self.all_partitions());
         let named = all.flat_map(|config| named_keys(&config).collect::<Vec<_>>());

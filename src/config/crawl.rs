@@ -28,7 +28,7 @@ impl Config {
     }
 
     /// Sets the spec of the fingerprints.
-    pub fn computed_by(&mut self, spec: FingerprintSpec) {
+    pub(crate) fn computed_by(&mut self, spec: FingerprintSpec) {
         let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = spec;
         self.fingerprint = Fingerprint { algorithm, keep_fragments, drop_tracking };
         self.rules.same = same;
@@ -38,12 +38,12 @@ impl Config {
     ///
     /// # Errors
     /// Returns an error if no such filter can exist.
-    pub fn filter_spec(&self) -> Result<FilterSpec, SpecError> {
+    pub(crate) fn filter_spec(&self) -> Result<FilterSpec, SpecError> {
         FilterSpec::read(|name| self.part(name))
     }
 
     /// Returns one part of the filter's spec. `name` is its name, such as `filter.capacity`.
-    pub fn part(&self, name: &str) -> Option<String> {
+    pub(crate) fn part(&self, name: &str) -> Option<String> {
         match name {
             "fingerprint.same" => return Some(self.rules.same.to_string()),
             "partitions.count" => return Some(self.partition.count().to_string()),
@@ -60,14 +60,14 @@ impl Config {
     ///
     /// # Errors
     /// Returns an error if no such filter can exist.
-    pub fn redis_filter(&self) -> Result<Wanted, RedisOpenError> {
+    pub(crate) fn redis_filter(&self) -> Result<Wanted, RedisOpenError> {
         Wanted::new(&self.filter.key, self.filter_spec()?)
     }
 
     /// Returns the number of fingerprints that a filter with these parameters is made for. With
     /// more fingerprints, its error rate is too high, or it takes more than `filter.max_memory`.
     /// Returns `None` if it may take as much memory as there is.
-    pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
+    pub(crate) fn limit(&self, parameters: &Parameters) -> Option<u64> {
         // If other settings than the capacity determine the size, the limit is the configured
         // capacity.
         let capacity = || parameters.capacity().unwrap_or(self.filter.capacity);
@@ -78,7 +78,7 @@ impl Config {
     }
 
     /// Returns the name of the crawl, with the number of the partition if there are others.
-    pub fn crawl_name(&self) -> String {
+    pub(crate) fn crawl_name(&self) -> String {
         if self.partition.has_others() {
             format!("{}, partition {}", self.crawl.name, self.partition)
         } else {
@@ -87,7 +87,7 @@ impl Config {
     }
 
     /// Returns the configurations of all partitions, in order.
-    pub fn all_partitions(&self) -> impl ExactSizeIterator<Item = Self> {
+    pub(crate) fn all_partitions(&self) -> impl ExactSizeIterator<Item = Self> {
         self.partitions.count.partitions().map(|partition| self.of_partition(partition))
     }
 
@@ -95,7 +95,7 @@ impl Config {
     /// folder, and an equal part of the capacity and the memory. A crawl with one partition keeps
     /// its names.
     #[must_use]
-    pub fn of_partition(&self, partition: Partition) -> Self {
+    pub(crate) fn of_partition(&self, partition: Partition) -> Self {
         let mut config = self.clone();
         if !partition.has_others() {
             return config;
@@ -117,7 +117,7 @@ impl Config {
 
     /// Returns the same configuration with another source.
     #[must_use]
-    pub fn with_source(&self, key: &str) -> Self {
+    pub(crate) fn with_source(&self, key: &str) -> Self {
         let mut config = self.clone();
         key.clone_into(&mut config.source.key);
         config.find_node();
@@ -133,7 +133,7 @@ impl Config {
     }
 
     /// Builds the calls of the crawl, for a filter in the daemon's memory.
-    pub fn protocol(&self) -> Protocol {
+    pub(crate) fn protocol(&self) -> Protocol {
         let held = HeldCalls::new(self.crawl_record());
         let (is_cluster, replicas) = (self.redis.url.is_cluster(), self.redis.wait_replicas);
         Protocol::new(self.keys(), self.list(), self.open_sink(), held, is_cluster, replicas)
@@ -145,12 +145,12 @@ impl Config {
     }
 
     /// Returns the configured sink.
-    pub fn open_sink(&self) -> Sink {
+    pub(crate) fn open_sink(&self) -> Sink {
         Sink::new(self.sink.kind, self.sink.push_to)
     }
 
     /// Builds the crawl record.
-    pub fn crawl_record(&self) -> HeldRecord {
+    pub(crate) fn crawl_record(&self) -> HeldRecord {
         let (keys, Self { sink, fingerprint, held, filter, .. }) = (self.keys(), self);
         // Consumers pop the oldest item first.
         let pop = match sink.push_to {
@@ -183,7 +183,7 @@ impl Config {
     }
 
     /// Builds the partition table. The configuration must be that of the whole crawl.
-    pub fn partition_table(&self) -> PartitionTable {
+    pub(crate) fn partition_table(&self) -> PartitionTable {
         PartitionTable {
             urlseen: env!("CARGO_PKG_VERSION").to_owned(),
             partitions: self.partitions.count,

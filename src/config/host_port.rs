@@ -13,7 +13,7 @@ pub struct HostPort {
 
 impl HostPort {
     /// Reads `host:port`, with brackets around an IPv6 address.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let port = port.bytes().all(|byte| byte.is_ascii_digit()).then_some(port)?.parse().ok()?;
         let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {

@@ -20,7 +20,7 @@ impl Config {
     /// Reads and checks a configuration for this process. If the configuration exceeds a limit of
     /// the process, `machine` returns the key with the faulty value and the text of the problem.
     /// This problem is reported together with all other problems.
-    pub fn load_for(
+    pub(crate) fn load_for(
         sources: Sources,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems> {
@@ -88,7 +88,7 @@ impl Config {
 
 impl Filter {
     /// Returns the default capacity of a kind. A filter that grows in small steps begins small.
-    pub fn default_capacity(kind: Kind) -> u64 {
+    pub(crate) fn default_capacity(kind: Kind) -> u64 {
         if kind == Kind::TWO_CHOICE { 100_000 } else { 10_000_000 }
     }
 
@@ -96,7 +96,7 @@ impl Filter {
     /// filter fills, its error rate is proportional to the number of its fingerprints, and that of
     /// a Bloom filter stays far below this line. With these error rates, a crawl of `grow_to` URLs
     /// loses fewer of them with the kind `two-choice` than with a native filter of this capacity.
-    pub fn default_error_rate(kind: Kind) -> f64 {
+    pub(crate) fn default_error_rate(kind: Kind) -> f64 {
         if kind == Kind::TWO_CHOICE { 1e-7 } else { 1e-6 }
     }
 }

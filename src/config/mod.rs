@@ -40,10 +40,12 @@ pub use host_port::HostPort;
 pub(crate) use keys::KEYS;
 pub use layers::Sources;
 pub use partitions::PartitionChoice;
-pub use problem::{FilePlace, Problems, ValueOrigin, removed};
+pub(crate) use problem::removed;
+pub use problem::{FilePlace, Problems, ValueOrigin};
 pub use rule_kinds::{EffectiveRule, Rules};
 pub use secret::Secret;
-pub use show::{Effective, EffectiveValue, toml_text};
+pub(crate) use show::toml_text;
+pub use show::{Effective, EffectiveValue};
 
 pub use keys::{Config, Filter, Fingerprint, Serve, Sink, Source};
 

@@ -25,7 +25,7 @@ impl PartitionChoice {
     ///
     /// # Errors
     /// The host name has no number, or too large a number. The text says so.
-    pub fn of(&self, count: PartitionCount, host: &str) -> Result<Vec<Partition>, String> {
+    pub(crate) fn of(&self, count: PartitionCount, host: &str) -> Result<Vec<Partition>, String> {
         let all = count.partitions();
         Ok(match self {
             Self::All => all.collect(),

@@ -127,7 +127,7 @@ const EXPLAINED: &str = "urlseen explain ITEM OTHER compares two spellings, and 
                          urlseen fingerprint prints the fingerprints by another algorithm";
 
 /// Returns the message about a command, an option, a key or a section that was removed.
-pub fn removed(name: &str) -> Option<String> {
+pub(crate) fn removed(name: &str) -> Option<String> {
     let (_, instead) = REMOVED.iter().find(|(full, _)| *full == name)?;
     Some(format!("{name} was removed in 0.3.0; instead: {instead}"))
 }

@@ -33,13 +33,13 @@ impl Secret {
     }
 
     /// Returns the text of the password, for a server that requires the password.
-    pub fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
     /// Checks a guess. The comparison of two digests takes constant time. So an attacker cannot
     /// learn from the time how much of the guess was right, or how long the password is.
-    pub fn is(&self, guess: &[u8]) -> bool {
+    pub(crate) fn is(&self, guess: &[u8]) -> bool {
         let digest = |text: &[u8]| <[u8; 20]>::from(Sha1::digest(text));
         digest(self.0.as_bytes()).ct_eq(&digest(guess)).into()
     }

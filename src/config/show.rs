@@ -93,7 +93,7 @@ fn comment(origin: &ValueOrigin) -> String {
 }
 
 /// Returns a value in the syntax of TOML.
-pub fn toml_text(value: &Json) -> String {
+pub(crate) fn toml_text(value: &Json) -> String {
     match value {
         Json::String(_) | Json::Array(_) => {
             toml::Value::try_from(value).expect("texts have a form in TOML").to_string()

@@ -15,15 +15,13 @@ mod suggest;
 
 pub use explain::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 pub use overlap::{Overlap, Totals};
-pub use plan::{
-    Amount, DAEMON_BYTES, Figures, PlanError, Steady, Target, grouped, lost_text, size,
-};
+pub use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, size};
 pub use plot::{Plot, Series, Stroke};
 pub use replay::{
-    Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Report, Ruled, Seen, Setup,
-    Tally, run as replay, suggest,
+    Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Report, Ruled, Seen, Setup, Tally,
+    run as replay, suggest,
 };
-pub use suggest::{Suggester, Suggestion, Suggestions};
+pub use suggest::{Suggestion, Suggestions};
 
 /// Returns a hash of bytes. It is the same in each run of the same program.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {

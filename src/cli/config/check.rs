@@ -2,13 +2,10 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Config, FilterPlace, SourceKind};
-use anyhow::Context as _;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use urlseen_core::filter::Seed;
 use urlseen_core::redis::limits::ServerLimits;
@@ -17,12 +14,8 @@ use urlseen_core::redis::preflight::preflight;
 use urlseen_core::storage::{AtRest, OpenError};
 use urlseen_engine::engine::store::CrawlPosition;
 
-use super::super::rows::Rows;
-use super::super::run::{chosen, divided, machine};
-use super::super::settings::Settings;
-use super::super::start::{self, connect, each_partition, runtime};
-use super::super::{Outcome, settings};
-use crate::admin::printable::{say, stderr, stdout};
+use crate::cli::prelude::*;
+use crate::cli::run::{chosen, divided, machine};
 use crate::pipeline::RunError;
 
 /// Check everything that `urlseen run` checks at its start, and start nothing.
@@ -33,16 +26,18 @@ use crate::pipeline::RunError;
 /// printed at once. Use it before you restart a daemon, and as `ExecStartPre` of a systemd unit.
 ///
 /// With `--offline`, the command checks only the configuration, for tests in CI.
+///
+/// Examples:
+/// ```text
+/// urlseen config check
+/// urlseen config check --offline --config news.toml  # without Redis, in CI
+/// ```
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit status:
   0  no problem was found
   2  the configuration is wrong, or does not fit the filter
-  3  the server, the storage folder or the machine has a problem
-
-Examples:
-  urlseen config check
-  urlseen config check --offline --config news.toml  # without Redis, in CI")]
+  3  the server, the storage folder or the machine has a problem")]
 pub(super) struct ConfigCheckArgs {
     #[command(flatten)]
     settings: Settings,

@@ -4,22 +4,20 @@ mod check;
 mod init;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 use crate::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
-use serde_json::json;
 
-use super::Outcome;
-use super::rows::answer;
-use super::settings::Layers;
-use crate::admin::printable::printable;
+use crate::cli::prelude::*;
+use crate::cli::settings::Layers;
 
 /// Check, show or write the configuration.
+///
+/// Examples:
+/// ```text
+/// urlseen config check
+/// urlseen config show --set filter.capacity=1e9
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen config check
-  urlseen config show --set filter.capacity=1e9")]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]
     command: ConfigCommand,
@@ -48,11 +46,13 @@ const WIDEST: usize = 40;
 ///
 /// Passwords are not shown. With `--toml`, the output is a configuration file with the same values.
 /// Set the passwords in the environment then.
+///
+/// Examples:
+/// ```text
+/// urlseen config show --changed
+/// urlseen config show --set crawl.name=news --toml  # > news.toml
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen config show --changed
-  urlseen config show --set crawl.name=news --toml  # > news.toml")]
 struct ConfigShowArgs {
     #[command(flatten)]
     layers: Layers,

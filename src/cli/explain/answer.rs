@@ -5,19 +5,17 @@ use std::time::SystemTime;
 
 use crate::admin::{Checked, ClientError};
 use crate::report::{GenerationsStatus, Status};
-use indicatif::HumanCount;
 use serde::Serialize;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Named, look, named};
 
-use super::super::check::FilterAccess;
-use super::super::migrate;
-use super::super::settings::folder_of;
-use super::super::start::{find, runtime};
 use super::Subject;
-use super::passing::{Passing, Times};
+use super::passing::Passing;
+use super::passing::Times;
+use crate::cli::check::FilterAccess;
+use crate::cli::prelude::*;
 
 /// Verdict of the filter on an item.
 #[derive(Debug, Default, Serialize)]

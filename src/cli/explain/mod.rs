@@ -4,21 +4,18 @@ mod answer;
 mod passing;
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 
-use crate::config::Config;
 use answer::AnswerShown;
 use serde::Serialize;
 use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 use urlseen_core::storage::{self, Header};
 use urlseen_engine::item::Options;
 
-use super::rows::{COMPARED, Rows, answer};
-use super::settings::{Folder, folder_of};
-use super::{Outcome, start};
 use crate::admin::ItemText;
-use crate::admin::printable::printable;
+use crate::cli::prelude::*;
+use crate::cli::rows::COMPARED;
 
 /// Explain the fingerprint of an item and the verdict of the filter.
 ///
@@ -28,11 +25,13 @@ use crate::admin::printable::printable;
 ///
 /// For the verdict, the command asks the daemon, the storage folder or Redis, as `urlseen check`
 /// does. It does not change the filter. If there is no filter, the verdict is `unknown`.
+///
+/// Examples:
+/// ```text
+/// urlseen explain https://example.com/a                            # one item
+/// urlseen explain https://example.com/a https://EXAMPLE.com/a#top  # two items
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen explain https://example.com/a                            # one item
-  urlseen explain https://example.com/a https://EXAMPLE.com/a#top  # two items")]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     folder: Folder,

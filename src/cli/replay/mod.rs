@@ -6,20 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::admin::printable::say;
-use crate::config::{Config, ItemForm, Kind, choose};
+use crate::cli::prelude::*;
+use crate::config::{Filter, Kind, choose};
 use crate::pipeline::shutdown;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use urlseen_analysis::{
     Crawl, Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay, suggest,
 };
 use urlseen_core::filter::{Capacity, Seed};
 use urlseen_engine::flow::driver::Progress;
-
-use super::bar::{Bar, BarAudience};
-use super::settings::Settings;
-use super::start::{runtime, usage};
-use super::{Outcome, start};
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///
@@ -30,11 +25,13 @@ use super::{Outcome, start};
 ///
 /// If the daemon would reject some of the items, the exit status is 1. After SIGINT (Ctrl-C), the
 /// command reports on the items that it has read, and ends.
+///
+/// Examples:
+/// ```text
+/// urlseen replay --key demo:discovered --seen demo:dupefilter
+/// urlseen replay links.txt.gz --suggest
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen replay --key demo:discovered --seen demo:dupefilter
-  urlseen replay links.txt.gz --suggest")]
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     settings: Settings,
@@ -118,7 +115,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
         Report { ending: Ending::Failed(error), .. } if is_nothing => return Err(error),
         report => report,
     };
-    report::print(args.json, &report, &config)?;
+    report::print(args.json, &report)?;
     if let Some(path) = &args.plot {
         Plot::write(&report::plots(&report, &config), path)?;
     }
@@ -164,7 +161,8 @@ fn specs(args: &ReplayArgs, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
         }
         let mut config = config.clone();
         config.filter.kind = kind;
-        specs.push(LaneSpec::new(&config.filter_spec()?)?);
+        let Filter { place, recent, .. } = config.filter;
+        specs.push(LaneSpec::new(&config.filter_spec()?, place, recent)?);
     }
     Ok(specs)
 }

@@ -1,100 +1,42 @@
 //! Report of a replay, for people and as JSON.
 
-use std::io::{self, Write};
-
-use crate::config::{Config, FilterPlace};
-use serde_json::{Value, json};
+use serde_json::Value;
 use urlseen_analysis::{
-    DAEMON_BYTES, Ending, KeyRead, LaneReport, Merges, Plot, Point, Report, Ruled, Series, Stroke,
-    Suggestion, Suggestions, Tally, grouped, size,
+    KeyRead, LaneReport, Plot, Point, Report, Ruled, Series, Stroke, Suggestion, Suggestions,
+    Tally, grouped, size,
 };
 use urlseen_engine::flow::reasons::Reason;
 use urlseen_engine::item::ItemSummary;
 
-use super::super::Outcome;
-use super::super::rows::{CRAWL, Rows, answer, paced};
-use crate::admin::printable::printable;
+use crate::cli::prelude::*;
+use crate::cli::rows::paced;
 
 /// Maximum width of a rejected item in the report, in columns.
 const SHOWN: usize = 60;
 
-/// Bytes of memory that a daemon needs for each recent fingerprint of a filter in Redis.
-const RECENT_BYTES: u64 = 8;
-
-/// Returns the memory that a crawl needs with a kind of filter: bytes in the daemon, and if the
-/// filter is in Redis, the minimum and maximum bytes in Redis.
-fn memory(lane: &LaneReport, config: &Config) -> (u64, Option<[u64; 2]>) {
-    // The configured place counts only for a kind that can be in both places.
-    let is_shared = lane.kind.is_in(FilterPlace::Redis)
-        && (config.filter.place == FilterPlace::Redis || !lane.kind.is_in(FilterPlace::Local));
-    if is_shared {
-        let recent = config.filter.recent as u64 * RECENT_BYTES;
-        return (recent + DAEMON_BYTES, Some(lane.bytes));
-    }
-    (lane.bytes[1] + DAEMON_BYTES, None)
-}
-
 /// Prints the report on standard output.
-pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::Result<Outcome> {
-    let json = as_json.then(|| to_json(report, config)).transpose()?;
-    answer(json.map(|json| json.to_string()), |mut out| table(report, config, &mut out))
+pub(super) fn print(as_json: bool, report: &Report) -> anyhow::Result<Outcome> {
+    let json = as_json.then(|| to_json(report)).transpose()?;
+    answer(json.map(|json| json.to_string()), |mut out| table(report, &mut out))
 }
 
-fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
-    let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, ending } = report;
+fn to_json(report: &Report) -> serde_json::Result<Value> {
+    let tally = &report.tally;
     let reject = |(words, Reason { items, place, item }): (&str, &Reason)| {
         let item = printable(&ItemSummary::of(item).text, Some(SHOWN));
         json!({ "reason": words, "items": items, "place": place, "item": item })
     };
-    let mut lanes = Vec::new();
-    for lane in kinds {
-        let (daemon, redis) = memory(lane, config);
-        let mut value = serde_json::to_value(lane)?;
-        value["error_rate"] = json!(lane.error_rate());
-        value["filter_bytes"] = json!(lane.bytes[0]);
-        value["daemon_bytes"] = json!(daemon);
-        value["redis_bytes"] = json!(redis);
-        lanes.push(value);
-    }
-    let Tally { items, forms, unfiltered, again, new, rejected, .. } = tally;
-    Ok(json!({
-        "items": items,
-        "forms": forms,
-        "new": new,
-        "again": again,
-        "unfiltered": unfiltered,
-        "merged": tally.merges.as_ref().map(|merges| merges.links),
-        "merged_by_rule": tally.merges.as_ref().map(|it| by_rule(&it.by_rule)),
-        "passed": by_rule(&tally.passed),
-        "dropped": all(&tally.dropped),
-        "dropped_by_rule": by_rule(&tally.dropped),
-        "over_limit": all(&tally.over_limit),
-        "over_limit_by_rule": by_rule(&tally.over_limit),
-        "rejected": rejected,
-        "rejects": tally.rejects.iter().map(reject).collect::<Vec<_>>(),
-        "given": tally.given,
-        "given_bad": tally.given_bad,
-        "keys": keys,
-        "kinds": lanes,
-        "exact_keys": exact_keys,
-        "exact_bytes": exact_bytes,
-        "seconds": seconds,
-        "ending": match ending {
-            Ending::Whole => "whole",
-            Ending::Stopped => "stopped",
-            Ending::OutOfMemory => "out-of-memory",
-            Ending::Failed(_) => "failed",
-        },
-    }))
-}
-
-/// Returns the number of items of all rules.
-fn all(rules: &[Ruled]) -> u64 {
-    rules.iter().map(|ruled| ruled.items).sum()
+    let mut json = serde_json::to_value(report)?;
+    json["rejects"] = tally.rejects.iter().map(reject).collect();
+    json["passed"] = by_rule(&tally.passed);
+    json["dropped_by_rule"] = by_rule(&tally.dropped_by_rule);
+    json["over_limit_by_rule"] = by_rule(&tally.over_limit_by_rule);
+    json["merged_by_rule"] = tally.merged.map_or(Value::Null, |_| by_rule(&tally.merged_by_rule));
+    Ok(json)
 }
 
 /// Returns the number of items of each rule, and examples.
-fn by_rule(tallies: &[Ruled]) -> Vec<Value> {
+fn by_rule(tallies: &[Ruled]) -> Value {
     let shown = tallies.iter().map(|ruled| {
         let examples = ruled.examples().map(|item| printable(&ItemSummary::of(item).text, None));
         json!({
@@ -106,7 +48,7 @@ fn by_rule(tallies: &[Ruled]) -> Vec<Value> {
     shown.collect()
 }
 
-fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<()> {
+fn table(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, .. } = report;
     for KeyRead { key, kind, before, after, read } in keys {
         let key = printable(key.as_bytes(), None);
@@ -129,19 +71,18 @@ fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<(
             grouped(lane.seen),
             grouped(lane.wrong),
             expected(lane.wrong_computed),
-            rate(lane.error_rate()),
+            rate(lane.error_rate),
         ]
     })?;
     let sizes = ["fingerprints", "of capacity", "rate now", "the daemon", "in Redis"];
     columns(out, kinds, sizes, |lane| {
-        let (daemon, redis) = memory(lane, config);
         let share = |capacity| format!("{:.1} %", 100.0 * lane.keys as f64 / capacity as f64);
         [
             grouped(lane.keys),
             lane.capacity.map_or_else(|| "-".to_owned(), share),
             rate(lane.error_rate_now),
-            size(daemon as f64),
-            redis.map_or_else(|| "-".to_owned(), |[least, _]| size(least as f64)),
+            size(lane.daemon_bytes as f64),
+            lane.redis_bytes.map_or_else(|| "-".to_owned(), |[least, _]| size(least as f64)),
         ]
     })?;
     for lane in kinds {
@@ -187,18 +128,18 @@ fn items(tally: &Tally, seconds: f64, out: &mut impl Write) -> io::Result<()> {
     rows.count("again", *again, "later occurrences")?;
     rows.count("unchecked", *unfiltered, "would pass without a test")?;
     rules(&mut rows, &tally.passed)?;
-    if !tally.dropped.is_empty() {
-        rows.count("dropped", all(&tally.dropped), "by rules")?;
+    if !tally.dropped_by_rule.is_empty() {
+        rows.count("dropped", tally.dropped, "by rules")?;
     }
-    rules(&mut rows, &tally.dropped)?;
-    if !tally.over_limit.is_empty() {
-        rows.count("over limit", all(&tally.over_limit), "unseen, and would not pass")?;
+    rules(&mut rows, &tally.dropped_by_rule)?;
+    if !tally.over_limit_by_rule.is_empty() {
+        rows.count("over limit", tally.over_limit, "unseen, and would not pass")?;
     }
-    rules(&mut rows, &tally.over_limit)?;
-    if let Some(Merges { links, by_rule }) = &tally.merges {
-        rows.count("merged", *links, "seen only by rules [[same]]")?;
-        rules(&mut rows, by_rule)?;
+    rules(&mut rows, &tally.over_limit_by_rule)?;
+    if let Some(links) = tally.merged {
+        rows.count("merged", links, "seen only by rules [[same]]")?;
     }
+    rules(&mut rows, &tally.merged_by_rule)?;
     rows.count("rejected", *rejected, "")?;
     for (reason, Reason { items, place, item }) in tally.rejects.iter() {
         let item = printable(&ItemSummary::of(item).text, Some(SHOWN));

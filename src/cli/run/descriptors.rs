@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::config::{Config, FilterPlace, SourceKind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use urlseen_core::redis::hash_tag::hashed;
 
 use crate::admin::Limits;
+use crate::cli::prelude::*;
 
 /// Maximum number of connections to Redis. They are for commands, for the wait on the source, and
 /// for the check of the server or the release of the lease.

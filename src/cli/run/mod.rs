@@ -6,12 +6,10 @@ mod process;
 use std::sync::Arc;
 
 use crate::admin::telemetry::Console;
-use crate::config::{Config, FilterPlace, SourceKind};
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Ending, Parts, Pipeline, RunError, Shared, Standalone};
 use crate::report::{ByRule, Phase, Report, Reporter};
 use crate::serve::{ClientCount, QueryServer};
-use anyhow::Context;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
@@ -22,10 +20,8 @@ use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{self, Engine, Threads};
 
-use super::settings::Settings;
-use super::start::{self, runtime};
-use super::view::Daemon;
-use super::{Outcome, settings};
+use crate::cli::prelude::*;
+use crate::cli::view::Daemon;
 
 /// Move unseen items from the source in Redis to the sink.
 ///
@@ -38,11 +34,13 @@ use super::{Outcome, settings};
 /// environment overrides the file. Set the password of Redis in `URLSEEN_REDIS_PASSWORD`, the
 /// password of `[serve]` in `URLSEEN_SERVE_PASSWORD`, and the token of the page at `admin.listen`
 /// in `URLSEEN_ADMIN_TOKEN`.
+///
+/// Examples:
+/// ```text
+/// urlseen run                                # until Ctrl-C
+/// urlseen run --drain --set crawl.name=news  # until news:discovered is empty
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen run                                # until Ctrl-C
-  urlseen run --drain --set crawl.name=news  # until news:discovered is empty")]
 pub(super) struct RunArgs {
     #[command(flatten)]
     settings: Settings,

@@ -10,10 +10,7 @@ use redis::Cmd;
 use repair::Repair;
 use urlseen_core::filter::expire_after::shown;
 
-use super::Outcome;
-use super::rows::done;
-use super::settings::{Folder, Settings, folder_of};
-use super::start::{self, confirmed, each_partition, runtime, usage};
+use crate::cli::prelude::*;
 
 pub(super) use show::{show, show_in_redis};
 
@@ -22,8 +19,13 @@ pub(super) use show::{show, show_in_redis};
 /// Redis records the last committed batch of a crawl. The storage folder records the fingerprints
 /// of all batches. At its start, `urlseen run` recovers the filter to the batch that Redis records.
 /// If that is impossible, `urlseen run` prints the reason and names the command to use.
+///
+/// Examples:
+/// ```text
+/// urlseen storage show
+/// urlseen storage adopt
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  urlseen storage show\n  urlseen storage adopt")]
 pub(super) struct StorageArgs {
     #[command(subcommand)]
     command: StorageCommand,
@@ -36,9 +38,12 @@ enum StorageCommand {
     /// The command changes nothing in the folder, so it can run while a daemon uses the folder. If
     /// a part of the folder is damaged, the exit status is 1. If the filter is in Redis, the
     /// command prints the state that Redis records for the crawl.
-    #[command(
-        after_help = "Examples:\n  urlseen storage show\n  urlseen storage show --storage backup"
-    )]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen storage show
+    /// urlseen storage show --storage backup
+    /// ```
     Show {
         #[command(flatten)]
         folder: Folder,
@@ -58,10 +63,12 @@ enum StorageCommand {
     /// asks before it gives that up. The damaged files stay in the folder, with damaged- before
     /// their names. With --storage, the command only ends a damaged log: no crawl may use the
     /// folder.
-    #[command(after_help = "\
-Examples:
-  urlseen storage adopt
-  urlseen storage adopt --storage seen --yes")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen storage adopt
+    /// urlseen storage adopt --storage seen --yes
+    /// ```
     Adopt {
         #[command(flatten)]
         folder: Folder,
@@ -82,10 +89,12 @@ Examples:
     /// with the configured list of tracking parameters. URLs that the rules change pass once more,
     /// and all others stay seen. A native filter is converted only if the configuration has the
     /// kind two-choice.
-    #[command(after_help = "\
-Examples:
-  urlseen storage convert
-  urlseen storage convert --rules")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen storage convert
+    /// urlseen storage convert --rules
+    /// ```
     Convert {
         #[command(flatten)]
         settings: Settings,
@@ -99,10 +108,12 @@ Examples:
     /// time since its last start does not count: URLs pass again later than usual. This command
     /// counts such a time. Nothing else may use the folder meanwhile. The time counts from the next
     /// start on. With 36d, all URLs that should pass again after 30d pass again at once.
-    #[command(
-        after_help = "Examples:\n  urlseen storage catch-up 10d\n  urlseen storage catch-up \
-                      --storage seen 12h"
-    )]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen storage catch-up 10d
+    /// urlseen storage catch-up --storage seen 12h
+    /// ```
     CatchUp {
         #[command(flatten)]
         folder: Folder,
@@ -115,7 +126,12 @@ Examples:
     /// After that, all items count as unseen. If the crawl finds them again, urlseen emits them
     /// again. If the filter is in a storage folder, the command also deletes the archive in this
     /// folder. If the filter is in Redis, the command empties it for all crawls that share it.
-    #[command(after_help = "Examples:\n  urlseen storage reset\n  urlseen storage reset --yes")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen storage reset
+    /// urlseen storage reset --yes
+    /// ```
     Reset {
         #[command(flatten)]
         settings: Settings,
@@ -131,7 +147,12 @@ Examples:
     ///
     /// The lists of the source, the sink and the rejects stay. Items that the daemon claimed and
     /// did not commit go back to the source.
-    #[command(after_help = "Examples:\n  urlseen storage drop\n  urlseen storage drop --yes")]
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen storage drop
+    /// urlseen storage drop --yes
+    /// ```
     Drop {
         #[command(flatten)]
         settings: Settings,

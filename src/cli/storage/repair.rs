@@ -1,11 +1,8 @@
 //! Commands that change a crawl's filter and its state in Redis while the crawl does not run. They
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
-use std::io::Write;
 use std::path::Path;
 
-use crate::config::Config;
-use indicatif::HumanCount;
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::NATIVE;
@@ -15,13 +12,8 @@ use urlseen_core::storage::{Folder, Head, LiveFilter as _, StorageSpec};
 use urlseen_engine::engine::store::{Local, Recovery};
 use urlseen_engine::engine::{EngineError, Threads};
 
-use super::super::Outcome;
-use super::super::bar::Bar;
-use super::super::moving::{NewFolder, beside, renamed};
-use super::super::rows::done;
-use super::super::settings::folder_of;
-use super::super::start::{self, confirmed, runtime, usage};
-use crate::admin::printable::stderr;
+use crate::cli::moving::{NewFolder, beside, renamed};
+use crate::cli::prelude::*;
 use urlseen_core::redis::protocol::Leased;
 
 /// Crawl that does not run, for commands that change its filter.

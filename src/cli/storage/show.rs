@@ -1,13 +1,10 @@
 //! Contents of a storage folder, or the state of a crawl whose filter is in Redis, as a table or as
 //! JSON.
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::config::Config;
-use indicatif::{BinaryBytes, HumanCount};
-use serde_json::{Value, json};
+use serde_json::Value;
 use urlseen_core::filter::FilterSpec;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::fingerprint::FingerprintSpec;
@@ -15,11 +12,9 @@ use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::redis_filter::opening;
 use urlseen_core::storage::{ArchiveState, Look, SegmentLook, Snapshot, StorageSpec, look};
 
-use super::super::rows::{CRAWL, Rows, answer, done};
-use super::super::start::{find, runtime};
-use super::super::status::{self, about_rate, lost};
-use super::super::{Outcome, settings};
-use crate::admin::printable::{json_text, stdout};
+use crate::admin::printable::json_text;
+use crate::cli::prelude::*;
+use crate::cli::status::{about_rate, lost};
 use crate::report::Lists;
 
 /// Prints the contents of a folder.

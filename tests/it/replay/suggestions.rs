@@ -62,7 +62,7 @@ fold = ["index", "www"]
 
 [[same]]
 host = '^(www\.)?shop\.example$'
-path = '^/search$'
+path = "^/search$"
 drop_params = ["color", "size", "sort[]"]
 
 [fingerprint]

@@ -2,7 +2,7 @@
 //!
 //! Batches never run this code.
 
-pub mod pair;
+mod pair;
 
 use serde::Serialize;
 

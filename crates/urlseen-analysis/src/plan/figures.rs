@@ -114,7 +114,7 @@ impl Figures {
             error_rate: rate,
             lost_urls: match target {
                 Target::ErrorRate(_) => None,
-                Target::Lost(most) => Some(most.get()),
+                Target::Lost(most) => Some(most),
             },
             optimum: Optimum { k: -rate.log2(), bits_per_key, bytes },
             kinds: Kind::all().flat_map(|kind| rows(kind, capacity, target)).collect(),
@@ -122,14 +122,18 @@ impl Figures {
         })
     }
 
-    /// Returns the error rate of urlseen's own kind.
-    pub fn error_rate(&self) -> f64 {
-        self.error_rate
-    }
-
     /// Prints the figures as tables.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { optimum: Optimum { k, bits_per_key, bytes }, kinds, growth, .. } = self;
+        let (keys, error_rate) = (grouped(self.capacity), self.error_rate);
+        match self.lost_urls {
+            None => writeln!(out, "{keys} keys at error rate {error_rate:e}\n")?,
+            Some(most) => writeln!(
+                out,
+                "{keys} keys, at most {most} lost in the whole crawl; native at error rate \
+                 {error_rate:e}\n"
+            )?,
+        }
         write!(out, "{:<24} {:>3} {:>8} {:>10}", "kind", "k", "bits/key", "memory")?;
         for percent in TABLE_PERCENT {
             write!(out, " {:>8}", format!("{percent} %"))?;
@@ -143,8 +147,7 @@ impl Figures {
         writeln!(
             out,
             "error rates are computed for filters that hold these percentages of {keys} keys\n\
-             lost: expected number of the {keys} URLs that the whole crawl loses",
-            keys = grouped(self.capacity)
+             lost: expected number of the {keys} URLs that the whole crawl loses"
         )?;
         writeln!(out, "\n{:>11} {:>22} {:>11}", "of capacity", "keys", "error rate")?;
         for RateRow { percent, keys, error_rate } in growth {

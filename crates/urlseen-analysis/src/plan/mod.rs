@@ -8,11 +8,7 @@ use urlseen_core::filter::{Kind, Parameters, SpecError, number};
 
 pub use figures::Figures;
 pub use steady::Steady;
-pub use target::{Amount, PlanError, Target};
-
-/// Maximum memory of a daemon in addition to its filter, in bytes. It is the bound of its buffers,
-/// not a measurement.
-pub const DAEMON_BYTES: u64 = 67_108_864;
+pub use target::{PlanError, Target, amount};
 
 /// Returns the parameters of a filter of this kind, which keeps its error rate up to the capacity.
 /// All parameters that are not arguments have the default values of the project from which the kind

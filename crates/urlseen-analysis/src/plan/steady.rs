@@ -10,7 +10,6 @@ use urlseen_core::filter::generation::LIVE;
 use urlseen_core::filter::number::whole;
 use urlseen_core::filter::{ErrorRate, Kind, Parameters, SpecError};
 
-use super::target::Amount;
 use super::{grouped, size};
 
 const DAY: Duration = Duration::from_hours(24);
@@ -47,11 +46,11 @@ impl Steady {
     /// No filter has so many fingerprints at this error rate.
     pub fn of(
         expire_after: ExpireAfter,
-        unseen_per_day: Amount,
+        unseen_per_day: f64,
         error_rate: ErrorRate,
     ) -> Result<Self, SpecError> {
         let days = expire_after.step().as_secs_f64() / DAY.as_secs_f64();
-        let of_generation = unseen_per_day.get() * days;
+        let of_generation = unseen_per_day * days;
         let live_keys = whole((of_generation * f64::from(LIVE)).ceil());
         // A sweep may last a whole generation. The next one frees the rest at its start.
         let expired_keys = whole(of_generation.ceil());
@@ -61,7 +60,7 @@ impl Steady {
         Ok(Self {
             expire_after: expire_after.to_string(),
             window: expire_after.window(),
-            unseen_per_day: unseen_per_day.get(),
+            unseen_per_day,
             error_rate: most.error_rate,
             live_keys,
             expired_keys,
@@ -144,7 +143,7 @@ mod tests {
     fn a_filter_takes_the_planned_memory_and_no_more_later() {
         let expire_after = "5d".parse().unwrap();
         let error_rate = ErrorRate::new(1e-6).unwrap();
-        let plan = Steady::of(expire_after, "500k".parse().unwrap(), error_rate).unwrap();
+        let plan = Steady::of(expire_after, 500_000.0, error_rate).unwrap();
         assert_eq!(
             (plan.live_keys, plan.expired_keys, plan.grow_to),
             (3_000_000, 500_000, 3_500_000)

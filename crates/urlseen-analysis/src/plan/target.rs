@@ -1,8 +1,5 @@
 //! Target of a plan: an error rate, or a number of lost URLs.
 
-use std::str::FromStr;
-
-use serde::Serialize;
 use urlseen_core::filter::number::parse_number;
 use urlseen_core::filter::{Capacity, ErrorRate, Kind, Parameters, SpecError};
 
@@ -20,7 +17,7 @@ pub enum Target {
     ErrorRate(ErrorRate),
     /// Largest expected number of URLs that a whole crawl loses. Each kind has an error rate of its
     /// own then.
-    Lost(Amount),
+    Lost(f64),
 }
 
 /// Reason why no filter can be planned.
@@ -72,76 +69,42 @@ impl Target {
     ) -> Result<Planned, PlanError> {
         let planned =
             |error_rate: ErrorRate| Ok(Planned { parameters: make(error_rate.get())?, error_rate });
-        let rated = |number| ErrorRate::new(rate(number)).expect("a rate from 1e-12 to 0.1");
         let most = match self {
             Self::ErrorRate(error_rate) => return planned(error_rate),
-            Self::Lost(most) => most.get(),
+            Self::Lost(most) => most,
         };
         let lost = |error_rate: ErrorRate| make(error_rate.get())?.lost_urls(capacity);
-        let lowest = rated(0);
+        let rates: Vec<_> = (0..=RATES).map(rate).collect();
         if !kind.keys().contains(&"filter.error_rate") {
-            let lost = lost(lowest)?;
-            return if lost > most {
-                Err(PlanError::NoErrorRate { lost })
-            } else {
-                planned(lowest)
+            return match lost(rates[0])? {
+                lost if lost > most => Err(PlanError::NoErrorRate { lost }),
+                _ => planned(rates[0]),
             };
         }
         // A kind may have no filter at low error rates, because such a filter would be too large.
         // So an error counts as no loss here.
-        let loses_more = |number| lost(rated(number)).is_ok_and(|lost| lost > most);
-        match first(0, RATES + 1, loses_more).checked_sub(1) {
-            Some(number) => planned(rated(number)),
-            None => Err(PlanError::Lost { capacity, lost: lost(lowest)? }),
+        let loses_more = |&rate: &_| lost(rate).is_ok_and(|lost| lost > most);
+        match rates.partition_point(|rate| !loses_more(rate)).checked_sub(1) {
+            Some(number) => planned(rates[number]),
+            None => Err(PlanError::Lost { capacity, lost: lost(rates[0])? }),
         }
     }
 }
 
-/// Number over 0 and up to 10^15, written as 100, `10_000`, 1e9, 2.5k, 10M, 1G or 1T.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Amount(f64);
-
-/// Largest number that a plan accepts. A float represents all whole numbers up to it exactly.
-const MOST: f64 = 1e15;
-
-impl Amount {
-    /// Returns the number itself.
-    pub fn get(self) -> f64 {
-        self.0
+/// Reads a number over 0 and up to 10^15, written as 100, `10_000`, 1e9, 2.5k, 10M, 1G or 1T. A
+/// float represents all whole numbers up to this limit exactly.
+pub fn amount(text: &str) -> Result<f64, String> {
+    match parse_number(&text.trim().replace('_', "")) {
+        Ok(number) if number > 0.0 && number <= 1e15 => Ok(number),
+        _ => Err("not a number above 0 and up to 1e15, such as 100, 1e9 or 10M".to_owned()),
     }
-}
-
-impl FromStr for Amount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match parse_number(&text.trim().replace('_', "")) {
-            Ok(number) if number > 0.0 && number <= MOST => Ok(Self(number)),
-            _ => Err("not a number above 0 and up to 1e15, such as 100, 1e9 or 10M".to_owned()),
-        }
-    }
-}
-
-/// Returns the first number in `from..to` for which `holds` is true. Returns `to` if there is no
-/// such number. If `holds` is true for a number, it must also be true for all larger numbers up to
-/// `to`.
-fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
-    while from < to {
-        let middle = from.midpoint(to);
-        if holds(middle) {
-            to = middle;
-        } else {
-            from = middle + 1;
-        }
-    }
-    to
 }
 
 /// Returns the error rate at this index in the list of tried rates.
-fn rate(number: u64) -> f64 {
+fn rate(number: u64) -> ErrorRate {
     let (decade, step) = (number / PER_DECADE, 10 + number % PER_DECADE);
     let text = format!("{}.{}e-{}", step / 10, step % 10, 12 - decade);
-    text.parse().unwrap_or(ErrorRate::MIN)
+    text.parse().expect("a rate from 1e-12 to 0.1")
 }
 
 #[cfg(test)]
@@ -151,6 +114,9 @@ mod tests {
 
     #[test]
     fn tried_rates_have_two_digits() {
-        assert_eq!([0, 1, 89, 90, RATES].map(rate), [1e-12, 1.1e-12, 9.9e-12, 1e-11, 0.1]);
+        assert_eq!(
+            [0, 1, 89, 90, RATES].map(|it| rate(it).get()),
+            [1e-12, 1.1e-12, 9.9e-12, 1e-11, 0.1]
+        );
     }
 }

@@ -66,10 +66,7 @@ impl Plot {
     }
 
     /// Returns plots, one below the other, as the text of an SVG file.
-    ///
-    /// # Errors
-    /// The drawing fails.
-    pub fn svg(plots: &[Self]) -> anyhow::Result<String> {
+    fn svg(plots: &[Self]) -> anyhow::Result<String> {
         draw::svg(plots).map_err(|reason| anyhow!("the plot could not be drawn: {reason}"))
     }
 

@@ -9,8 +9,8 @@ use crossbeam_channel::{Sender, bounded};
 use urlseen_core::filter::Seed;
 use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::fingerprint::same::TrackingList;
-use urlseen_engine::flow::driver::{Audience, Effect, Progress};
-use urlseen_engine::flow::feed::{Bad, Page};
+use urlseen_engine::flow::driver::Effect;
+use urlseen_engine::flow::feed::Page;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Options, Reader};
 
@@ -39,7 +39,8 @@ impl Judging {
         let lanes: Result<Vec<_>, _> =
             specs.into_iter().map(|spec| Lane::start(spec, seed)).collect();
         let lanes = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
-        let (tally, merging) = (Tally::new(items), Merging::start(items));
+        let mut tally = Tally::new(items);
+        let merging = Merging::start(items, &mut tally);
         Ok(Self { lanes, tally, merging, form: items.form, is_given: false })
     }
 
@@ -50,8 +51,7 @@ impl Judging {
 
     /// Waits until all lanes have ended. Returns the counts and the lanes' reports.
     pub(super) fn end(self) -> (Tally, Vec<LaneReport>) {
-        let tally = Tally { merges: self.merging.map(Merging::end), ..self.tally };
-        (tally, self.lanes.into_iter().map(Running::end).collect())
+        (self.tally, self.lanes.into_iter().map(Running::end).collect())
     }
 }
 
@@ -62,7 +62,7 @@ impl Effect for Judging {
         } else {
             self.tally.add(page, batch, self.form);
             if let Some(merging) = &mut self.merging {
-                merging.add(batch);
+                merging.add(batch, &mut self.tally);
             }
         }
         let judgable = Arc::new(Judgable {
@@ -106,85 +106,45 @@ impl Running {
     }
 }
 
-/// Audience of one feed of the replay. `Part` forwards all messages to `audience`. For a feed of
-/// fingerprints that count as seen, it does not forward the progress.
-pub(super) struct Part<'a> {
-    pub(super) audience: &'a mut dyn Audience,
-    pub(super) is_given: bool,
-}
-
-impl Audience for Part<'_> {
-    fn say(&mut self, words: &str) {
-        self.audience.say(words);
-    }
-
-    fn bad(&mut self, bad: &Bad) {
-        self.audience.bad(bad);
-    }
-
-    fn progress(&mut self, progress: &Progress) {
-        if !self.is_given {
-            self.audience.progress(progress);
-        }
-    }
-}
-
-/// Links that the rules of a crawl merge: they count as seen, and would be new without the rules.
-#[derive(Debug, Clone)]
-pub struct Merges {
-    /// Number of these links. A link that several rules change together counts once.
-    pub links: u64,
-    /// Links that each rule changes, in the order of the rules. If the crawl has a list of tracking
-    /// parameters, it is the last one.
-    pub by_rule: Vec<Ruled>,
-}
-
-/// Search for links that the rules merge.
+/// Search for links that the rules of a crawl merge: they count as seen, and would be new without
+/// the rules.
 pub(super) struct Merging {
     reader: Reader,
     /// Hashes of the canonical URLs that the rules have changed so far.
     spellings: HashSet<u64>,
-    merges: Merges,
 }
 
 impl Merging {
     /// Starts a search. Returns `None` if there are no rules.
-    pub(super) fn start(items: &Options) -> Option<Self> {
+    fn start(items: &Options, tally: &mut Tally) -> Option<Self> {
         let FingerprintSpec { same, drop_tracking, .. } = &items.fingerprint;
         let list = (*drop_tracking != TrackingList::None).then(|| Ruled::new(DROP_TRACKING));
         let rules = (0..same.len()).map(|number| Ruled::new(&same.name(number)));
-        let merges = Merges { links: 0, by_rule: rules.chain(list).collect() };
-        let is_empty = merges.by_rule.is_empty();
-        let started =
-            || Self { reader: Reader::new(items.clone()), spellings: HashSet::new(), merges };
-        (!is_empty).then(started)
+        tally.merged_by_rule = rules.chain(list).collect();
+        tally.merged = (!tally.merged_by_rule.is_empty()).then_some(0);
+        let reader = Reader::new(items.clone());
+        tally.merged.map(|_| Self { reader, spellings: HashSet::new() })
     }
 
     /// Adds the items of a batch.
-    pub(super) fn add(&mut self, batch: &Batch<Judged>) {
-        batch.onward().for_each(|item| self.add_item(item, false));
-        batch.seen().for_each(|item| self.add_item(item, true));
+    fn add(&mut self, batch: &Batch<Judged>, tally: &mut Tally) {
+        batch.onward().for_each(|item| self.add_item(item, None));
+        batch.seen().for_each(|item| self.add_item(item, Some(tally)));
     }
 
-    fn add_item(&mut self, item: &[u8], is_seen: bool) {
+    /// Adds an item, which was seen if there is a tally.
+    fn add_item(&mut self, item: &[u8], tally: Option<&mut Tally>) {
         let steps = self.reader.same_steps(item);
         let Some(first) = steps.first() else { return };
         let is_new = self.spellings.insert(hash(first.before.as_bytes()));
-        if !is_new || !is_seen {
-            return;
-        }
-        self.merges.links += 1;
-        let last = self.merges.by_rule.len() - 1;
+        let Some(tally) = tally.filter(|_| is_new) else { return };
+        tally.merged = tally.merged.map(|links| links + 1);
+        let last = tally.merged_by_rule.len() - 1;
         let mut rules: Vec<_> = steps.iter().map(|step| step.rule.unwrap_or(last)).collect();
         rules.sort_unstable();
         rules.dedup();
         for rule in rules {
-            self.merges.by_rule[rule].add(item);
+            tally.merged_by_rule[rule].add(item);
         }
-    }
-
-    /// Ends the search, and returns the counts.
-    pub(super) fn end(self) -> Merges {
-        self.merges
     }
 }

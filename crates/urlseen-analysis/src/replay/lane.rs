@@ -11,25 +11,38 @@ use urlseen_core::fingerprint::Fingerprint;
 use super::curve::{Curve, Point};
 use super::report::LaneReport;
 
+/// Maximum memory of a daemon in addition to its filter, in bytes. It is the bound of its buffers,
+/// not a measurement.
+const DAEMON_BYTES: u64 = 67_108_864;
+
+/// Bytes of memory that a daemon needs for each recent fingerprint of a filter in Redis.
+const RECENT_BYTES: u64 = 8;
+
 /// Spec of a lane whose filter is not created yet.
 #[derive(Debug)]
 pub struct LaneSpec {
     parameters: Parameters,
     scripted: Option<Box<dyn ScriptFilter>>,
     bytes: u64,
+    /// Number of recent fingerprints that a daemon keeps, if the filter is in Redis.
+    recent: Option<u64>,
 }
 
 impl LaneSpec {
-    /// Checks that a filter can have this spec.
+    /// Checks that a filter can have this spec. `place` counts only for a kind that can be in both
+    /// places. In Redis, a daemon keeps `recent` fingerprints in memory.
     ///
     /// # Errors
     /// The kind cannot have this size.
-    pub fn new(spec: &FilterSpec) -> Result<Self, SpecError> {
+    pub fn new(spec: &FilterSpec, place: FilterPlace, recent: usize) -> Result<Self, SpecError> {
         let parameters = spec.parameters.clone();
         let bytes = parameters.outlook(0)?.bytes[1];
-        let is_local = parameters.kind().is_in(FilterPlace::Local);
+        let kind = parameters.kind();
+        let is_local = kind.is_in(FilterPlace::Local);
         let scripted = if is_local { None } else { parameters.in_redis()?.in_memory() };
-        Ok(Self { parameters, scripted, bytes })
+        let is_in_redis = !is_local || place == FilterPlace::Redis && kind.is_in(place);
+        let recent = is_in_redis.then_some(recent as u64);
+        Ok(Self { parameters, scripted, bytes, recent })
     }
 
     /// Returns the memory that the filter takes at the start, in bytes.
@@ -58,6 +71,7 @@ pub(super) struct Judgable {
 #[derive(Debug)]
 pub(super) struct Lane {
     parameters: Parameters,
+    recent: Option<u64>,
     filter: Filter,
     /// Report with the counts so far.
     report: LaneReport,
@@ -107,8 +121,8 @@ impl Lane {
         };
         let kind = parameters.kind();
         let report = LaneReport { name: kind.name(), kind, ..LaneReport::default() };
-        let (now, curve) = (Point::default(), Curve::new());
-        Ok(Self { parameters, filter, report, now, curve, members: 0, added: 0 })
+        let (recent, now, curve) = (spec.recent, Point::default(), Curve::new());
+        Ok(Self { parameters, recent, filter, report, now, curve, members: 0, added: 0 })
     }
 
     /// Returns the kind of the filter.
@@ -180,14 +194,18 @@ impl Lane {
             _ => self.parameters.capacity(),
         };
         let outlook = |keys| self.parameters.outlook(keys).ok();
+        let bytes = outlook(keys).map_or([0; 2], |outlook| outlook.bytes);
         LaneReport {
             items: self.now.items,
             wrong: self.now.wrong,
             wrong_computed: self.curve.last().expected,
+            error_rate: self.curve.last().measured(),
             error_rate_now: self.error_rate(),
             keys,
             capacity,
-            bytes: outlook(keys).map_or([0; 2], |outlook| outlook.bytes),
+            filter_bytes: bytes[0],
+            daemon_bytes: DAEMON_BYTES + self.recent.map_or(bytes[1], |it| it * RECENT_BYTES),
+            redis_bytes: self.recent.map(|_| bytes),
             warning: capacity.and_then(outlook).and_then(|outlook| outlook.warning),
             curve: self.curve.into_points(),
             ..self.report

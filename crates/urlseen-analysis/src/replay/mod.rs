@@ -26,8 +26,7 @@ use std::time::Instant;
 
 use anyhow::{anyhow, bail};
 pub use curve::Point;
-pub use judging::Merges;
-use judging::{Judging, Part};
+use judging::Judging;
 use keys::Keys;
 pub use lane::LaneSpec;
 pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
@@ -255,7 +254,7 @@ impl Replay<'_> {
             effect: self.judging,
             fill: None,
             remedy: "",
-            audience: &mut Part { audience: self.audience, is_given },
+            audience: self.audience,
         };
         let runtime = Builder::new_current_thread().enable_all().build();
         let (_, ended) = runtime.map_err(no_thread)?.block_on(flow.run())?;

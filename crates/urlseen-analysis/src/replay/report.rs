@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::curve::Point;
-use super::judging::Merges;
 use crate::hash;
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::ItemForm;
@@ -18,9 +17,10 @@ use urlseen_engine::item::{Form, Options};
 const EXAMPLES: usize = 10;
 
 /// Results of a whole replay.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Report {
     /// Counts of the items, independent of the kinds.
+    #[serde(flatten)]
     pub tally: Tally,
     /// Results of each kind, in the order in which the user named the kinds.
     pub kinds: Vec<LaneReport>,
@@ -37,7 +37,8 @@ pub struct Report {
 }
 
 /// End of a replay, and the reason.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The whole input was read.
     Whole,
@@ -46,11 +47,11 @@ pub enum Ending {
     /// The machine's memory was nearly used up.
     OutOfMemory,
     /// An error ended the replay before the end of the input.
-    Failed(anyhow::Error),
+    Failed(#[serde(skip)] anyhow::Error),
 }
 
 /// Counts of the items, independent of the kinds.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Serialize)]
 pub struct Tally {
     /// Number of items that were read.
     pub items: u64,
@@ -59,13 +60,25 @@ pub struct Tally {
     /// Number of items that are passed on unchecked.
     pub unfiltered: u64,
     /// Items that each rule of `[[pass]]` lets pass unchecked, in the order of the rules.
+    #[serde(skip)]
     pub passed: Vec<Ruled>,
-    /// Items that each rule of `[[drop]]` drops, in the order of the rules.
-    pub dropped: Vec<Ruled>,
-    /// Unseen items that are over the limit of each rule, in the order of the rules.
-    pub over_limit: Vec<Ruled>,
-    /// Items that rules `[[same]]` merge with others, if there are such rules.
-    pub merges: Option<Merges>,
+    /// Number of items that rules of `[[drop]]` drop.
+    pub dropped: u64,
+    /// The same items by their rules, in the order of the rules.
+    #[serde(skip)]
+    pub dropped_by_rule: Vec<Ruled>,
+    /// Number of unseen items that are over a limit.
+    pub over_limit: u64,
+    /// The same items by their rules, in the order of the rules.
+    #[serde(skip)]
+    pub over_limit_by_rule: Vec<Ruled>,
+    /// Number of links that count as seen, and would be new without rules `[[same]]`, if there are
+    /// such rules. A link that several rules change together counts once.
+    pub merged: Option<u64>,
+    /// Links that each of these rules changes, in the order of the rules. If the crawl has a list
+    /// of tracking parameters, it is the last one.
+    #[serde(skip)]
+    pub merged_by_rule: Vec<Ruled>,
     /// Number of items whose fingerprint was already seen.
     pub again: u64,
     /// Number of items whose fingerprint was not seen before.
@@ -73,6 +86,7 @@ pub struct Tally {
     /// Number of items that cannot be read.
     pub rejected: u64,
     /// Reasons why items cannot be read, each with its number of items.
+    #[serde(skip)]
     pub rejects: Reasons,
     /// Number of different fingerprints that counted as seen from the start.
     pub given: u64,
@@ -152,6 +166,8 @@ pub struct LaneReport {
     pub no_place: u64,
     /// Expected value of `wrong`, by the computed error rates.
     pub wrong_computed: f64,
+    /// Measured error rate: the share of new fingerprints that the filter reported as seen.
+    pub error_rate: f64,
     /// The computed error rate at the end.
     pub error_rate_now: f64,
     /// Number of fingerprints in the filter, including those given at the start.
@@ -160,9 +176,12 @@ pub struct LaneReport {
     pub capacity: Option<u64>,
     /// Number of items after which the filter reached its capacity.
     pub full_after: Option<u64>,
-    /// Minimum and maximum of the filter's memory.
-    #[serde(skip)]
-    pub bytes: [u64; 2],
+    /// Minimum of the filter's memory, in bytes.
+    pub filter_bytes: u64,
+    /// Memory that a daemon needs with this filter, in bytes.
+    pub daemon_bytes: u64,
+    /// Minimum and maximum of the memory in Redis, if the filter is there.
+    pub redis_bytes: Option<[u64; 2]>,
     /// Reason why the filter stopped judging, if it did. A daemon would have stopped at the same
     /// item.
     pub stopped: Option<String>,
@@ -172,21 +191,13 @@ pub struct LaneReport {
     pub curve: Vec<Point>,
 }
 
-impl LaneReport {
-    /// Returns the measured error rate: the share of new fingerprints that the filter reported as
-    /// seen.
-    pub fn error_rate(&self) -> f64 {
-        self.curve.last().map_or(0.0, Point::measured)
-    }
-}
-
 impl Tally {
     /// Makes a tally of no items, which are read with these options.
     pub(super) fn new(options: &Options) -> Self {
         Self {
             passed: options.pass.iter().map(|rule| Ruled::new(&rule.name)).collect(),
-            dropped: options.drop.iter().map(|rule| Ruled::new(&rule.name)).collect(),
-            over_limit: options.limits.iter().map(|rule| Ruled::new(&rule.name)).collect(),
+            dropped_by_rule: options.drop.iter().map(|rule| Ruled::new(&rule.name)).collect(),
+            over_limit_by_rule: options.limits.iter().map(|rule| Ruled::new(&rule.name)).collect(),
             ..Self::default()
         }
     }
@@ -204,10 +215,10 @@ impl Tally {
         self.again += batch.seen_len() as u64;
         self.unfiltered += batch.unfiltered_len() as u64;
         add(&mut self.passed, batch.passed());
-        add(&mut self.dropped, batch.dropped());
+        self.dropped += add(&mut self.dropped_by_rule, batch.dropped());
         let over = batch.over_limit().iter();
         let over = over.map(|it| (batch.items().get(it.index as usize), it.rule));
-        add(&mut self.over_limit, over);
+        self.over_limit += add(&mut self.over_limit_by_rule, over);
         // An empty item has no form.
         let items = batch.items().iter().filter(|item| !item.is_empty());
         let forms: Vec<ItemForm> = items.filter_map(|item| form.of(item)).collect();
@@ -219,7 +230,7 @@ impl Tally {
     }
 }
 
-/// Adds items to the tallies of their rules.
-fn add<'a>(tallies: &mut [Ruled], items: impl Iterator<Item = (&'a [u8], u16)>) {
-    items.for_each(|(item, rule)| tallies[usize::from(rule)].add(item));
+/// Adds items to the tallies of their rules. Returns the number of items.
+fn add<'a>(tallies: &mut [Ruled], items: impl Iterator<Item = (&'a [u8], u16)>) -> u64 {
+    items.map(|(item, rule)| tallies[usize::from(rule)].add(item)).count() as u64
 }

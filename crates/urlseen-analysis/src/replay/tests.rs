@@ -5,7 +5,7 @@ use std::io::Write;
 use tempfile::NamedTempFile;
 
 use super::*;
-use urlseen_core::filter::choice::{End, ItemForm};
+use urlseen_core::filter::choice::{End, FilterPlace, ItemForm};
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{FilterSpec, Kind};
 use urlseen_core::fingerprint::Algorithm;
@@ -38,7 +38,8 @@ fn replay(lines: &[u8], kinds: &[Kind], threads: usize) -> Report {
             name => kind.usual(name).map(str::to_owned),
         };
         let (parameters, fingerprint) = (kind.read(&value).unwrap(), Algorithm::Scrapy.into());
-        LaneSpec::new(&FilterSpec { parameters, fingerprint }).unwrap()
+        let spec = FilterSpec { parameters, fingerprint };
+        LaneSpec::new(&spec, FilterPlace::Local, 0).unwrap()
     };
     let address = RedisAddress::local();
     let setup = Setup {

@@ -1,4 +1,4 @@
-//! Draft of a rule `[[same]]`, and its forms: for the configuration file, and for a fingerprinter.
+//! Draft of a change to the configuration, and its forms: for the file, and for a fingerprinter.
 
 use serde::Serialize;
 use serde_json::json;
@@ -13,10 +13,25 @@ use super::site::Endless;
 pub(super) enum Draft {
     /// The list of tracking parameters.
     Tracking(TrackingList),
-    /// Rule for a site, or for one path of the site.
-    Same { site: String, path: Option<String>, drop_params: Vec<String>, fold: Vec<&'static str> },
+    /// Rule by which URLs are the same.
+    Same(Rule),
     /// Limit of a group of URLs.
-    Limit { site: String, group: Endless, max: u64 },
+    Limit(Rule),
+}
+
+/// Rule for a site, as the configuration file has it. Keys without a value are left out.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Rule {
+    name: Option<String>,
+    host: String,
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drop_params: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fold: Vec<&'static str>,
+    by: Option<&'static str>,
+    parameter: Option<String>,
+    max: Option<u64>,
 }
 
 /// Maximum length in bytes of the name of a rule.
@@ -26,47 +41,53 @@ const LONGEST_NAME: usize = 100;
 const STAR: &str = "[0-9A-Fa-f._:-]+";
 
 impl Draft {
+    /// Makes the rule by which URLs of a site, or of one path of the site, are the same.
+    pub(super) fn same(
+        site: &str,
+        path: Option<&str>,
+        drop_params: Vec<String>,
+        fold: Vec<&'static str>,
+    ) -> Self {
+        let path = path.map(|path| format!("^{}$", escape(path)));
+        Self::Same(Rule { host: host(site), path, drop_params, fold, ..Rule::default() })
+    }
+
+    /// Makes the limit of a group of URLs.
+    pub(super) fn limit(site: &str, group: &Endless, max: u64) -> Self {
+        let Endless { pattern, parameter } = group;
+        let of = parameter.as_ref().map(|name| format!("?{name}")).unwrap_or_default();
+        let mut name = format!("{site}{pattern}{of}");
+        name.truncate(name.floor_char_boundary(LONGEST_NAME));
+        Self::Limit(Rule {
+            name: Some(name),
+            host: host(site),
+            path: Some(format!("^{}$", escape(pattern).replace(r"\*", STAR))),
+            by: Some(if parameter.is_some() { "parameter" } else { "pattern" }),
+            parameter: parameter.clone(),
+            max: Some(max),
+            ..Rule::default()
+        })
+    }
+
     /// Returns the text for the configuration file.
     pub(super) fn toml(&self) -> String {
-        let patterns = ["host", "path"].into_iter().zip(self.patterns());
-        let patterns = patterns.filter_map(|(key, it)| Some(pattern(key, &it?)));
-        let lines = match self {
-            Self::Tracking(list) => {
-                vec!["[fingerprint]".to_owned(), format!("drop_tracking = \"{list}\"")]
-            }
-            Self::Same { drop_params, fold, .. } => {
-                let lists = [("drop_params", list(drop_params)), ("fold", list(fold))];
-                let lists = lists.iter().filter(|(_, list)| list != "[]");
-                let lists = lists.map(|(key, list)| format!("{key} = {list}"));
-                std::iter::once("[[same]]".to_owned()).chain(patterns).chain(lists).collect()
-            }
-            Self::Limit { site, group: Endless { pattern: paths, parameter }, max } => {
-                let name = match parameter {
-                    None => format!("{site}{paths}"),
-                    Some(parameter) => format!("{site}{paths}?{parameter}"),
-                };
-                let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
-                let by = match parameter {
-                    None => "by = \"pattern\"".to_owned(),
-                    Some(name) => format!("by = \"parameter\"\nparameter = {}", json!(name)),
-                };
-                let lines = ["[[limit]]".to_owned(), format!("name = {}", json!(name))];
-                let lines = lines.into_iter().chain(patterns);
-                lines.chain([by, format!("max = {max}")]).collect()
-            }
+        let (kind, rule) = match self {
+            Self::Tracking(list) => return format!("[fingerprint]\ndrop_tracking = \"{list}\"\n"),
+            Self::Same(rule) => ("same", rule),
+            Self::Limit(rule) => ("limit", rule),
         };
-        lines.join("\n") + "\n"
+        let keys = toml::to_string(rule).expect("a rule has a form in TOML");
+        format!("[[{kind}]]\n{keys}")
     }
 
     /// Returns the spec of fingerprints with this change alone.
     pub(super) fn spec(&self) -> FingerprintSpec {
         let spec = FingerprintSpec::default();
         match self {
-            Self::Limit { .. } => spec,
+            Self::Limit(_) => spec,
             Self::Tracking(list) => FingerprintSpec { drop_tracking: *list, ..spec },
-            Self::Same { drop_params, fold, .. } => {
-                let [host, path] = self.patterns();
-                let path = path.unwrap_or_default();
+            Self::Same(Rule { host, path, drop_params, fold, .. }) => {
+                let path = path.as_deref().unwrap_or_default();
                 let rule = json!([{
                     "host": host, "path": path, "drop_params": drop_params, "fold": fold,
                 }]);
@@ -75,40 +96,11 @@ impl Draft {
             }
         }
     }
-
-    /// Returns the patterns of host and path.
-    fn patterns(&self) -> [Option<String>; 2] {
-        match self {
-            Self::Tracking(_) => [None, None],
-            Self::Same { site, path, .. } => {
-                [Some(host(site)), path.as_ref().map(|path| format!("^{}$", escape(path)))]
-            }
-            Self::Limit { site, group, .. } => {
-                let path = escape(&group.pattern).replace(r"\*", STAR);
-                [Some(host(site)), Some(format!("^{path}$"))]
-            }
-        }
-    }
 }
 
 /// Returns the pattern of a site's host.
 fn host(site: &str) -> String {
     format!(r"^(www\.)?{}$", escape(site))
-}
-
-/// Writes a line with a pattern. A literal string of TOML cannot have a quote.
-fn pattern(key: &str, pattern: &str) -> String {
-    if pattern.contains('\'') {
-        format!("{key} = {}", json!(pattern))
-    } else {
-        format!("{key} = '{pattern}'")
-    }
-}
-
-/// Writes an array of TOML.
-fn list(texts: &[impl Serialize]) -> String {
-    let texts: Vec<_> = texts.iter().map(|text| json!(text).to_string()).collect();
-    format!("[{}]", texts.join(", "))
 }
 
 #[cfg(test)]
@@ -120,7 +112,7 @@ mod tests {
         let limit = |parameter: Option<&str>| {
             let parameter = parameter.map(str::to_owned);
             let group = Endless { pattern: "/a.b/*/*".to_owned(), parameter };
-            Draft::Limit { site: "h.x".to_owned(), group, max: 7 }.toml()
+            Draft::limit("h.x", &group, 7).toml()
         };
         let pages = format!("host = '^(www\\.)?h\\.x$'\npath = '^/a\\.b/{STAR}/{STAR}$'\n");
         let named = |name| format!("[[limit]]\nname = \"h.x/a.b/*/*{name}\"\n{pages}");
@@ -132,12 +124,8 @@ mod tests {
 
     #[test]
     fn a_draft_says_the_same_in_both_forms() {
-        let draft = Draft::Same {
-            site: "a.x".to_owned(),
-            path: Some("/l'été".to_owned()),
-            drop_params: vec!["sort[]".to_owned(), "b".to_owned()],
-            fold: vec!["www"],
-        };
+        let drop_params = vec!["sort[]".to_owned(), "b".to_owned()];
+        let draft = Draft::same("a.x", Some("/l'été"), drop_params, vec!["www"]);
         assert_eq!(
             draft.toml(),
             "[[same]]\nhost = '^(www\\.)?a\\.x$'\npath = \"^/l'été$\"\n\

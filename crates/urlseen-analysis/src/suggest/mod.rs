@@ -33,7 +33,7 @@ const MAX: u64 = 100;
 const LIST: TrackingList = TrackingList::November2026;
 
 /// Search for rules that would save requests.
-pub struct Suggester {
+pub(crate) struct Suggester {
     canonical: Fingerprinter,
     changes: Changes,
     sites: BTreeMap<String, Site>,
@@ -70,7 +70,7 @@ pub struct Suggestion {
 
 impl Suggester {
     /// Starts a search in links whose fingerprints have this spec.
-    pub fn new(spec: FingerprintSpec) -> Self {
+    pub(crate) fn new(spec: FingerprintSpec) -> Self {
         Self {
             canonical: Fingerprinter::new(spec),
             changes: Changes::new(LIST),
@@ -81,7 +81,7 @@ impl Suggester {
     }
 
     /// Adds a link. A link that has no fingerprint is only counted.
-    pub fn add(&mut self, request: &Request<'_>) {
+    pub(crate) fn add(&mut self, request: &Request<'_>) {
         self.links += 1;
         let Ok(url) = self.canonical.hashed(request) else { return };
         if !url.starts_with("http") || self.urls == MOST_URLS {
@@ -97,14 +97,13 @@ impl Suggester {
     }
 
     /// Ends the search, and returns the rules that it found.
-    pub fn end(self) -> Suggestions {
+    pub(crate) fn end(self) -> Suggestions {
         let mut rules: Vec<_> = tracking(&self.sites).into_iter().collect();
         for (host, site) in &self.sites {
             rules.extend(of_site(host, site));
             rules.extend(site.facets(host).map(|(path, drop_params, trial)| {
                 let why = format!("{path} combines {} freely", drop_params.join(", "));
-                let (site, path) = (host.clone(), Some(path.to_owned()));
-                let draft = Draft::Same { site, path, drop_params, fold: Vec::new() };
+                let draft = Draft::same(host, Some(path), drop_params, Vec::new());
                 Suggestion::new(&draft, why, &[&trial])
             }));
             let endless = site.endless(self.links);
@@ -139,7 +138,7 @@ fn of_site(host: &str, site: &Site) -> Option<Suggestion> {
         fold.push(name);
         trials.push(trial);
     }
-    let draft = Draft::Same { site: host.to_owned(), path: None, drop_params, fold };
+    let draft = Draft::same(host, None, drop_params, fold);
     (!trials.is_empty()).then(|| Suggestion::new(&draft, reasons.join("; "), &trials))
 }
 
@@ -148,7 +147,7 @@ fn limit(host: &str, group: &Endless, growth: &Growth) -> Suggestion {
     let Endless { pattern, parameter } = group;
     let urls = growth.urls();
     let what = parameter.as_ref().map_or_else(String::new, |name| format!("values of {name} at "));
-    let draft = Draft::Limit { site: host.to_owned(), group: group.clone(), max: MAX };
+    let draft = Draft::limit(host, group, MAX);
     let examples = growth.examples.iter().filter(|url| !url.is_empty());
     Suggestion {
         toml: draft.toml(),

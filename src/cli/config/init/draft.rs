@@ -1,11 +1,10 @@
 //! Draft of a configuration for a crawl that was found in Redis.
 
-use crate::config::{Config, toml_text};
-use indicatif::HumanCount;
-use serde_json::json;
+use crate::config::toml_text;
 
-use super::super::super::start::usage;
-use super::found::{FoundKey, Use};
+use super::found::FoundKey;
+use super::found::Use;
+use crate::cli::prelude::*;
 
 /// Configuration for a crawl, with the reasons and the next commands.
 pub(super) struct Draft {

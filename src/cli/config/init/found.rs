@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use crate::config::{Config, Sources};
-use indicatif::HumanCount;
 use redis::Pipeline;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 
-use super::super::super::migrate;
-use super::super::super::start::NO_FILE;
 use super::draft::shell;
+use crate::cli::prelude::*;
+use crate::cli::start::NO_FILE;
 
 /// Number of keys that Redis examines before it serves other clients.
 const PAGE: u64 = 1000;

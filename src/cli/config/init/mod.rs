@@ -5,20 +5,14 @@ mod found;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, Sources};
-use anyhow::Context as _;
-use indicatif::HumanCount;
 use urlseen_core::redis::RedisAddress;
 
 use self::draft::{Draft, shell};
 use self::found::{Found, FoundKey, PossibleFilter, Use};
-use super::super::Outcome;
-use super::super::rows::Rows;
-use super::super::start::{NO_FILE, connect, runtime, usage};
-use crate::admin::printable::{printable, stdout};
+use crate::cli::prelude::*;
+use crate::cli::start::NO_FILE;
 
 /// Width of the names in the table, in columns.
 const WIDTHS: [usize; 2] = [12, 0];
@@ -35,11 +29,13 @@ const SHOWN: usize = 20;
 /// the file is for a new crawl.
 ///
 /// Set the password of Redis in `URLSEEN_REDIS_PASSWORD`. The file does not contain it.
+///
+/// Examples:
+/// ```text
+/// urlseen config init --trial
+/// urlseen config init --redis redis://redis.example --crawl news --output news.toml
+/// ```
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urlseen config init --trial
-  urlseen config init --redis redis://redis.example --crawl news --output news.toml")]
 pub(super) struct ConfigInitArgs {
     /// The Redis to look at. Default: the one in `URLSEEN_REDIS__URL`, or the one of this machine
     #[arg(long, value_name = "URL")]
