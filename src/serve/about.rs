@@ -45,9 +45,9 @@ pub(super) fn info(state: &ServerState) -> String {
     )
 }
 
-/// Builds the reply to `COMMAND` and its subcommands.
-pub(super) fn commands(subcommand: Option<&[u8]>, rest: &[&[u8]]) -> Reply {
-    let Some(subcommand) = subcommand else {
+/// Builds the reply to `COMMAND` with these words after it.
+pub(super) fn commands(words: &[&[u8]]) -> Reply {
+    let Some((subcommand, rest)) = words.split_first() else {
         return Reply::Array(SPECS.iter().map(described).collect());
     };
     let is = |name: &str| subcommand.eq_ignore_ascii_case(name.as_bytes());

@@ -292,17 +292,11 @@ impl Client {
                 "NOPERM urlseen does not empty the filter: serve.allow_delete is false. Set \
                  SCHEDULER_PERSIST = True if this is scrapy-redis closing a spider",
             ),
-            Command::Reserve => Reply::error("ERR item exists"),
-            Command::Ping { message: None } => Reply::Simple("PONG"),
-            Command::Ping { message: Some(message) } | Command::Echo { message } => {
-                Reply::bulk(message)
-            }
-            Command::Select { database } => session::select(database),
+            Command::Say(reply) => reply,
             Command::Hello(hello) => self.session.hello(&hello),
             Command::Auth { user, password } => self.session.auth(user, password),
             Command::Client { subcommand, rest } => self.session.client(subcommand, &rest),
             Command::ServerInfo => Reply::bulk(about::info(&self.state)),
-            Command::Commands { subcommand, rest } => about::commands(subcommand, &rest),
             Command::Multi if self.transaction.is_some() => {
                 Reply::error("ERR MULTI calls can not be nested")
             }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use super::bloom::{self, Field};
 use super::reply::Reply;
+use super::{about, session};
 use urlseen_engine::engine::Wanted;
 
 /// Facts about a command, in the form of the reply to `COMMAND`.
@@ -92,22 +93,18 @@ pub(super) enum ReplyShape {
     Removed,
 }
 
-/// Command of a client, with its arguments.
+/// Command of a client, with its arguments. `Say` has the reply, which depends only on the words.
 #[derive(Debug)]
 pub(super) enum Command<'a> {
     Ask { wanted: Wanted, members: Vec<&'a [u8]>, shape: ReplyShape },
     Card,
     Info { field: Option<Field> },
-    Reserve,
     Delete,
-    Ping { message: Option<&'a [u8]> },
-    Echo { message: &'a [u8] },
-    Select { database: &'a [u8] },
+    Say(Reply),
     Hello(Hello<'a>),
     Auth { user: Option<&'a [u8]>, password: &'a [u8] },
     Client { subcommand: &'a [u8], rest: Vec<&'a [u8]> },
     ServerInfo,
-    Commands { subcommand: Option<&'a [u8]>, rest: Vec<&'a [u8]> },
     Quit,
     Multi,
     Exec,
@@ -145,7 +142,7 @@ impl<'a> Command<'a> {
             }
             "bf.reserve" => {
                 bloom::reserve(&words[2..])?;
-                Self::Reserve
+                Self::Say(Reply::error("ERR item exists"))
             }
             "bf.info" => Self::Info { field: bloom::field(&words[2..])? },
             "bf.card" | "scard" => Self::Card,
@@ -155,9 +152,9 @@ impl<'a> Command<'a> {
             "srem" => ask(Wanted::Forget, ReplyShape::Removed),
             "del" => Self::Delete,
             "ping" if words.len() > 2 => return Err(wrong_arity("ping")),
-            "ping" => Self::Ping { message: words.get(1).copied() },
-            "echo" => Self::Echo { message: first },
-            "select" => Self::Select { database: first },
+            "ping" if words.len() == 1 => Self::Say(Reply::Simple("PONG")),
+            "ping" | "echo" => Self::Say(Reply::bulk(first)),
+            "select" => Self::Say(session::select(first)),
             "hello" => Self::Hello(hello(&words[1..])?),
             "auth" => match words[1..] {
                 [password] => Self::Auth { user: None, password },
@@ -165,7 +162,7 @@ impl<'a> Command<'a> {
                 _ => return Err(Reply::error("ERR syntax error")),
             },
             "client" => Self::Client { subcommand: first, rest: behind(2) },
-            "command" => Self::Commands { subcommand: words.get(1).copied(), rest: behind(2) },
+            "command" => Self::Say(about::commands(&words[1..])),
             "info" => Self::ServerInfo,
             "quit" => Self::Quit,
             "multi" => Self::Multi,

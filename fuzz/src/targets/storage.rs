@@ -15,7 +15,7 @@ use urlseen_core::filter::lifetime::{Lifetime, Lifetimes};
 use urlseen_core::filter::{FilterSpec, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
-use urlseen_core::storage::sim::{self, SimDisk};
+use urlseen_core::storage::testing::{self, SimDisk};
 use urlseen_core::storage::{
     AtRest, Change, Folder, Head, Journal, Position, Restore, Retention, Section, StorageSpec,
     Target,
@@ -39,10 +39,10 @@ pub fn check(input: &[u8]) {
         if accepts_any_crc {
             mend_text(&mut bytes);
         }
-        disk.put(&Path::new(sim::DIR).join(name), &bytes);
+        disk.put(&Path::new(testing::DIR).join(name), &bytes);
     }
     if accepts_any_crc {
-        sim::with_any_crc(|| {
+        testing::with_any_crc(|| {
             read(&disk);
             recover(&disk);
         });

@@ -21,7 +21,7 @@ use super::wire::{Words, array, integer};
 use crate::report::Live;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::storage::sim::SimDisk;
+use urlseen_core::storage::testing::SimDisk;
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
 

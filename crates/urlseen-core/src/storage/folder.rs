@@ -65,7 +65,7 @@ impl Folder {
     /// # Errors
     /// The errors of [`Folder::open`].
     #[cfg(feature = "simulation")]
-    pub fn open_simulated(disk: &super::sim::SimDisk) -> Result<Self, OpenError> {
+    pub fn open_simulated(disk: &super::testing::SimDisk) -> Result<Self, OpenError> {
         Self::open_on(disk.dir())
     }
 

@@ -54,11 +54,11 @@ mod recovery;
 mod requests;
 mod restore;
 mod segment;
-#[cfg(any(test, feature = "simulation"))]
-pub mod sim;
 mod snapshot;
 mod snapshot_writer;
 mod sync;
+#[cfg(any(test, feature = "simulation"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 

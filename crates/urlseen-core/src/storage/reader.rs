@@ -51,7 +51,7 @@ impl AtRest {
     /// # Errors
     /// The errors of [`AtRest::open`].
     #[cfg(feature = "simulation")]
-    pub fn open_simulated(disk: &super::sim::SimDisk) -> Result<Self, OpenError> {
+    pub fn open_simulated(disk: &super::testing::SimDisk) -> Result<Self, OpenError> {
         Self::open_on(&disk.dir())
     }
 

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use super::shared::{Chosen, SharedFilter, no_room};
+use super::shared::{SharedFilter, no_room};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::lifetime::Lifetimes;
-use urlseen_core::filter::{FilterSpec, Parameters, Seed};
+use urlseen_core::filter::{FilterSpec, Parameters, Seed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
     Change, FilterStorage, Folder, Head, Journal, Position, Reach, StoragePolicy, StorageSpec,
@@ -27,30 +27,18 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Opens the folder `dir`, and recovers its filter.
+    /// Opens the folder `dir`, and recovers its filter. If the folder is new, begins the filter
+    /// `filter`. With `keeps_size`, an existing filter keeps the kind and size that it has.
     pub(super) fn open(
-        dir: &Path,
-        filter: FilterSpec,
-        policy: StoragePolicy,
-    ) -> Result<Self, Error> {
-        Self::open_in(locked(dir)?, filter, policy)
-    }
-
-    /// Opens the folder `dir` with the kind and size that it has. If the folder is new, begins the
-    /// filter `filter`.
-    pub(super) fn open_or_create(
         dir: &Path,
         mut filter: FilterSpec,
         policy: StoragePolicy,
+        keeps_size: bool,
     ) -> Result<Self, Error> {
-        let folder = locked(dir)?;
-        if let Some(header) = folder.header() {
+        let folder = Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))?;
+        if let Some(header) = folder.header().filter(|_| keeps_size) {
             filter.parameters = header.spec().filter.parameters.clone();
         }
-        Self::open_in(folder, filter, policy)
-    }
-
-    fn open_in(folder: Folder, filter: FilterSpec, policy: StoragePolicy) -> Result<Self, Error> {
         let crawl = folder.header().map_or(CRAWL, |header| &header.spec().crawl).to_owned();
         let spec = StorageSpec { crawl, filter };
         if let Err(differences) = folder.check(&spec) {
@@ -77,50 +65,32 @@ impl Kept {
         Ok(Self { storage, filter, trouble: None })
     }
 
-    /// Adds keys, and returns true for each new key. Writes the new keys to the log before it sets
-    /// them in the filter.
-    pub(super) fn add_all(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let key_hashes = self.filter.key_hashes(keys);
-        let filter = self.filter.clone();
-        let mut state = filter.lock();
-        let Chosen { is_chosen, key_hashes: new } = state.choose_new(&key_hashes)?;
-        if !new.is_empty() {
-            state.at = self.log(Change::Add, keys, &is_chosen)?;
-            state.insert(&new)?;
-        }
-        drop(state);
-        self.tend();
-        Ok(is_chosen)
-    }
-
-    /// Forgets keys, and returns true for each key that was seen. Writes the seen keys to the log
-    /// before it forgets them.
-    pub(super) fn forget_all(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let key_hashes = self.filter.key_hashes(keys);
-        let filter = self.filter.clone();
-        let mut state = filter.lock();
-        let Chosen { is_chosen, key_hashes: seen } = state.choose_seen(&key_hashes);
-        if !seen.is_empty() {
-            state.at = self.log(Change::Forget, keys, &is_chosen)?;
-            state.forget(&seen);
-        }
-        drop(state);
-        self.tend();
-        Ok(is_chosen)
-    }
-
-    /// Writes the change of the chosen keys to the log. Returns the end of the log.
-    fn log(
+    /// Adds or forgets keys: see [`SharedFilter::change`]. Writes the keys that change to the log
+    /// before the filter changes.
+    pub(super) fn change(
         &mut self,
-        change: Change,
+        wanted: Verdict,
         keys: &[Fingerprint],
-        is_chosen: &[bool],
-    ) -> Result<Position, Error> {
-        let chosen = keys.iter().zip(is_chosen).filter(|(_, is_chosen)| **is_chosen);
-        let chosen: Vec<Fingerprint> = chosen.map(|(key, _)| key.clone()).collect();
+    ) -> Result<Vec<bool>, Error> {
+        let filter = self.filter.clone();
+        let changed = filter.change(wanted, keys, |state, is_chosen| {
+            let chosen = keys.iter().zip(is_chosen).filter(|(_, is_chosen)| **is_chosen);
+            state.at = self.log(wanted, &chosen.map(|(key, _)| key.clone()).collect::<Vec<_>>())?;
+            Ok(())
+        })?;
+        self.tend();
+        Ok(changed)
+    }
+
+    /// Writes a change of keys to the log. Returns the end of the log.
+    fn log(&mut self, wanted: Verdict, keys: &[Fingerprint]) -> Result<Position, Error> {
+        let change = match wanted {
+            Verdict::Unseen => Change::Add,
+            Verdict::Seen => Change::Forget,
+        };
         let appended = self.storage.journal().and_then(|journal| {
             let mut group = journal.group();
-            group.change(change, &chosen, &Lifetimes::default())?;
+            group.change(change, keys, &Lifetimes::default())?;
             let at = group.logged().at;
             group.finish().map(|_| at)
         });
@@ -164,11 +134,6 @@ impl Kept {
         let text = format!("the storage folder {dir} cannot be {what}: {error}");
         Error::new(ErrorKind::Storage, text)
     }
-}
-
-/// Opens and locks a folder.
-fn locked(dir: &Path) -> Result<Folder, Error> {
-    Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))
 }
 
 /// Returns the parameters with which a folder's filter is opened. If its kind permits another
@@ -230,7 +195,7 @@ mod tests {
         let keys = |from: u32| (from..from + 1000).map(|number| number.to_string());
         let spec = FilterSpec::native(10_000, 1e-12);
         let policy = StoragePolicy { snapshot_bytes: 0, ..StoragePolicy::default() };
-        let filter = LocalFilter::open_by(dir.path(), &spec, policy).unwrap();
+        let filter = LocalFilter::open_by(dir.path(), &spec, policy, false).unwrap();
         for round in 0..20 {
             assert!(filter.extend(keys(round * 1000)).unwrap().iter().all(|is_new| *is_new));
         }

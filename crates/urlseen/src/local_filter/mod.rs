@@ -9,8 +9,8 @@ mod shared;
 use std::iter::FusedIterator;
 use std::vec;
 
-use shared::{Chosen, SharedFilter};
-use urlseen_core::filter::{Seed, ShardId};
+use shared::SharedFilter;
+use urlseen_core::filter::{Seed, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
 use crate::filter::fingerprints;
@@ -98,7 +98,7 @@ impl LocalFilter {
     /// the folder is not changed.
     #[cfg(feature = "storage")]
     pub fn open(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
-        Self::open_by(dir.as_ref(), spec, StoragePolicy::default())
+        Self::open_by(dir.as_ref(), spec, StoragePolicy::default(), false)
     }
 
     /// Opens the filter in the storage folder `dir`, with the kind and size that it has. The spec
@@ -121,14 +121,17 @@ impl LocalFilter {
     /// The errors of [`LocalFilter::open`], except for a filter of another kind or size.
     #[cfg(feature = "storage")]
     pub fn open_or_create(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
-        let policy = StoragePolicy::default();
-        let kept = Kept::open_or_create(dir.as_ref(), spec.read()?, policy)?;
-        Ok(Self { filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
+        Self::open_by(dir.as_ref(), spec, StoragePolicy::default(), true)
     }
 
     #[cfg(feature = "storage")]
-    fn open_by(dir: &Path, spec: &FilterSpec, policy: StoragePolicy) -> Result<Self, Error> {
-        let kept = Kept::open(dir, spec.read()?, policy)?;
+    fn open_by(
+        dir: &Path,
+        spec: &FilterSpec,
+        policy: StoragePolicy,
+        keeps_size: bool,
+    ) -> Result<Self, Error> {
+        let kept = Kept::open(dir, spec.read()?, policy, keeps_size)?;
         Ok(Self { filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
     }
 
@@ -185,16 +188,7 @@ impl LocalFilter {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<bool>, Error> {
-        let keys = fingerprints(keys);
-        #[cfg(feature = "storage")]
-        if let Some(mut kept) = self.kept() {
-            return kept.forget_all(&keys);
-        }
-        let key_hashes = self.filter.key_hashes(&keys);
-        let mut state = self.filter.lock();
-        let Chosen { is_chosen, key_hashes: seen } = state.choose_seen(&key_hashes);
-        state.forget(&seen);
-        Ok(is_chosen)
+        self.change(Verdict::Seen, &fingerprints(keys))
     }
 
     /// Iterates over the hashes of all stored keys, in no particular order. Returns `None` if the
@@ -283,6 +277,15 @@ impl LocalFilter {
         self.filter.gauge().fill().bytes
     }
 
+    /// Adds or forgets keys: see [`SharedFilter::change`].
+    fn change(&self, wanted: Verdict, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        #[cfg(feature = "storage")]
+        if let Some(mut kept) = self.kept() {
+            return kept.change(wanted, keys);
+        }
+        self.filter.change(wanted, keys, |_, _| Ok(()))
+    }
+
     #[cfg(feature = "storage")]
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
         // A panic of another thread does no harm: after a partial write, the log refuses further
@@ -293,15 +296,7 @@ impl LocalFilter {
 
 impl Filter for LocalFilter {
     fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        #[cfg(feature = "storage")]
-        if let Some(mut kept) = self.kept() {
-            return kept.add_all(keys);
-        }
-        let key_hashes = self.filter.key_hashes(keys);
-        let mut state = self.filter.lock();
-        let Chosen { is_chosen, key_hashes: new } = state.choose_new(&key_hashes)?;
-        state.insert(&new)?;
-        Ok(is_chosen)
+        self.change(Verdict::Unseen, keys)
     }
 
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {

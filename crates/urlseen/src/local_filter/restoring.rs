@@ -45,8 +45,10 @@ impl Restore for SharedFilter {
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        let key_hashes = self.key_hashes(&fingerprints);
-        self.lock().forget(&key_hashes);
+        let mut state = self.lock();
+        for fingerprint in &fingerprints {
+            state.filter.forget(self.key_hash(fingerprint));
+        }
     }
 }
 

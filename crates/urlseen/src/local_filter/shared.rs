@@ -36,14 +36,6 @@ pub(super) struct State {
     pub(super) full: Option<Full>,
 }
 
-/// Keys that a call changes: the keys to add, or the keys to forget. The filter is not changed yet.
-pub(super) struct Chosen {
-    /// True for each key that changes.
-    pub(super) is_chosen: Vec<bool>,
-    /// Key hashes of the keys that change.
-    pub(super) key_hashes: Vec<KeyHash>,
-}
-
 impl SharedFilter {
     /// Builds an empty filter.
     pub(super) fn new(parameters: Parameters) -> Result<Self, Error> {
@@ -108,43 +100,40 @@ impl SharedFilter {
         self.lock().filter.test(&key_hashes, &mut verdicts);
         verdicts.into_iter().map(|verdict| verdict == Verdict::Seen).collect()
     }
-}
 
-impl State {
-    /// Chooses the new keys, and reserves memory for them. Does not insert them.
-    pub(super) fn choose_new(&mut self, key_hashes: &[KeyHash]) -> Result<Chosen, Error> {
-        let chosen = self.choose(Verdict::Unseen, key_hashes);
-        self.filter.kind().reserve_for(&chosen.key_hashes).map_err(no_room)?;
-        Ok(chosen)
-    }
-
-    /// Chooses the seen keys. Does not forget them.
-    pub(super) fn choose_seen(&mut self, key_hashes: &[KeyHash]) -> Chosen {
-        self.choose(Verdict::Seen, key_hashes)
-    }
-
-    /// Chooses the keys with this verdict. If a key comes several times, chooses the first one.
-    fn choose(&mut self, wanted: Verdict, key_hashes: &[KeyHash]) -> Chosen {
+    /// Adds the keys that are `Unseen`, or forgets those that are `Seen`, as `wanted` says. If a key
+    /// comes several times, only the first one counts. Returns true for each key that changes.
+    /// Calls `log` with these answers before the filter changes, unless no key does.
+    pub(super) fn change(
+        &self,
+        wanted: Verdict,
+        keys: &[Fingerprint],
+        log: impl FnOnce(&mut State, &[bool]) -> Result<(), Error>,
+    ) -> Result<Vec<bool>, Error> {
+        let key_hashes = self.key_hashes(keys);
+        let mut state = self.lock();
         let (mut verdicts, mut chosen) = (Vec::new(), Vec::new());
-        self.filter.test(key_hashes, &mut verdicts);
+        state.filter.test(&key_hashes, &mut verdicts);
         let mut known = HashSet::<u128, Hashed>::default();
-        let choose = |(verdict, &key_hash): (Verdict, &KeyHash)| {
+        let choose = |(verdict, key_hash): (Verdict, KeyHash)| {
             let is_chosen = verdict == wanted && known.insert(key_hash.id());
             chosen.extend(is_chosen.then_some(key_hash));
             is_chosen
         };
-        let is_chosen = verdicts.into_iter().zip(key_hashes).map(choose).collect();
-        Chosen { is_chosen, key_hashes: chosen }
-    }
-
-    pub(super) fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Error> {
-        self.filter.insert(Generation::FOREVER, key_hashes).map_err(no_room)
-    }
-
-    pub(super) fn forget(&mut self, key_hashes: &[KeyHash]) {
-        for &key_hash in key_hashes {
-            self.filter.forget(key_hash);
+        let is_chosen: Vec<bool> = verdicts.into_iter().zip(key_hashes).map(choose).collect();
+        if wanted == Verdict::Unseen {
+            state.filter.kind().reserve_for(&chosen).map_err(no_room)?;
         }
+        if !chosen.is_empty() {
+            log(&mut state, &is_chosen)?;
+        }
+        match wanted {
+            Verdict::Unseen => {
+                state.filter.insert(Generation::FOREVER, &chosen).map_err(no_room)?;
+            }
+            Verdict::Seen => chosen.into_iter().for_each(|it| state.filter.forget(it)),
+        }
+        Ok(is_chosen)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::{ArchiveState, AtRest, Folder, Journal, Retention, Target};
 use super::basic::{DIR, open, recover};
 use super::filter::{Key, fingerprints, head, key, spec, write_all};
-use super::sim::{Fault, SimDisk};
+use super::testing::{Fault, SimDisk};
 use crate::filter::choice::Fsync;
 use crate::filter::lifetime::Lifetimes;
 use crate::filter::{Saved, ShardId};

@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use super::super::{Change, Folder, Journal, OpenError, Record, RecoveryError, Retention, Target};
 use super::filter::{Exact, Key, batch, head, spec, write_all};
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::choice::Fsync;
 use crate::filter::id::RandomId;
 use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
-pub(super) const DIR: &str = super::sim::DIR;
+pub(super) const DIR: &str = super::testing::DIR;
 
 pub(super) fn open(disk: &SimDisk) -> Folder {
     Folder::open_on(disk.dir()).unwrap()

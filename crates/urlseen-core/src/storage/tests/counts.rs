@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::{Journal, Retention, Section, Target};
 use super::basic::{DIR, open};
 use super::filter::{fingerprints, spec, write_all};
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;

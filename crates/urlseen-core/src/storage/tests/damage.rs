@@ -11,7 +11,7 @@ use super::super::{
 use super::basic::{DIR, append, keep_all, started};
 use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, expected, heads, write};
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::filter::lifetime::Lifetimes;

@@ -3,7 +3,7 @@
 
 use super::super::inspect::look_on;
 use super::random::{Random, seeds};
-use super::sim::Fault;
+use super::testing::Fault;
 use super::world::{Op, World};
 use crate::filter::choice::Fsync;
 

@@ -15,7 +15,7 @@ use super::super::record::RecordKind;
 use super::super::{Journal, RecoveryError, Retention, Target, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::filter::id::RandomId;

@@ -4,7 +4,7 @@ use super::super::Checkpoint;
 use super::super::notes::{CHECKPOINTS_MAX, NAME};
 use super::basic::{begun, open};
 use super::filter::spec;
-use super::sim::{Fault, SimDisk};
+use super::testing::{Fault, SimDisk};
 use crate::storage::head::Head;
 
 fn checkpoint(source: &str, at: u64) -> Checkpoint {

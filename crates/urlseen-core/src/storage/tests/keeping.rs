@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::{Finished, Journal, Moment, RecoveryError, Retention, Target};
 use super::basic::{append, begun, keep_all, open, recover, started};
 use super::filter::{Exact, Key, head, shard_of, write_all};
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::filter::id::RandomId;

@@ -7,7 +7,7 @@ use super::super::inspect::look_on;
 use super::super::{AtRest, Folder, OpenError, Target};
 use super::basic::{DIR, append, begun, keep_all, started};
 use super::filter::{Key, batch, fingerprint, fingerprints, spec};
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
 use crate::filter::{FilterKind, KeyHash, ShardId, Verdict};

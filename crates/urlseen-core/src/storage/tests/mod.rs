@@ -17,4 +17,4 @@ mod record;
 mod whole;
 mod world;
 
-use super::sim;
+use super::testing;

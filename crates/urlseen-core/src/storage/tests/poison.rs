@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::super::{Journal, Target};
 use super::basic::{append, keep_all, open, recover, started};
 use super::filter::{Exact, batch, fingerprints, write_all};
-use super::sim::Fault;
+use super::testing::Fault;
 use crate::filter::choice::Fsync;
 use crate::storage::head::Head;
 

@@ -6,7 +6,7 @@ use super::super::restore::{Restore, Section};
 use super::super::{AtRest, Journal, StorageSpec, Target};
 use super::basic::{append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
 use crate::filter::redisbloom::{Filter, dump};

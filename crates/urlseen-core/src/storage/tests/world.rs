@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::super::{AtRest, Folder, Journal, Moment, RecoveryError, Retention, Target, snapshot};
 use super::filter::{Exact, Key, batch, fingerprints, key, shard_of, spec};
 use super::random::Random;
-use super::sim::SimDisk;
+use super::testing::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
