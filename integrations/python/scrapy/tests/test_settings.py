@@ -6,13 +6,13 @@ import pytest
 
 from conftest import make_crawler
 from urlseen.scrapy import DupeFilter
-from urlseen.scrapy.settings import AskSettings
+from urlseen.scrapy.client import Client
 
 
 def test_the_defaults_fit_those_of_urlseen():
-    settings = AskSettings.from_crawler(make_crawler({}, "books"))
-    assert settings.key == "books:dupefilter"
-    assert (settings.when_away, settings.wait_s) == ("wait", 0)
+    client = Client(make_crawler({"URLSEEN_ASK_URL": "redis://a"}, "books"))
+    assert client.key == "books:dupefilter"
+    assert (client.when_away, client.wait_s) == ("wait", 0)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary, ref
 from scrapy import signals
 
 from urlseen._urlseen import Asker, Away, Refused
-from urlseen.scrapy.ending import close_spider
+from urlseen.scrapy.engine import close_spider
 from urlseen.scrapy.patience import LONGEST_PAUSE_S, Patience
-from urlseen.scrapy.settings import AskSettings, address
+from urlseen.scrapy.settings import address, check_names, key, seconds, spider_name, when_away
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -30,7 +30,7 @@ def client_of(crawler: Crawler) -> Client:
     """
     client = _clients.get(crawler)
     if client is None:
-        client = _clients[crawler] = Client(crawler, AskSettings.from_crawler(crawler))
+        client = _clients[crawler] = Client(crawler)
         crawler.signals.connect(client.close, signals.engine_stopped)
     return client
 
@@ -43,13 +43,17 @@ class Client:
     urlseen may have added the fingerprint at the first question.
     """
 
-    def __init__(self, crawler: Crawler, settings: AskSettings) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        check_names(settings)
+        self.when_away = when_away(settings)
+        self.key = key(settings, "URLSEEN_KEY", "%(spider)s:dupefilter", spider_name(crawler))
+        self.wait_s = seconds(settings, "URLSEEN_WAIT_S", 0, 0)
         # `_clients` keeps the client while the crawler lives. A plain reference from the client
         # would keep the crawler alive for ever.
         self._crawler = ref(crawler)
-        self._settings = settings
-        self._asker = Asker(address(crawler.settings, "URLSEEN_ASK_URL"))
-        url = urlsplit(crawler.settings["URLSEEN_ASK_URL"])
+        self._asker = Asker(address(settings, "URLSEEN_ASK_URL"))
+        url = urlsplit(settings["URLSEEN_ASK_URL"])
         self._whom = f"urlseen at {url.netloc.rpartition('@')[2] or url.path}"
         #: Time of the next attempt; 0 unless urlseen is away.
         self._next_try = 0.0
@@ -66,7 +70,7 @@ class Client:
         seconds. With `"pass"` it logs a warning if urlseen is away. Raises `RuntimeError` if
         urlseen refuses the key, or is still away after the wait.
         """
-        patience = Patience(self._whom, self._settings.wait_s)
+        patience = Patience(self._whom, self.wait_s)
         with patience.interruptible():
             while True:
                 try:
@@ -75,13 +79,12 @@ class Client:
                 except Refused as refused:
                     raise RuntimeError(self._refusal(refused)) from None
                 except Away as away:
-                    when_away = self._settings.when_away
-                    if when_away == "pass":
+                    if self.when_away == "pass":
                         logger.warning(
                             "%s is away; the spider starts without it: %s", self._whom, away
                         )
                         return None
-                    if when_away == "fail" or not patience.pause(away):
+                    if self.when_away == "fail" or not patience.pause(away):
                         raise RuntimeError(f"{self._whom} is away: {away}") from None
                 else:
                     found = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
@@ -132,20 +135,19 @@ class Client:
 
     def _ask(self, command: bytes, *words: bytes) -> Any:
         """Asks urlseen about the key. Takes one round trip."""
-        return self._asker.ask([command, self._settings.key.encode(), *words])
+        return self._asker.ask([command, self.key.encode(), *words])
 
     def _add(self, fingerprint: str) -> bool:
         return bool(self._ask(b"SADD", fingerprint.encode()))
 
     def _ask_again(self, fingerprint: str, away: Away) -> bool:
         is_doubtful = away.sent
-        when_away = self._settings.when_away
-        patience = Patience(self._whom, self._settings.wait_s)
+        patience = Patience(self._whom, self.wait_s)
         is_first = True
         with patience.interruptible():
             # The first retry follows at once, because urlseen may just have been restarted.
             while is_first or (
-                when_away == "wait" and not self._is_ending and patience.pause(away)
+                self.when_away == "wait" and not self._is_ending and patience.pause(away)
             ):
                 try:
                     is_new = self._add(fingerprint)
@@ -164,7 +166,7 @@ class Client:
                 return is_new
         was_away = self._next_try > 0
         self._next_try = time.monotonic() + LONGEST_PAUSE_S
-        if when_away == "pass" or self._is_ending:
+        if self.when_away == "pass" or self._is_ending:
             if not was_away:
                 logger.warning("%s is away; requests pass unchecked: %s", self._whom, away)
             return self._pass()
@@ -193,7 +195,7 @@ class Client:
         logger.info("%s is back", self._whom)
 
     def _refusal(self, refused: Refused) -> str:
-        return f"{self._whom} refuses questions about the key {self._settings.key}: {refused}"
+        return f"{self._whom} refuses questions about the key {self.key}: {refused}"
 
     def count(self, what: str) -> None:
         """Adds 1 to a stat of the crawl: `urlseen/` and this word."""

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 from urlseen._urlseen import Away, Full, Refused
-from urlseen.scrapy.delivery import Delivery
-from urlseen.scrapy.ending import close_spider
-from urlseen.scrapy.engine import check_engine, watch_engine
+from urlseen.scrapy.engine import check_engine, close_spider, watch_engine
 from urlseen.scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
-from urlseen.scrapy.partitions import Partitions
+from urlseen.scrapy.partitions import Delivery, Partitions
 from urlseen.scrapy.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from urlseen.scrapy.settings import check_names, held_max, source_key, spider_name, whole
 from urlseen.scrapy.throttle import Throttle

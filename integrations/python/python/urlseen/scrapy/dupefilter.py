@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy.dupefilters import RFPDupeFilter
 
 from urlseen.scrapy.client import client_of
+from urlseen.scrapy.fingerprinter import fingerprinter_of, returns
 from urlseen.scrapy.record import follow
-from urlseen.scrapy.redirects import returns
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -44,11 +44,8 @@ class DupeFilter(RFPDupeFilter):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Makes the filter for a crawler. Scrapy's scheduler calls this method."""
-        fingerprinter = crawler.request_fingerprinter
-        if fingerprinter is None:
-            raise ValueError("the crawler has no request fingerprinter yet")
         debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
-        return cls(crawler, fingerprinter, debug)
+        return cls(crawler, fingerprinter_of(crawler), debug)
 
     @classmethod
     def from_spider(cls, spider: Spider) -> Self:

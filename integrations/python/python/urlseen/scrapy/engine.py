@@ -1,15 +1,22 @@
-"""Hooks into private parts of Scrapy's engine. They show when a request is finished."""
+"""Scrapy's engine: how a crawl ends, and hooks that show when a request is finished.
+
+The hooks replace private methods of the engine.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import scrapy
 from scrapy import Request
 from scrapy.core import engine
 from scrapy.core.scraper import Scraper
+from scrapy.utils.defer import deferred_from_coro
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 #: Methods of Scrapy that `watch_engine` replaces, with their parameters.
 RELIED_ON = (
@@ -89,3 +96,18 @@ async def _watched_async(
         if isinstance(each, Request):
             watcher.led_to(request, each)
         yield each
+
+
+def close_spider(crawler: Crawler, reason: str) -> None:
+    """Closes the spider of a crawler. `reason` becomes the `finish_reason` of its stats.
+
+    Raises `RuntimeError` if the crawl has not started yet.
+    """
+    running = crawler.engine
+    if running is None or crawler.spider is None:
+        raise RuntimeError(f"the crawl ends before it has started: {reason}")
+    if hasattr(running, "close_spider_async"):
+        deferred_from_coro(running.close_spider_async(reason=reason))
+    else:
+        # Scrapy 2.13 lacks the asynchronous method.
+        running.close_spider(crawler.spider, reason)

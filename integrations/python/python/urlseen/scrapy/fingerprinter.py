@@ -1,4 +1,4 @@
-"""Class for the setting `REQUEST_FINGERPRINTER_CLASS`."""
+"""Class for the setting `REQUEST_FINGERPRINTER_CLASS`, and uses of the crawl's fingerprinter."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.utils.request import RequestFingerprinterProtocol
     from typing_extensions import Self
 
 
@@ -82,3 +83,23 @@ class Fingerprinter:
             verbatim_url=bool(request.meta.get("verbatim_url")),
             **self.options,
         )
+
+
+def fingerprinter_of(crawler: Crawler) -> RequestFingerprinterProtocol:
+    """Returns the fingerprinter of a crawl. Raises `ValueError` if the crawler has none yet."""
+    if crawler.request_fingerprinter is None:
+        raise ValueError("the crawler has no request fingerprinter yet")
+    return crawler.request_fingerprinter
+
+
+def returns(request: Request, fingerprinter: RequestFingerprinterProtocol) -> bool:
+    """Returns `True` if `request` was redirected from a request with the same fingerprint.
+
+    A page may redirect back to itself, for example to set a cookie. The filter has seen this fingerprint, but its page was not fetched yet. Scrapy bounds the length
+    of the chain with `REDIRECT_MAX_TIMES`.
+    """
+    before = request.meta.get("redirect_urls", ())
+    if not before:
+        return False
+    mine = fingerprinter.fingerprint(request)
+    return any(fingerprinter.fingerprint(request.replace(url=url)) == mine for url in before)

@@ -8,6 +8,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from urlseen.scrapy.client import client_of
 from urlseen.scrapy.deliveries import deliveries_of
+from urlseen.scrapy.fingerprinter import fingerprinter_of
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -29,12 +30,9 @@ def forget(request: Request, crawler: Crawler) -> bool:
     logs a warning if urlseen does not answer or its filter cannot forget. Raises `ValueError` if a
     setting is wrong.
     """
-    fingerprinter = crawler.request_fingerprinter
-    if fingerprinter is None:
-        raise ValueError("the crawler has no request fingerprinter yet")
     requests = [request]
     requests += [request.replace(url=url) for url in request.meta.get("redirect_urls", [])]
-    fingerprints = [fingerprinter.fingerprint(each).hex() for each in requests]
+    fingerprints = [fingerprinter_of(crawler).fingerprint(each).hex() for each in requests]
     teller = deliveries_of(crawler) or client_of(crawler)
     told = [teller.forget(each) for each in fingerprints]
     return all(told)

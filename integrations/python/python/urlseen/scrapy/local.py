@@ -13,7 +13,7 @@ from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.job import job_dir
 
 from urlseen._urlseen import Filter
-from urlseen.scrapy.fingerprinter import Fingerprinter, Options
+from urlseen.scrapy.fingerprinter import Fingerprinter, Options, fingerprinter_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -65,12 +65,9 @@ class LocalDupeFilter(RFPDupeFilter):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Makes the filter for a crawler. Scrapy's scheduler calls this method."""
-        fingerprinter = crawler.request_fingerprinter
-        if fingerprinter is None:
-            raise ValueError("the crawler has no request fingerprinter yet")
         settings = crawler.settings
         return cls(
-            fingerprinter,
+            fingerprinter_of(crawler),
             job_dir(settings),
             settings.getint("URLSEEN_CAPACITY") or None,
             settings.getfloat("URLSEEN_ERROR_RATE") or None,

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urlseen._urlseen import Away, Refused
 
 if TYPE_CHECKING:
-    from urlseen.scrapy.delivery import Delivery
-    from urlseen.scrapy.partitions import Partitions, SourceItem
+    from urlseen.scrapy.partitions import Delivery, Partitions, SourceItem
 
 #: Maximum number of items in one push, and number of bytes that make a push full.
 PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20

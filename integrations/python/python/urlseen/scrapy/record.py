@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.utils.misc import load_object
 
 from urlseen._urlseen import fingerprint
-from urlseen.scrapy.fingerprinter import Fingerprinter
+from urlseen.scrapy.fingerprinter import Fingerprinter, fingerprinter_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -45,12 +45,10 @@ def follow(crawler: Crawler, algorithm: str, drop_tracking: str, same: str) -> N
     `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON. Raises
     `ValueError` if the fingerprinter is another class, and computes other fingerprints.
     """
-    settings, fingerprinter = crawler.settings, crawler.request_fingerprinter
+    settings, fingerprinter = crawler.settings, fingerprinter_of(crawler)
     if isinstance(fingerprinter, Fingerprinter):
         fingerprinter.follow(algorithm, drop_tracking, same)
         return
-    if fingerprinter is None:
-        raise ValueError("the crawler has no request fingerprinter yet")
     if settings.getbool("URLSEEN_OWN_FINGERPRINTER"):
         return
     for probe in PROBES:

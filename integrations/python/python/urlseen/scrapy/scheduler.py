@@ -17,7 +17,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.request import request_from_dict
 
 from urlseen.scrapy.deliveries import Deliveries
-from urlseen.scrapy.redirects import returns
+from urlseen.scrapy.fingerprinter import fingerprinter_of, returns
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -45,13 +45,10 @@ class Scheduler(BaseScheduler):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        fingerprinter = crawler.request_fingerprinter
-        if fingerprinter is None:
-            raise ValueError("the crawler has no request fingerprinter yet")
         named = crawler.settings.get("URLSEEN_SERIALIZER")
         self._serializer: Any = import_module(named) if isinstance(named, str) else named
         self._crawler = crawler
-        self._fingerprinter = fingerprinter
+        self._fingerprinter = fingerprinter_of(crawler)
         # Requests that cannot be serialized, and the fingerprints of all that there were.
         self._kept: deque[Request] = deque()
         self._kept_seen: set[bytes] = set()

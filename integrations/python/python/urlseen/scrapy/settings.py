@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urlseen._urlseen import Address
@@ -43,28 +42,13 @@ TLS = ("ca", "cert", "key")
 WHEN_AWAY = ("wait", "fail", "pass")
 
 
-@dataclass(frozen=True)
-class AskSettings:
-    """Settings of the dupefilter: the key, and the behaviour without an answer."""
-
-    key: str
-    when_away: str
-    wait_s: float
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> AskSettings:
-        """Reads and checks the settings of a crawler. A `ValueError` names the wrong setting."""
-        settings = crawler.settings
-        check_names(settings)
-        when_away = settings.get("URLSEEN_WHEN_AWAY", "wait")
-        if when_away not in WHEN_AWAY:
-            allowed = ", ".join(WHEN_AWAY)
-            raise ValueError(f"URLSEEN_WHEN_AWAY is {when_away!r}; permitted are {allowed}")
-        return cls(
-            key=key(settings, "URLSEEN_KEY", "%(spider)s:dupefilter", spider_name(crawler)),
-            when_away=when_away,
-            wait_s=seconds(settings, "URLSEEN_WAIT_S", 0, 0),
-        )
+def when_away(settings: BaseSettings) -> str:
+    """Reads what the dupefilter does without an answer. Raises `ValueError` for another word."""
+    value = settings.get("URLSEEN_WHEN_AWAY", "wait")
+    if value not in WHEN_AWAY:
+        allowed = ", ".join(WHEN_AWAY)
+        raise ValueError(f"URLSEEN_WHEN_AWAY is {value!r}; permitted are {allowed}")
+    return str(value)
 
 
 def check_names(settings: BaseSettings) -> None:
