@@ -36,17 +36,25 @@ export function rows(id, lines) {
   lines.forEach((cells, number) => {
     const row = body.rows[number] ?? body.insertRow();
     cells.forEach((value, column) => {
-      const { text: words, kind = "" } = typeof value === "object" ? value : { text: value };
-      const cell = row.cells[column] ?? row.appendChild(heading(column));
-      if (cell.className !== kind) cell.className = kind;
-      setText(cell, words);
+      const name = column === 0 ? "th" : "td";
+      const cell = row.cells[column] ?? row.appendChild(document.createElement(name));
+      if (column === 0) cell.scope = "row";
+      fill(cell, value);
     });
   });
 }
 
-function heading(column) {
-  const cell = document.createElement(column === 0 ? "th" : "td");
-  if (column === 0) cell.scope = "row";
+/** Makes the heading of a column. */
+export function heading(value) {
+  const cell = document.createElement("th");
+  cell.scope = "col";
+  return fill(cell, value);
+}
+
+function fill(cell, value) {
+  const { text: words, kind = "" } = typeof value === "object" ? value : { text: value };
+  if (cell.className !== kind) cell.className = kind;
+  setText(cell, words);
   return cell;
 }
 

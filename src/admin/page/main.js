@@ -7,6 +7,7 @@ import { drawPartitions, drawRouter } from "./partitions.js";
 import { mood, phases } from "./phase.js";
 import { Samples } from "./samples.js";
 import * as sections from "./sections.js";
+import "./tables.js";
 import { total } from "./total.js";
 
 const PERIOD = 1000;

@@ -43,6 +43,7 @@ files! {
     "/page/phase.js", "phase.js", SCRIPT;
     "/page/samples.js", "samples.js", SCRIPT;
     "/page/sections.js", "sections.js", SCRIPT;
+    "/page/tables.js", "tables.js", SCRIPT;
     "/page/total.js", "total.js", SCRIPT;
 }
 
