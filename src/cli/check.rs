@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStringExt;
 use redis::cmd;
 use serde::Serialize;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
-use urlseen_core::redis_filter::opening::{self, Wanted};
+use urlseen_core::redis_filter::ask::find_verdicts;
+use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::{AtRest, Target};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::{Identity, Options};
@@ -138,7 +139,7 @@ impl FilterAccess {
                 view::check(items, &start::items(config), |fingerprints| {
                     runtime()?.block_on(async {
                         let (mut link, opened) = find(config, wanted).await?;
-                        Ok(opening::verdicts(&mut link, &opened.filter, fingerprints).await?)
+                        Ok(find_verdicts(&mut link, &opened.filter, fingerprints).await?)
                     })
                 })
             }

@@ -76,10 +76,6 @@ impl Filter for ExactFilter {
         Ok(keys.iter().map(|key| seen.contains(key)).collect())
     }
 
-    fn keys(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn bits(&self) -> u64 {
         0
     }

@@ -56,7 +56,9 @@ pub trait Filter: Send + Sync {
 
     /// Returns the names of all Redis keys of the filter, including keys that the filter uses only
     /// after it has grown. The result is empty if the filter is not in Redis.
-    fn keys(&self) -> Vec<String>;
+    fn keys(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Returns the number of bits of the filter. For a kind that stores keys, the number is 0.
     fn bits(&self) -> u64;

@@ -303,10 +303,6 @@ impl Filter for LocalFilter {
         Ok(self.filter.test(keys))
     }
 
-    fn keys(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn bits(&self) -> u64 {
         self.filter.shape().0
     }

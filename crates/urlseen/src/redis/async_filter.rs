@@ -9,7 +9,7 @@ use redis::{AsyncConnectionConfig, RedisResult, Value};
 
 use super::RedisOptions;
 use super::address::Address;
-use super::calls::{Calls, Wanted};
+use super::calls::Calls;
 use super::filter::DEFINED;
 use super::link::is_unknown_script;
 use super::patience::Patience;
@@ -61,10 +61,10 @@ impl AsyncRedisFilter {
         spec: &FilterSpec,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let wanted = Wanted::new(key, spec)?;
+        let wanted = Calls::wanted(key, spec)?;
         let address = Address::parse(url)?;
         let link = AsyncLink::new(address.for_key(key), options);
-        let calls = wanted.defined(link.call(&wanted.define()).await?)?;
+        let calls = wanted.opened(spec, link.call(&wanted.define()).await?)?;
         calls.check_slots(&address)?;
         Ok(Self { calls, link, number: AtomicU64::new(0), slots: Slots::default() })
     }

@@ -18,11 +18,11 @@ use super::address::Address;
 use crate::{Error, ErrorKind, FilterSpec};
 use urlseen_core::filter::id;
 use urlseen_core::filter::redis_kind::Question;
-use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, Parameters, RedisFilterKeys, Verdict};
+use urlseen_core::filter::{Outlook, Parameters, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::hash_tag::hashed;
 use urlseen_core::redis::protocol::{Call, Script};
-use urlseen_core::redis_filter::ask::{AT_ONCE, ask, verdicts};
+use urlseen_core::redis_filter::ask::{ask, verdicts};
 use urlseen_core::redis_filter::definition::{self, Definition};
 
 /// Calls of one filter in Redis.
@@ -39,52 +39,36 @@ pub(super) struct Calls {
     answers: String,
 }
 
-/// Requested filter, before Redis has returned the definition of the existing filter.
-#[derive(Debug)]
-pub(super) struct Wanted {
-    key: String,
-    spec: CoreSpec,
-    definition: Definition,
-}
-
-impl Wanted {
+impl Calls {
     /// Prepares to open a filter with the name `key`. Fails if no filter in Redis can have the
     /// spec.
-    pub(super) fn new(key: &str, spec: &FilterSpec) -> Result<Self, Error> {
-        let spec = spec.read()?;
-        spec.parameters.in_redis().map_err(|error| Error::new(ErrorKind::Spec, error))?;
-        let definition = Definition::new(&spec);
-        Ok(Self { key: key.to_owned(), definition, spec })
+    pub(super) fn wanted(key: &str, spec: &FilterSpec) -> Result<Self, Error> {
+        Self::new(key, Definition::new(&spec.read()?))
     }
 
-    /// Returns a command that defines the filter if it does not exist yet. Redis always replies
-    /// with the definition that exists after the command.
-    pub(super) fn define(&self) -> Call {
-        definition::define(&self.key, &self.definition.words()).into()
-    }
-
-    /// Reads the reply to [`Wanted::define`], and returns the calls of the existing filter. Fails
-    /// if the spec of the existing filter differs from the requested spec.
-    pub(super) fn defined(&self, reply: Value) -> Result<Calls, Error> {
-        let found = found(&self.key, reply)?;
-        let differences = found.differences(&self.spec);
-        if !differences.is_empty() {
-            let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
-            let (key, all) = (&self.key, all.join("; "));
-            let text = format!("Redis has a filter {key} with another spec: {all}");
-            return Err(Error::new(ErrorKind::Mismatch, text));
-        }
-        let kind = found.spec.parameters.in_redis();
+    fn new(key: &str, definition: Definition) -> Result<Self, Error> {
+        let kind = definition.spec.parameters.in_redis();
         let kind = kind.map_err(|error| Error::new(ErrorKind::Spec, error))?;
-        let filter = RedisFilterKeys::new(&self.key, kind);
+        let filter = RedisFilterKeys::new(key, kind);
         let add = Script::with_kind(&filter.script().lua, include_str!("add.lua"));
-        let answers = definition::answers(&self.key, id::random());
-        let key = self.key.clone();
-        Ok(Calls { key, definition: found, filter, add, answers })
+        let answers = definition::answers(key, id::random());
+        Ok(Self { key: key.to_owned(), definition, filter, add, answers })
     }
-}
 
-impl Calls {
+    /// Reads the reply to the first [`Calls::define`], and returns the calls of the existing filter.
+    /// Fails if the spec of the existing filter differs from the wanted `spec`.
+    pub(super) fn opened(&self, spec: &FilterSpec, reply: Value) -> Result<Self, Error> {
+        let found = found(&self.key, reply)?;
+        let differences = found.differences(&spec.read()?);
+        if differences.is_empty() {
+            return Self::new(&self.key, found);
+        }
+        let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
+        let (key, all) = (&self.key, all.join("; "));
+        let text = format!("Redis has a filter {key} with another spec: {all}");
+        Err(Error::new(ErrorKind::Mismatch, text))
+    }
+
     /// Checks that all keys of the filter are in one slot, if they are in a cluster.
     pub(super) fn check_slots(&self, address: &Address) -> Result<(), Error> {
         let key = &self.key;
@@ -116,12 +100,13 @@ impl Calls {
         Ok((firsts.collect::<Result<_, _>>()?, is_first))
     }
 
-    /// Returns the command that defines the filter again, with its id and seed.
+    /// Returns the command that defines the filter, with its id and seed, if it does not exist.
+    /// Redis always replies with the definition that exists after the command.
     pub(super) fn define(&self) -> Call {
         definition::define(&self.key, &self.definition.words()).into()
     }
 
-    /// Reads the reply to [`Calls::define`]. Fails if Redis has the definition of another filter.
+    /// Reads the reply to a later [`Calls::define`]. Fails if Redis has the definition of another filter.
     pub(super) fn defined(&self, reply: Value) -> Result<(), Error> {
         let found = found(&self.key, reply)?;
         if found.id == self.definition.id { Ok(()) } else { Err(self.replaced()) }
@@ -164,16 +149,11 @@ impl Calls {
     /// Returns pipelines that test keys. Each pipeline comes with the number of replies for each of
     /// its keys.
     pub(super) fn ask(&self, keys: &[Fingerprint]) -> Result<Vec<(Pipeline, Vec<usize>)>, Error> {
-        let mut parts = Vec::with_capacity(keys.len().div_ceil(AT_ONCE));
-        for some in keys.chunks(AT_ONCE) {
-            let mut pipeline = Pipeline::new();
-            pipeline.ignore_errors();
+        let id = |pipeline: &mut Pipeline| {
             pipeline.cmd("HGET").arg(definition::key(&self.key)).arg("id");
-            let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {why}"));
-            let counts = ask(&mut pipeline, &self.filter, some).map_err(unplaced)?;
-            parts.push((pipeline, counts));
-        }
-        Ok(parts)
+        };
+        let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {why}"));
+        ask(&self.filter, keys, id).map_err(unplaced)
     }
 
     /// Reads the replies to a pipeline of [`Calls::ask`]. Returns true for each seen key.

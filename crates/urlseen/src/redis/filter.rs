@@ -8,7 +8,7 @@ use redis::{Connection, Pipeline, RedisResult, Value};
 
 use super::RedisOptions;
 use super::address::Address;
-use super::calls::{Calls, Wanted};
+use super::calls::Calls;
 use super::link::Link;
 use crate::{Error, Filter, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
@@ -74,10 +74,10 @@ impl RedisFilter {
         spec: &FilterSpec,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let wanted = Wanted::new(key, spec)?;
+        let wanted = Calls::wanted(key, spec)?;
         let address = Address::parse(url)?;
         let mut link = Link::new(address.for_key(key), options);
-        let calls = wanted.defined(link.call(&wanted.define())?)?;
+        let calls = wanted.opened(spec, link.call(&wanted.define())?)?;
         calls.check_slots(&address)?;
         Ok(Self { calls, link: Mutex::new(link), number: AtomicU64::new(0) })
     }

@@ -1,7 +1,6 @@
 //! Functions that open a filter in Redis. They compare its parameters with the configuration, check
 //! its keys, and check that the server has memory for its full size.
 
-mod ask;
 mod error;
 mod new_filter;
 mod sample;
@@ -14,7 +13,6 @@ use crate::filter::{FilterSpec, KeyHasher, RedisFilterKeys, Seed};
 use crate::redis::link::Link;
 use crate::redis::preflight::{KeyOwner, Needs};
 use crate::redis_filter::definition::{self, Definition};
-pub use ask::verdicts;
 use error::KeyError;
 pub use error::RedisOpenError;
 pub use new_filter::{NewFilter, get};

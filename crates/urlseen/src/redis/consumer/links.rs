@@ -74,7 +74,8 @@ impl Links {
 
     /// Returns true if no connection can be used now. Call this after a failed call.
     pub(super) fn are_away(&self) -> bool {
-        self.breakers.as_ref().is_none_or(|breakers| breakers.are_all())
+        let rests = |place| self.breakers.as_ref().is_none_or(|all| all.reason(place).is_some());
+        (0..self.len()).all(rests)
     }
 
     /// Returns the error that opened the circuit breaker at this place.
@@ -190,11 +191,6 @@ impl CircuitBreakers {
     /// Returns the error that opened a circuit breaker, while it is open.
     pub(in crate::redis) fn reason(&self, place: usize) -> Option<RedisError> {
         self.at(place).reason.clone()
-    }
-
-    /// Returns true if no connection can be used now.
-    pub(super) fn are_all(&self) -> bool {
-        (0..self.0.len()).all(|place| self.at(place).reason.is_some())
     }
 
     /// Records the server of a new connection.
