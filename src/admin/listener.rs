@@ -1,22 +1,16 @@
 //! Listener that accepts connections and serves one request on each, within the limits.
 
-use std::time::Duration;
-
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::net::Listener;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::Limits;
 use super::server::{Busy, Places};
-use urlseen_core::storage::descriptors;
-
-/// Pause after a failed attempt to accept a connection. The usual reason is that the process has no
-/// file descriptor left.
-const RETRY: Duration = Duration::from_secs(1);
+use crate::serve::accept;
 
 /// Maximum number of headers in a request.
 const HEADERS: usize = 64;
@@ -31,15 +25,8 @@ where
 {
     let mut places = Places::new(limits.connections);
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                let tried = "the admin endpoint cannot accept a connection";
-                warn!("{}", descriptors::explained(tried, &error));
-                tokio::time::sleep(RETRY).await;
-                continue;
-            }
-        };
+        let tried = "the admin endpoint cannot accept a connection";
+        let (stream, _) = accept(&mut listener, tried).await;
         let busy = Busy::default();
         let connection = connection(stream, router.clone().layer(Extension(busy.clone())), limits);
         let task = tokio::spawn(async move {

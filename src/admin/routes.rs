@@ -18,7 +18,7 @@ use super::metrics::{self, Format};
 use super::server::Busy;
 use super::{CheckQuery, Verdicts, View, page};
 use crate::admin::printable::{json_text, printable};
-use crate::report::{Phase, Statuses};
+use crate::report::Phase;
 
 /// State that the answers to all requests share.
 struct RouteState {
@@ -41,8 +41,8 @@ pub(super) fn router(view: Arc<dyn View>, limits: Limits, access: Access) -> Rou
         .route_layer(guard)
         .with_state(Arc::clone(&desk));
     Router::new()
-        .route("/healthz", get(healthz))
-        .route("/readyz", get(readyz))
+        .route("/healthz", get(async |desk| ok_or_phase(desk, Phase::is_alive)))
+        .route("/readyz", get(async |desk| ok_or_phase(desk, Phase::is_ready)))
         .route("/metrics", get(metrics))
         .with_state(desk)
         .merge(crawl)
@@ -50,20 +50,12 @@ pub(super) fn router(view: Arc<dyn View>, limits: Limits, access: Access) -> Rou
         .layer(middleware::from_fn(page::restrict))
 }
 
-async fn healthz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
-    ok_or_phase(&desk.view.status(), Phase::is_alive)
-}
-
-async fn readyz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
-    ok_or_phase(&desk.view.status(), Phase::is_ready)
-}
-
 /// Answers with "ok" if the phases of all partitions are good, else with the first one that is not.
 fn ok_or_phase(
-    statuses: &Statuses,
+    State(desk): State<Arc<RouteState>>,
     is_good: impl Fn(&Phase) -> bool,
 ) -> Result<&'static str, Refusal> {
-    let bad = statuses.first_bad(is_good);
+    let bad = desk.view.status().first_bad(is_good);
     bad.map_or(Ok("ok\n"), |reason| Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, reason)))
 }
 

@@ -23,8 +23,8 @@ use std::sync::atomic::AtomicU64;
 
 use alarm::Alarm;
 use framing::FramingLimits;
-pub(crate) use server::ClientCount;
 pub use server::QueryServer;
+pub(crate) use server::{ClientCount, accept};
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, Emit, Secret, Serve};

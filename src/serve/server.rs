@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_util::net::Listener;
 use tracing::{debug, warn};
 
 use super::ServerState;
@@ -88,18 +89,10 @@ impl QueryServer {
     }
 
     /// Serves all clients that connect, and never returns.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(mut self) {
         for id in 1.. {
-            let (stream, peer) = loop {
-                match self.listener.accept().await {
-                    Ok(accepted) => break accepted,
-                    Err(error) => {
-                        let tried = "a client cannot connect to serve.listen";
-                        warn!("{}", descriptors::explained(tried, &error));
-                        tokio::time::sleep(RETRY).await;
-                    }
-                }
-            };
+            let tried = "a client cannot connect to serve.listen";
+            let (stream, peer) = accept(&mut self.listener, tried).await;
             let Ok(place) = Arc::clone(&self.state.places).try_acquire_owned() else {
                 self.state.refused.fetch_add(1, Ordering::Relaxed);
                 refuse(&stream);
@@ -114,6 +107,17 @@ impl QueryServer {
                 }
             });
         }
+    }
+}
+
+/// Accepts a connection. `tried` begins the warning after a failed attempt.
+pub(crate) async fn accept<L: Listener>(listener: &mut L, tried: &str) -> (L::Io, L::Addr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) => warn!("{}", descriptors::explained(tried, &error)),
+        }
+        tokio::time::sleep(RETRY).await;
     }
 }
 
