@@ -33,6 +33,56 @@ pub struct FilterSpec {
     fingerprint: FingerprintSpec,
 }
 
+/// Declares the methods that set a value, which has the name of its method.
+macro_rules! setters {
+    ($( $(#[$doc:meta])* $method:ident($value:ident: $type:ty); )+) => {
+        impl FilterSpec { $(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $method(mut self, $value: $type) -> Self {
+                self.values.insert(concat!("filter.", stringify!($method)), $value.to_string());
+                self
+            }
+        )+ }
+    };
+}
+
+setters! {
+    /// Sets the number of keys that the filter is made for. If filters of the kind can grow, this
+    /// number is only the initial capacity.
+    capacity(keys: u64);
+
+    /// Sets the share of unseen keys that a full filter reports as seen.
+    error_rate(share: f64);
+
+    /// Sets the number of keys up to which a filter of the kind [`Kind::TWO_CHOICE`] keeps its
+    /// error rate while it grows.
+    grow_to(keys: u64);
+
+    /// Sets the seed of the hash. Without this call, each new filter gets a random seed, so that an
+    /// attacker cannot craft URLs which the filter reports as seen. Give two filters the same seed
+    /// to compare their keys: see [`LocalFilter::key_hashes`](crate::LocalFilter::key_hashes).
+    seed(seed: u32);
+
+    /// Sets the growth factor of a filter of the kind [`Kind::REDISBLOOM`]. When such a filter is
+    /// full, it adds a layer with `factor` times the capacity of the layer before. With the factor
+    /// 0, the filter does not grow.
+    expansion(factor: u32);
+
+    /// Sets the binary logarithm of the number of bits in a Redis string: 30 stands for 2^30 bits,
+    /// or 128 MiB. The projects of [`Kind::SCRAPY_REDIS_BLOOMFILTER`] and [`Kind::BLOCK_CLUSTER`]
+    /// call this setting `BLOOMFILTER_BIT`.
+    bit(logarithm: u32);
+
+    /// Sets the number of bits that a key sets. The projects of [`Kind::SCRAPY_REDIS_BLOOMFILTER`]
+    /// and [`Kind::BLOCK_CLUSTER`] call this setting `BLOOMFILTER_HASH_NUMBER`.
+    hash_number(bits: u32);
+
+    /// Sets the number of Redis strings that hold the bits of the filter. The project of
+    /// [`Kind::BLOCK_CLUSTER`] calls this setting `BLOOMFILTER_BLOCK_NUM`.
+    block_num(strings: u32);
+}
+
 impl FilterSpec {
     /// Creates the spec of a filter of urlseen's own kind, for the fingerprints of Scrapy.
     ///
@@ -54,75 +104,12 @@ impl FilterSpec {
         self.kind
     }
 
-    /// Sets the number of keys that the filter is made for. If filters of the kind can grow, this
-    /// number is only the initial capacity.
-    #[must_use]
-    pub fn capacity(self, keys: u64) -> Self {
-        self.set("filter.capacity", &keys)
-    }
-
-    /// Sets the share of unseen keys that a full filter reports as seen.
-    #[must_use]
-    pub fn error_rate(self, share: f64) -> Self {
-        self.set("filter.error_rate", &share)
-    }
-
-    /// Sets the number of keys up to which a filter of the kind [`Kind::TWO_CHOICE`] keeps its
-    /// error rate while it grows.
-    #[must_use]
-    pub fn grow_to(self, keys: u64) -> Self {
-        self.set("filter.grow_to", &keys)
-    }
-
-    /// Sets the seed of the hash. Without this call, each new filter gets a random seed, so that an
-    /// attacker cannot craft URLs which the filter reports as seen. Give two filters the same seed
-    /// to compare their keys: see [`LocalFilter::key_hashes`](crate::LocalFilter::key_hashes).
-    #[must_use]
-    pub fn seed(self, seed: u32) -> Self {
-        self.set("filter.seed", &seed)
-    }
-
-    /// Sets the growth factor of a filter of the kind [`Kind::REDISBLOOM`]. When such a filter is
-    /// full, it adds a layer with `factor` times the capacity of the layer before. With the factor
-    /// 0, the filter does not grow.
-    #[must_use]
-    pub fn expansion(self, factor: u32) -> Self {
-        self.set("filter.expansion", &factor)
-    }
-
-    /// Sets the binary logarithm of the number of bits in a Redis string: 30 stands for 2^30 bits,
-    /// or 128 MiB. The projects of [`Kind::SCRAPY_REDIS_BLOOMFILTER`] and [`Kind::BLOCK_CLUSTER`]
-    /// call this setting `BLOOMFILTER_BIT`.
-    #[must_use]
-    pub fn bit(self, logarithm: u32) -> Self {
-        self.set("filter.bit", &logarithm)
-    }
-
-    /// Sets the number of bits that a key sets. The projects of [`Kind::SCRAPY_REDIS_BLOOMFILTER`]
-    /// and [`Kind::BLOCK_CLUSTER`] call this setting `BLOOMFILTER_HASH_NUMBER`.
-    #[must_use]
-    pub fn hash_number(self, bits: u32) -> Self {
-        self.set("filter.hash_number", &bits)
-    }
-
-    /// Sets the number of Redis strings that hold the bits of the filter. The project of
-    /// [`Kind::BLOCK_CLUSTER`] calls this setting `BLOOMFILTER_BLOCK_NUM`.
-    #[must_use]
-    pub fn block_num(self, strings: u32) -> Self {
-        self.set("filter.block_num", &strings)
-    }
-
     /// Sets the spec of the fingerprints, or only their algorithm. The default is
     /// [`Algorithm::Scrapy`](crate::Algorithm::Scrapy). The filter records the spec, so that later
     /// programs compute the same fingerprints.
     #[must_use]
     pub fn fingerprint(self, spec: impl Into<FingerprintSpec>) -> Self {
         Self { fingerprint: spec.into(), ..self }
-    }
-
-    fn set(mut self, name: &'static str, value: &impl ToString) -> Self {
-        self.values.insert(name, value.to_string());
-        self
     }
 
     /// Checks the spec by the rules of the daemon's configuration, and converts it for the core

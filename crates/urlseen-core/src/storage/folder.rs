@@ -60,15 +60,6 @@ impl Folder {
         Self::open_on(RealDisk::at(dir))
     }
 
-    /// Opens the folder of a simulated disk, like [`Folder::open`].
-    ///
-    /// # Errors
-    /// The errors of [`Folder::open`].
-    #[cfg(feature = "simulation")]
-    pub fn open_simulated(disk: &super::testing::SimDisk) -> Result<Self, OpenError> {
-        Self::open_on(disk.dir())
-    }
-
     /// Reads the content of the folder. Writes nothing.
     ///
     /// # Errors

@@ -46,15 +46,6 @@ impl AtRest {
         Self::open_on(&RealDisk::at(dir))
     }
 
-    /// Opens the folder of a simulated disk, like [`AtRest::open`].
-    ///
-    /// # Errors
-    /// The errors of [`AtRest::open`].
-    #[cfg(feature = "simulation")]
-    pub fn open_simulated(disk: &super::testing::SimDisk) -> Result<Self, OpenError> {
-        Self::open_on(&disk.dir())
-    }
-
     pub(super) fn open_on(dir: &Dir) -> Result<Self, OpenError> {
         let (folder, beside) = Self::look(dir)?;
         let locked = |Beside { holder }| OpenError::Locked { dir: dir.path().to_owned(), holder };

@@ -60,7 +60,7 @@ impl Requests {
     }
 
     /// Notes a request, and returns its number.
-    fn note(&self, request: FolderRequest) -> u64 {
+    pub(super) fn note(&self, request: FolderRequest) -> u64 {
         let mut waiting = self.waiting();
         let number = waiting.next;
         waiting.next += 1;
@@ -69,7 +69,7 @@ impl Requests {
     }
 
     /// Notes that a request was answered at `now`.
-    fn answered(&self, number: u64, now: Instant) {
+    pub(super) fn answered(&self, number: u64, now: Instant) {
         let mut waiting = self.waiting();
         let place = waiting.all.iter().position(|&(other, _)| other == number);
         let (_, request) = waiting.all.remove(place.expect("it was noted"));
@@ -80,18 +80,6 @@ impl Requests {
         if took >= SLOW {
             waiting.slow = Some((request, took));
         }
-    }
-
-    /// Notes a request of a simulated disk, and returns its number for [`Requests::end_hang`].
-    #[cfg(feature = "simulation")]
-    pub fn begin_hang(&self, since: Instant) -> u64 {
-        self.note(FolderRequest { what: "a simulated request", since })
-    }
-
-    /// Notes that a simulated disk has answered a request.
-    #[cfg(feature = "simulation")]
-    pub fn end_hang(&self, number: u64, now: Instant) {
-        self.answered(number, now);
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

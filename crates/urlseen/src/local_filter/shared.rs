@@ -101,8 +101,8 @@ impl SharedFilter {
         verdicts.into_iter().map(|verdict| verdict == Verdict::Seen).collect()
     }
 
-    /// Adds the keys that are `Unseen`, or forgets those that are `Seen`, as `wanted` says. If a key
-    /// comes several times, only the first one counts. Returns true for each key that changes.
+    /// Adds the keys that are `Unseen`, or forgets those that are `Seen`, as `wanted` says. If a
+    /// key comes several times, only the first one counts. Returns true for each key that changes.
     /// Calls `log` with these answers before the filter changes, unless no key does.
     pub(super) fn change(
         &self,

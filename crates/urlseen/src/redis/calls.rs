@@ -55,8 +55,8 @@ impl Calls {
         Ok(Self { key: key.to_owned(), definition, filter, add, answers })
     }
 
-    /// Reads the reply to the first [`Calls::define`], and returns the calls of the existing filter.
-    /// Fails if the spec of the existing filter differs from the wanted `spec`.
+    /// Reads the reply to the first [`Calls::define`], and returns the calls of the existing
+    /// filter. Fails if the spec of the existing filter differs from the wanted `spec`.
     pub(super) fn opened(&self, spec: &FilterSpec, reply: Value) -> Result<Self, Error> {
         let found = found(&self.key, reply)?;
         let differences = found.differences(&spec.read()?);
@@ -106,7 +106,8 @@ impl Calls {
         definition::define(&self.key, &self.definition.words()).into()
     }
 
-    /// Reads the reply to a later [`Calls::define`]. Fails if Redis has the definition of another filter.
+    /// Reads the reply to a later [`Calls::define`]. Fails if Redis has the definition of another
+    /// filter.
     pub(super) fn defined(&self, reply: Value) -> Result<(), Error> {
         let found = found(&self.key, reply)?;
         if found.id == self.definition.id { Ok(()) } else { Err(self.replaced()) }

@@ -7,6 +7,7 @@
 //! of that end may be lost: the file has zeros there.
 
 mod file;
+mod opening;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
