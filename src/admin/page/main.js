@@ -67,8 +67,16 @@ function draw(answer, newest) {
     return;
   }
   const origin = statuses.map((it) => `${it.pid} ${it.since}`).join();
-  if (history.add(performance.now(), sections.values(total(statuses)), origin)) samples.clear();
-  drawSections(total(statuses), statuses);
+  const status = total(statuses);
+  if (history.add(performance.now(), sections.values(status), origin)) samples.clear();
+  sections.drawOverview(status, history);
+  sections.drawItems(status, history);
+  sections.drawLists(status, history);
+  sections.drawCommits(status, history);
+  sections.drawFilter(status);
+  sections.drawRules(status);
+  sections.drawAsked(status);
+  drawPartitions(statuses);
   samples.add(newest);
 }
 
@@ -80,17 +88,6 @@ function drawHead(first, statuses) {
   const words = phases(statuses);
   say(words[0].toUpperCase() + words.slice(1), mood(statuses));
   document.title = `${first.crawl}: ${words.split(":")[0]} – urlseen`;
-}
-
-function drawSections(status, statuses) {
-  sections.drawOverview(status, history);
-  sections.drawItems(status, history);
-  sections.drawLists(status, history);
-  sections.drawCommits(status, history);
-  sections.drawFilter(status);
-  sections.drawRules(status);
-  sections.drawAsked(status);
-  drawPartitions(statuses);
 }
 
 function fail(error) {

@@ -1,17 +1,14 @@
 // Phases of the daemon in words.
 
+/** Phases that need more words than their names. */
 const WORDS = {
-  starting: "starting",
   "waiting-for-folder": "waiting for the storage folder",
   "waiting-for-lease": "waiting for the lease",
   recovering: "recovering the filter to the last commit",
-  working: "working",
   backpressure: "commits wait",
   "redis-away": "waiting for Redis",
   "replicas-away": "waiting for replicas",
   "disk-away": "waiting for the disk",
-  stopping: "stopping",
-  failed: "failed",
 };
 
 const BACKPRESSURE = {

@@ -1,13 +1,10 @@
-"""Scrapy's engine: how a crawl ends, and hooks that show when a request is finished.
-
-The hooks replace private methods of the engine.
-"""
+"""Scrapy's engine: its end, and hooks into private parts that show when a request is finished."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy import Request
@@ -18,22 +15,14 @@ from scrapy.utils.defer import deferred_from_coro
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from urlseen.scrapy.deliveries import Deliveries
+
 #: Methods of Scrapy that `watch_engine` replaces, with their parameters.
 RELIED_ON = (
     (engine, "_Slot.remove_request", ["self", "request"]),
     (engine, "ExecutionEngine._handle_downloader_output", ["self", "result", "request"]),
     (Scraper, "handle_spider_output_async", ["self", "result", "request", "response"]),
 )
-
-
-class Watcher(Protocol):
-    """Object that `watch_engine` tells about each request."""
-
-    def led_to(self, request: Request, child: Request) -> None:
-        """Notes that the page or the failure of `request` led to the request `child`."""
-
-    def left(self, request: Request) -> None:
-        """Notes that the engine is done with `request`, with any outcome."""
 
 
 def check_engine() -> None:
@@ -50,8 +39,8 @@ def check_engine() -> None:
             )
 
 
-def watch_engine(running: Any, watcher: Watcher) -> None:
-    """Tells `watcher` about each request of an `ExecutionEngine`.
+def watch_engine(running: Any, watcher: Deliveries) -> None:
+    """Tells `watcher` about each request of an `ExecutionEngine`, by `led_to` and `left`.
 
     The watcher gets the request object itself, and identifies a request by the identity of this
     object. Its meta would not identify it, because spiders copy meta from one request to the next.
@@ -82,7 +71,7 @@ def watch_engine(running: Any, watcher: Watcher) -> None:
     running.scraper.handle_spider_output_async = handle_output
 
 
-def _watched(output: Iterable[Any], request: Request, watcher: Watcher) -> Iterator[Any]:
+def _watched(output: Iterable[Any], request: Request, watcher: Deliveries) -> Iterator[Any]:
     for each in output:
         if isinstance(each, Request):
             watcher.led_to(request, each)
@@ -90,7 +79,7 @@ def _watched(output: Iterable[Any], request: Request, watcher: Watcher) -> Itera
 
 
 async def _watched_async(
-    output: AsyncIterator[Any], request: Request, watcher: Watcher
+    output: AsyncIterator[Any], request: Request, watcher: Deliveries
 ) -> AsyncIterator[Any]:
     async for each in output:
         if isinstance(each, Request):
