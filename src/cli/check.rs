@@ -8,14 +8,13 @@ use std::os::unix::ffi::OsStringExt;
 
 use redis::cmd;
 use serde::Serialize;
-use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
+use urlseen_core::fingerprint::{Partition, PartitionCount};
 use urlseen_core::redis_filter::ask::find_verdicts;
-use urlseen_core::redis_filter::opening::Wanted;
-use urlseen_core::storage::{AtRest, Target};
+use urlseen_core::storage::Target;
 use urlseen_engine::flow::input;
-use urlseen_engine::item::{Identity, Options};
+use urlseen_engine::item::Identity;
 
-use crate::admin::{AdminClient, Checked, ClientError, ItemText};
+use crate::admin::ItemText;
 use crate::cli::prelude::*;
 use crate::cli::view;
 
@@ -216,11 +215,10 @@ pub(super) struct ForgetArgs {
 
 pub(super) fn forget(args: &ForgetArgs) -> anyhow::Result<Outcome> {
     let config = args.settings.load_crawl()?;
-    if config.filter.place == FilterPlace::Redis {
-        let reason = "a filter in Redis cannot forget items. Only a filter with filter.place = \
-                      \"local\" can";
-        return Err(start::usage(reason));
-    }
+    refuse_if!(
+        config.filter.place == FilterPlace::Redis,
+        "a filter in Redis cannot forget items. Only a filter with filter.place = \"local\" can"
+    );
     let parts = args.settings.partitions_of(&config)?;
     let (mut reader, mut outcome) = (start::forgets(&config), Outcome::Done);
     let mut accepted = vec![0; parts.len()];

@@ -2,16 +2,11 @@
 //! and unite two filters into a new filter. Both filters are only read, part by part.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use urlseen_analysis::{Overlap, Totals};
-use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::redis_kind::Content;
-use urlseen_core::filter::{FilterKind, FilterSpec, SHARDS, Seed, ShardId};
-use urlseen_core::redis::link::Link;
-use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
-use urlseen_core::storage::{AtRest, Head, StorageSpec};
+use urlseen_core::filter::{FilterKind, SHARDS};
 
 use crate::cli::moving::{NewFolder, saved};
 use crate::cli::prelude::*;
@@ -66,26 +61,24 @@ impl CompareArgs {
             Ok(strings) => strings.keys().iter().all(|(_, it)| it.crowded().is_some()),
             Err(_) => parameters.shards() == SHARDS,
         };
-        if !is_possible {
-            return Err(usage(format!(
-                "A has the kind {}, and can be neither compared nor united: a fingerprint can be \
-                 in different layers of two filters. Redis itself counts and unites sets, with \
-                 SINTERCARD and SUNIONSTORE",
-                parameters.kind()
-            )));
-        }
+        refuse_if!(
+            !is_possible,
+            "A has the kind {}, and can be neither compared nor united: a fingerprint can be in \
+             different layers of two filters. Redis itself counts and unites sets, with SINTERCARD \
+             and SUNIONSTORE",
+            parameters.kind()
+        );
         let differences = a.spec.differences(&b.spec).into_iter();
         let lines: Vec<_> = differences
             .map(|it| format!("* {}: {} in A, {} in B", it.what, it.found, it.wanted))
             .collect();
-        if !lines.is_empty() {
-            return Err(usage(format!(
-                "the filters have different settings, so their bits have different meanings:\n{}\n\
-                 By default, each filter has its own random seed. To compare filters, make them \
-                 with the same filter.seed or --seed",
-                lines.join("\n")
-            )));
-        }
+        refuse_if!(
+            !lines.is_empty(),
+            "the filters have different settings, so their bits have different meanings:\n{}\nBy \
+             default, each filter has its own random seed. To compare filters, make them with the \
+             same filter.seed or --seed",
+            lines.join("\n")
+        );
         Ok([a, b])
     }
 
@@ -257,12 +250,11 @@ pub(super) struct UnionArgs {
 
 pub(super) fn union(args: &UnionArgs) -> anyhow::Result<Outcome> {
     let is_redis = args.output.contains("://");
-    if !is_redis && Path::new(&args.output).exists() {
-        return Err(usage(format!(
-            "{} already exists, and a union needs a new storage folder: use another name",
-            args.output
-        )));
-    }
+    refuse_if!(
+        !is_redis && Path::new(&args.output).exists(),
+        "{} already exists, and a union needs a new storage folder: use another name",
+        args.output
+    );
     let [mut a, mut b] = args.operands.open()?;
     let into = if is_redis { into_redis } else { into_folder };
     args.operands.print(&into(args, &mut a, &mut b)?)
@@ -275,11 +267,10 @@ fn into_folder(
     b: &mut ComparedFilter,
 ) -> anyhow::Result<Overlap> {
     let kind = a.spec.kind();
-    if !kind.is_in(FilterPlace::Local) {
-        return Err(usage(format!(
-            "a storage folder cannot hold a filter of the kind {kind}: use -o redis://…#KEY"
-        )));
-    }
+    refuse_if!(
+        !kind.is_in(FilterPlace::Local),
+        "a storage folder cannot hold a filter of the kind {kind}: use -o redis://…#KEY"
+    );
     let (new, mut folder) = NewFolder::begin(Path::new(&args.output), ".uniting")?;
     let crawl = args.crawl.as_ref().unwrap_or(&a.crawl).clone();
     let spec = StorageSpec { crawl, filter: a.spec.clone() };
@@ -309,12 +300,11 @@ fn into_redis(
     b: &mut ComparedFilter,
 ) -> anyhow::Result<Overlap> {
     let forgotten = a.tombstones.len() + b.tombstones.len();
-    if forgotten > 0 {
-        return Err(usage(format!(
-            "{forgotten} fingerprints were forgotten, and a filter in Redis cannot forget: unite \
-             into a storage folder, or let the URLs pass first"
-        )));
-    }
+    refuse_if!(
+        forgotten > 0,
+        "{forgotten} fingerprints were forgotten, and a filter in Redis cannot forget: unite into \
+         a storage folder, or let the URLs pass first"
+    );
     let (config, mut link) = connect(&args.output, &args.operands.settings)?;
     let wanted = Wanted::new(&config.filter.key, a.spec.clone())?;
     // The number has no effect for a kind without a seed.

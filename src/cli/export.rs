@@ -2,13 +2,11 @@
 
 use std::io::BufWriter;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 
 use redis::cmd;
 use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::storage::{Archive, AtRest, Target};
+use urlseen_core::storage::{Archive, Target};
 
 use crate::cli::migrate::{COUNT, SetForm, Written, write_fingerprint};
 use crate::cli::moving;
@@ -98,13 +96,12 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     };
     let folder = AtRest::open(dir)?;
     let kind = start::spec_of(folder.header(), dir)?.filter.kind();
-    if kind != REDISBLOOM {
-        return Err(usage(format!(
-            "the filter in {} has the kind {kind}, and RedisBloom cannot read that kind: export a \
-             filter of the kind redisbloom",
-            dir.display()
-        )));
-    }
+    refuse_if!(
+        kind != REDISBLOOM,
+        "the filter in {} has the kind {kind}, and RedisBloom cannot read that kind: export a \
+         filter of the kind redisbloom",
+        dir.display()
+    );
     let filter = migrate::of_folder(&mut folder.reader()?)?;
     let bar = Bar::new("written");
     let to = match (&args.redisbloom_file, &args.redisbloom) {

@@ -1,25 +1,18 @@
 //! `urlseen filter`: prints the unseen lines of files or of a pipe.
 
 use std::io::{BufWriter, IsTerminal};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
 
 use crate::cli::prelude::*;
 use crate::cli::settings::FilterOptions;
-use crate::pipeline::RunError;
 use anyhow::bail;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
+use urlseen_engine::engine::WorksError;
 use urlseen_engine::engine::query;
-use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Threads, WorksError};
 use urlseen_engine::flow::driver::{Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::input;
 use urlseen_engine::flow::reasons::{Reason, Reasons};
-use urlseen_engine::item::Options;
 use urlseen_engine::item::batch::{Batch, Judged};
 
 /// Size of the output buffer, in bytes.

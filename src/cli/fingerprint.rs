@@ -1,13 +1,12 @@
 //! `urlseen fingerprint`: prints the fingerprint of each request.
 
 use std::io::BufWriter;
-use std::path::PathBuf;
 
 use crate::admin::printable;
 use crate::cli::prelude::*;
 use crate::cli::settings::Computing;
 use urlseen_core::filter::item_form::is_object;
-use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter, Request};
+use urlseen_core::fingerprint::{Fingerprinter, Request};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::url;

@@ -1,13 +1,10 @@
 //! `urlseen held`: lists and requeues requests that consumers popped and have not acknowledged.
 
-use std::time::{Duration, Instant, SystemTime};
-
 use crate::cli::status::span;
 use anyhow::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use urlseen_core::redis::link::Link;
 use urlseen_core::redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 
 use urlseen_engine::item::ItemSummary;

@@ -1,25 +1,19 @@
 //! `urlseen import`: adds the fingerprints of an earlier crawl to a filter.
 
-use std::path::PathBuf;
-use std::time::Instant;
-
 use clap::Args as _;
-use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::filter::{FilterSpec, Parameters, memory};
-use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
-use urlseen_core::storage::{Folder, StorageSpec};
-use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Threads, query};
+use urlseen_core::filter::memory;
+use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::storage::Folder;
+use urlseen_engine::engine::query;
 use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
-use urlseen_engine::item::{Form, Options};
+use urlseen_engine::item::Form;
 
 use crate::cli::moving;
 use crate::cli::prelude::*;
 use crate::cli::rows::{SUMMARY, filled, paced};
 use crate::cli::settings::{FilterOptions, word};
-use crate::pipeline::RunError;
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.
 ///
@@ -163,13 +157,13 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
         (folder, keeping, 0, files())
     } else {
         let config = args.settings.load()?;
-        if config.filter.place == FilterPlace::Redis {
-            let words = "filter.place is \"redis\", and the command imports only into a storage \
-                         folder. With filter.kind = \"native\", import with --set \
-                         filter.place=local, and then use urlseen export --to-redis. With another \
-                         kind, push the fingerprints to the source, and empty the sink";
-            return Err(usage(words));
-        }
+        refuse_if!(
+            config.filter.place == FilterPlace::Redis,
+            "filter.place is \"redis\", and the command imports only into a storage folder. With \
+             filter.kind = \"native\", import with --set filter.place=local, and then use urlseen \
+             export --to-redis. With another kind, push the fingerprints to the source, and empty \
+             the sink"
+        );
         check_algorithm(args, &config)?;
         let folder = Folder::open(&config.storage.dir)?;
         if let Some(warning) = start::archive_warning(&config, &folder)? {
@@ -279,11 +273,10 @@ fn redisbloom(args: &ImportArgs) -> anyhow::Result<Config> {
     }
     let config = args.settings.load()?;
     check_algorithm(args, &config)?;
-    if config.filter.kind != REDISBLOOM {
-        return Err(usage(format!(
-            "filter.kind is {:?}: set filter.kind = \"redisbloom\" to import a RedisBloom filter",
-            config.filter.kind.name()
-        )));
-    }
+    refuse_if!(
+        config.filter.kind != REDISBLOOM,
+        "filter.kind is {:?}: set filter.kind = \"redisbloom\" to import a RedisBloom filter",
+        config.filter.kind.name()
+    );
     Ok(config)
 }

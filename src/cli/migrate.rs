@@ -4,19 +4,16 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use redis::{Value, cmd};
+use urlseen_core::filter::RedisBloomFilter;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use urlseen_core::filter::redisbloom::{Chunk, Filter, Loader};
-use urlseen_core::filter::{RedisBloomFilter, ShardId};
-use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::connect;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::Link;
 use urlseen_core::storage::{RecoveryError, ShardReader};
 
 use crate::cli::prelude::*;

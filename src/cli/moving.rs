@@ -2,14 +2,12 @@
 //! from Redis to the storage folder (`import --from-redis`).
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
 
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{SHARDS, Saved, ShardId};
-use urlseen_core::redis_filter::opening::{self, Wanted};
-use urlseen_core::storage::{Folder, Head, LiveFilter as _};
-use urlseen_engine::engine::{EngineError, Threads};
+use urlseen_core::filter::{SHARDS, Saved};
+use urlseen_core::storage::{Folder, LiveFilter as _};
+use urlseen_engine::engine::EngineError;
 
 use crate::cli::prelude::*;
 
@@ -61,13 +59,12 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
 pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
     let (wanted, runtime) = (begin(config)?, runtime()?);
     let dir = &config.storage.dir;
-    if Folder::open(dir)?.header().is_some() {
-        return Err(usage(format!(
-            "the storage folder {} already holds a filter: set another storage.dir, or remove the \
-             folder (a crawl with filter.place = \"redis\" does not use it)",
-            dir.display()
-        )));
-    }
+    refuse_if!(
+        Folder::open(dir)?.header().is_some(),
+        "the storage folder {} already holds a filter: set another storage.dir, or remove the \
+         folder (a crawl with filter.place = \"redis\" does not use it)",
+        dir.display()
+    );
     let (new, mut folder) = NewFolder::begin(dir, ".importing")?;
     let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
@@ -121,12 +118,11 @@ pub(super) fn saved(bytes: Vec<u8>, native: Option<Native>) -> Saved {
 }
 
 fn begin(config: &Config) -> anyhow::Result<Wanted> {
-    if config.filter.kind != NATIVE {
-        return Err(usage(format!(
-            "filter.kind is {:?}, and only a native filter can be moved",
-            config.filter.kind.name()
-        )));
-    }
+    refuse_if!(
+        config.filter.kind != NATIVE,
+        "filter.kind is {:?}, and only a native filter can be moved",
+        config.filter.kind.name()
+    );
     Ok(config.redis_filter()?)
 }
 

@@ -1,51 +1,37 @@
 //! Overview of all partitions of a crawl, for `urlseen status`.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
 
 use indicatif::HumanFloatCount;
 use serde_json::Value;
 
-use crate::admin::printable::json_text;
-use crate::admin::{AdminClient, ClientError};
 use crate::cli::prelude::*;
 use crate::cli::status::span;
-use crate::cli::storage;
-use crate::report::{Counts, FATES, HeldStatus, Status};
+use crate::report::{Counts, FATES, HeldStatus};
 
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
-/// of them have lost. If the filters are in Redis, prints the state that Redis records for each
-/// partition.
+/// of them have lost.
 pub(super) fn show(all: Vec<Config>, as_json: bool) -> anyhow::Result<Outcome> {
-    if all.iter().any(|config| folder_of(config).is_none()) {
-        return each_partition(all, |config| storage::show_in_redis(&config, as_json));
-    }
     let mut found = Vec::new();
     for config in all {
-        let Some(folder) = folder_of(&config) else { continue };
-        let asked = async { AdminClient::new(folder)?.status::<Value>().await };
+        let asked = async { AdminClient::new(&config.storage.dir)?.status::<Value>().await };
         let status = match runtime()?.block_on(asked) {
             Err(ClientError::NoDaemon { .. }) => None,
             other => Some(other?),
         };
         found.push((config.partition.number(), status));
     }
-    let mut out = stdout();
-    if as_json {
-        let statuses: Vec<_> = found
-            .into_iter()
-            .map(|(number, status)| status.unwrap_or_else(|| json!({ "partition": number })))
-            .collect();
-        let all = json!({ "partitions": statuses });
-        writeln!(out, "{}", json_text(&format!("{all:#}")))?;
-    } else {
+    let json = as_json.then(|| {
+        let number = |number: &u16| json!({ "partition": number });
+        let statuses = found.iter().map(|(it, status)| status.clone().unwrap_or(number(it)));
+        format!("{:#}", json!({ "partitions": statuses.collect::<Vec<_>>() }))
+    });
+    answer(json, |out| {
         let read = |value: Value| serde_json::from_value(value).map_err(ClientError::Nonsense);
-        let statuses = found
-            .into_iter()
-            .map(|(number, value)| value.map(read).transpose().map(|status| (number, status)));
-        print(&statuses.collect::<Result<Vec<_>, _>>()?, None, out)?;
-    }
-    Ok(Outcome::Done)
+        let statuses =
+            found.into_iter().map(|(number, value)| Ok((number, value.map(read).transpose()?)));
+        anyhow::Ok(print(&statuses.collect::<Result<Vec<_>, ClientError>>()?, None, out)?)
+    })
 }
 
 /// Prints a line for each partition, and the sums. `speed` is that of all partitions together.

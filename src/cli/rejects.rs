@@ -79,12 +79,9 @@ enum RejectsCommand {
 }
 
 pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
-    let settings = match &args.command {
-        RejectsCommand::List(args) => &args.settings,
-        RejectsCommand::Requeue { settings, .. } | RejectsCommand::Drop { settings, .. } => {
-            settings
-        }
-    };
+    let (RejectsCommand::List(RejectListArgs { settings, .. })
+    | RejectsCommand::Requeue { settings, .. }
+    | RejectsCommand::Drop { settings, .. }) = &args.command;
     each_partition(settings.load_all()?, |config| {
         runtime()?.block_on(async {
             let list = RejectsList::open(&config.redis.url, config.keys(), config.list()).await?;

@@ -1,15 +1,12 @@
 //! `urlseen route`: moves the items of a list to the partitions.
 
-use std::sync::Arc;
-
 use tokio::sync::watch;
 
 use crate::admin::telemetry::Console;
-use crate::admin::{AdminServer, CheckError, Checked, Limits, Sample, View};
+use crate::admin::{CheckError, Sample, View};
 use crate::cli::prelude::*;
-use crate::cli::service_manager;
 use crate::config::HostPort;
-use crate::pipeline::{RunError, shutdown};
+use crate::pipeline::shutdown;
 use crate::report::{RouteStatus, Statuses};
 use crate::route::Router;
 
@@ -73,12 +70,11 @@ impl View for RouterView {
 
 pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
     let config = args.settings.load_crawl()?;
-    if config.partitions.count.get() == 1 {
-        return Err(start::usage(
-            "the crawl has one partition (partitions.count), whose source producers can use \
-             directly: there is nothing to route",
-        ));
-    }
+    refuse_if!(
+        config.partitions.count.get() == 1,
+        "the crawl has one partition (partitions.count), whose source producers can use directly: \
+         there is nothing to route"
+    );
     if config.source.kind != SourceKind::List {
         return Err(start::usage("only a list can be routed: set source.kind = \"list\""));
     }
@@ -109,12 +105,7 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
     (router.drain, router.standby) = (args.drain, args.standby);
     let live = router.watch();
     let view = Arc::new(RouterView(live.clone()));
-    let admin = AdminServer::start(Limits::default())?;
-    if let Some(address) = &args.listen {
-        start::listen(&admin, address, config, view.clone())?;
-    }
-    // The task ends with the runtime, when the process ends.
-    tokio::spawn(service_manager::inform(view, stop.clone()));
+    let admin = start::admin(args.listen.as_ref(), config, view, &stop)?;
     let publish = async || start::publish(config, false).await;
     let enter = |phase| {
         router.enter(phase);

@@ -5,8 +5,6 @@ use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram as StdUnixDatagram};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 use std::{env, io};
 
 use sd_notify::NotifyState;
@@ -16,7 +14,7 @@ use tracing::warn;
 use crate::admin::View;
 use crate::cli::prelude::*;
 use crate::pipeline::shutdown::Stop;
-use crate::report::{Phase, Statuses};
+use crate::report::Statuses;
 
 /// Time between two looks at the phase of the daemon.
 const LOOK: Duration = Duration::from_millis(200);

@@ -1,19 +1,16 @@
 //! Options that commands share: the configuration, the storage folder, and the shape of a filter.
 
-use std::path::{Path, PathBuf};
-
 use crate::config::{Filter, Problems, choose};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use urlseen_core::filter::choice::{Choice, FilterPlace};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::memory::Available;
-use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
+use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, Kind};
+use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
-use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
-use urlseen_core::storage::{Header, StoragePolicy, StorageSpec};
+use urlseen_core::storage::StoragePolicy;
 use urlseen_engine::engine::store::Keeping;
 
-use crate::admin::AdminClient;
 use crate::cli::prelude::*;
 
 /// Returns a parser of the words of a choice that `is_allowed` permits. The help and the errors of
@@ -235,25 +232,31 @@ impl FilterOptions {
         })
     }
 
+    /// Returns the options that a kind may not have, each with its key and its value.
+    fn given(&self) -> [(&'static str, &'static str, Option<String>); 5] {
+        let count = |it: Option<Capacity>| it.map(|it| it.get().to_string());
+        [
+            ("--capacity", "filter.capacity", count(self.capacity)),
+            ("--grow-to", "filter.grow_to", count(self.grow_to)),
+            ("--expire-after", "filter.expire_after", self.expire_after.map(|it| it.to_string())),
+            ("--error-rate", "filter.error_rate", self.error_rate.map(|it| it.to_string())),
+            ("--seed", "filter.seed", self.seed.map(|it| it.to_string())),
+        ]
+    }
+
     /// Refuses options that a filter of the given kind does not have. `is_new` is false if a
     /// storage folder records the kind.
     fn check_options(&self, kind: Kind, is_new: bool) -> anyhow::Result<()> {
-        let given = [
-            ("--capacity", "filter.capacity", self.capacity.is_some()),
-            ("--grow-to", "filter.grow_to", self.grow_to.is_some()),
-            ("--expire-after", "filter.expire_after", self.expire_after.is_some()),
-            ("--error-rate", "filter.error_rate", self.error_rate.is_some()),
-            ("--seed", "filter.seed", self.seed.is_some()),
-        ];
-        let wrong = given.iter().find(|(_, key, is_given)| *is_given && !kind.keys().contains(key));
-        wrong.map_or(Ok(()), |(option, key, _)| {
-            let is_asked = is_new && ["--grow-to", "--expire-after"].contains(option);
-            let others = Kind::all_in(FilterPlace::Local).filter(|it| it.keys().contains(key));
-            let others: Vec<_> = others.map(|it| format!("--kind {it}")).collect();
-            let other =
-                if is_asked { format!(", or give {}", others.join(" or ")) } else { String::new() };
-            Err(usage(format!("a filter of the kind {kind} has no {option}: leave it out{other}")))
-        })
+        let is_wrong = |key| !kind.keys().contains(&key);
+        let mut given = self.given().into_iter();
+        let wrong = given.find(|(_, key, value)| value.is_some() && is_wrong(*key));
+        let Some((option, key, _)) = wrong else { return Ok(()) };
+        let is_asked = is_new && ["--grow-to", "--expire-after"].contains(&option);
+        let others = Kind::all_in(FilterPlace::Local).filter(|it| it.keys().contains(&key));
+        let others: Vec<_> = others.map(|it| format!("--kind {it}")).collect();
+        let other =
+            if is_asked { format!(", or give {}", others.join(" or ")) } else { String::new() };
+        Err(usage(format!("a filter of the kind {kind} has no {option}: leave it out{other}")))
     }
 
     /// Returns the filter's kind and parameters. The argument `is` holds the parameters that the
@@ -270,14 +273,12 @@ impl FilterOptions {
         default.filter.error_rate = Filter::default_error_rate(kind);
         default.filter.capacity = Filter::default_capacity(kind);
         Ok(kind.read(&|name| {
-            let (given, is_kept) = match name {
-                "filter.capacity" => (self.capacity.map(|it| it.get().to_string()), is_same),
-                "filter.grow_to" => (self.grow_to.map(|it| it.get().to_string()), true),
-                "filter.expire_after" => (self.expire_after.map(|it| it.to_string()), true),
-                "filter.error_rate" => (self.error_rate.map(|it| it.to_string()), is_same),
-                "filter.seed" => return self.seed.map(|it| it.to_string()),
-                "partitions.count" => (None, false),
-                _ => (None, true),
+            let given = self.given().into_iter().find(|(_, key, _)| *key == name);
+            let given = given.and_then(|(.., value)| value);
+            let is_kept = match name {
+                "filter.capacity" | "filter.error_rate" => is_same,
+                "filter.seed" | "partitions.count" => false,
+                _ => true,
             };
             let recorded = is.filter(|_| is_kept).and_then(|is| is.field(name));
             given.or(recorded).or_else(|| default.part(name))

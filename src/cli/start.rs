@@ -2,34 +2,28 @@
 //! work on partitions, the start of a filter, and its settings in the configuration.
 
 use std::io::{BufRead, IsTerminal};
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::OnceLock;
 
 use crate::config::{HostPort, Rollback};
 use anyhow::anyhow;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
-use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{Parameters, Seed, SpecError};
+use urlseen_core::filter::SpecError;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis::protocol::{LeaseHolder, Leased};
-use urlseen_core::redis_filter::opening::{Opened, Wanted};
-use urlseen_core::storage::{Difference, Folder, Header, OpenError, StoragePolicy, StorageSpec};
-use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{Engine, Parts, Threads};
-use urlseen_engine::item::{Form, Options, Reader};
+use urlseen_core::storage::{Difference, Folder, OpenError, StoragePolicy};
+use urlseen_engine::engine::store::Keeping;
+use urlseen_engine::engine::{Engine, Parts};
+use urlseen_engine::item::{Form, Reader};
 
-use crate::admin::{AdminServer, StartError, View};
+use crate::admin::{AdminServer, Limits, StartError, View};
 use crate::cli::prelude::*;
-use crate::pipeline::RunError;
+use crate::cli::service_manager;
 use crate::pipeline::shutdown::Stop;
-use crate::report::Phase;
 
 /// Returns the runtime of the process. It runs its tasks on the calling thread, while the thread
 /// waits for it.
@@ -108,24 +102,29 @@ pub(super) fn confirmed(yes: bool, question: &str, unchanged: &str) -> io::Resul
 /// Configuration file that is always empty, for a command that reads no configuration file.
 pub(super) const NO_FILE: &str = "/dev/null";
 
-/// Lets the admin endpoint listen at an address, with the hosts and the token of the configuration.
-/// Logs the address, and a hint if the endpoint shows little there.
-pub(super) fn listen(
-    admin: &AdminServer,
-    address: &HostPort,
+/// Starts the admin endpoint of a process, with the hosts and the token of the configuration, and
+/// tells the service manager about the process. Logs the address, if there is one, and a hint if
+/// the endpoint shows little there.
+pub(super) fn admin(
+    address: Option<&HostPort>,
     config: &Config,
     view: Arc<dyn View>,
-) -> Result<(), StartError> {
-    let token = config.admin_token.as_ref();
-    let bound = admin.listen_at(address, &config.admin.hosts, token, view)?;
-    info!("the admin endpoint is at http://{bound}/");
-    if token.is_none() && !bound.ip().to_canonical().is_loopback() {
-        info!(
-            "without a token, only health and metrics are at {bound}. To show the page and the \
-             status there, set URLSEEN_ADMIN_TOKEN in the environment"
-        );
+    stop: &Stop,
+) -> Result<AdminServer, StartError> {
+    let (admin, token) = (AdminServer::start(Limits::default())?, config.admin_token.as_ref());
+    if let Some(address) = address {
+        let bound = admin.listen_at(address, &config.admin.hosts, token, Arc::clone(&view))?;
+        info!("the admin endpoint is at http://{bound}/");
+        if token.is_none() && !bound.ip().to_canonical().is_loopback() {
+            info!(
+                "without a token, only health and metrics are at {bound}. To show the page and \
+                 the status there, set URLSEEN_ADMIN_TOKEN in the environment"
+            );
+        }
     }
-    Ok(())
+    // The task ends with the runtime, when the process ends.
+    tokio::spawn(service_manager::inform(view, stop.clone()));
+    Ok(admin)
 }
 
 /// Starts an engine with an empty filter, if the machine has the memory for it. Draws a seed if the
@@ -339,6 +338,17 @@ pub(super) struct UsageError(String);
 pub(super) fn usage(words: impl Into<String>) -> anyhow::Error {
     UsageError(words.into()).into()
 }
+
+/// Fails with a [`UsageError`] of the given words if a condition holds.
+macro_rules! refuse_if {
+    ($condition:expr, $($words:tt)+) => {
+        if $condition {
+            return Err(usage(format!($($words)+)));
+        }
+    };
+}
+
+pub(super) use refuse_if;
 
 /// Returns the error for a storage folder whose spec differs from the wanted spec.
 pub(super) fn mismatch(folder: &Path, differences: &[Difference]) -> anyhow::Error {

@@ -1,15 +1,13 @@
 //! `urlseen status`: shows the state and counts of a daemon.
 
 use std::fmt::Display;
-use std::time::{Duration, SystemTime};
 
-use crate::admin::{AdminClient, ClientError};
 use crate::cli::overview::Speed;
 use crate::cli::prelude::*;
 use crate::cli::{overview, storage, watch};
 use crate::report::{
     Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
-    HeldStatus, Lists, Status, Storage,
+    HeldStatus, Lists, Storage,
 };
 use serde_json::Value;
 use urlseen_analysis::lost_text;
@@ -54,13 +52,13 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     if args.health {
         return health(all);
     }
+    if all[0].filter.place == FilterPlace::Redis {
+        return each_partition(all, |config| storage::show_in_redis(&config, args.json));
+    }
     if all.len() > 1 {
         return overview::show(all, args.json);
     }
-    let config = all.remove(0);
-    let Some(folder) = folder_of(&config) else {
-        return storage::show_in_redis(&config, args.json);
-    };
+    let folder = &all.remove(0).storage.dir;
     let asked = async { AdminClient::new(folder)?.status::<Value>().await };
     let status = match runtime()?.block_on(asked) {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {

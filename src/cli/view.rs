@@ -1,16 +1,16 @@
 //! Answers of a running daemon to its admin endpoint.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
-use crate::admin::{CheckError, Checked, Sample, View};
+use crate::admin::{CheckError, Sample, View};
 use crate::cli::prelude::*;
-use crate::report::{Phase, Status, Statuses, Watch};
+use crate::report::{Statuses, Watch};
 use crate::serve::ClientCount;
 use urlseen_core::filter::Verdict;
-use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
+use urlseen_core::fingerprint::{Partition, PartitionCount};
 use urlseen_engine::engine::Handle;
-use urlseen_engine::item::{Identity, Options, Reader};
+use urlseen_engine::item::{Identity, Reader};
 
 /// Running daemon, as the admin endpoint sees it.
 pub(super) struct Daemon {

@@ -3,17 +3,16 @@
 
 use std::convert::Infallible;
 use std::io::IsTerminal;
-use std::time::{Duration, Instant, SystemTime};
 
 use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::admin::{AdminClient, ClientError, Sample};
+use crate::admin::Sample;
 use crate::cli::overview;
 use crate::cli::overview::Speeds;
 use crate::cli::prelude::*;
 use crate::cli::settings::daemon_of;
-use crate::report::{Counts, FATES, Status};
+use crate::report::{Counts, FATES};
 
 /// Time between two drawings.
 const PERIOD: Duration = Duration::from_secs(1);

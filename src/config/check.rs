@@ -211,7 +211,7 @@ impl Check<'_> {
         if count == PartitionCount::ONE {
             return;
         }
-        for (key, _) in named_keys(self.config).filter(|(_, name)| has_tag(name)) {
+        for (key, _) in named_keys(self.config).filter(|(_, name)| hashed(name) != name) {
             let fault = format!(
                 "{{{key}}}, and {{partitions.count}}: urlseen adds a text in braces for each \
                  partition; leave out the braces"
@@ -308,9 +308,4 @@ fn is_own(name: &str) -> bool {
     let uses = "state lease processing forgetting spec crawl consumers requeues";
     let last = name.rsplit(':').next();
     name.starts_with("urlseen:") && uses.split(' ').any(|each| Some(each) == last)
-}
-
-/// Returns true if a key already has a hash tag, so that it cannot get the tag of a partition.
-fn has_tag(key: &str) -> bool {
-    hashed(key).len() < key.len()
 }

@@ -67,7 +67,7 @@ impl Layers {
     /// Puts the password from its own environment variable into the URL. This password replaces a
     /// password in the URL.
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
-        let password = self.secret("redis").map(|secret| secret.reveal().to_owned());
+        let password = self.secrets.remove("redis").map(|secret| secret.reveal().to_owned());
         let url = url.with_password(password);
         if url.lacks_password() {
             // Masks the user in the URL, too: it may be a password in the wrong place.
@@ -76,11 +76,6 @@ impl Layers {
             self.refuse_key(&["redis.url"], format!("redis.url is {found:?}: {reason}"));
         }
         url
-    }
-
-    /// Takes the password or the token of a server.
-    pub(super) fn secret(&mut self, server: &str) -> Option<Secret> {
-        self.secrets.remove(server)
     }
 
     pub(super) fn origin(&self, key: &str) -> ValueOrigin {

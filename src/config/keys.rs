@@ -74,8 +74,8 @@ macro_rules! sections {
                 )+
                 Self {
                     $( $section, )+
-                    serve_password: layers.secret("serve"),
-                    admin_token: layers.secret("admin"),
+                    serve_password: layers.secrets.remove("serve"),
+                    admin_token: layers.secrets.remove("admin"),
                     rules: std::mem::take(&mut layers.rules),
                     partition: Partition::WHOLE,
                 }

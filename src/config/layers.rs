@@ -100,7 +100,7 @@ impl Layers {
                             continue;
                         }
                         let name = format!("{section}.{}", key.get_ref());
-                        let start = if is_key(&name) { span.start } else { key_start };
+                        let start = if KEYS.contains(&&*name) { span.start } else { key_start };
                         self.add(&name, Raw::from_toml(value.get_ref()), at(start));
                     }
                     continue;
@@ -204,8 +204,4 @@ impl Layers {
         self.incomplete = true;
         self.refuse(ValueOrigin::File(path.into(), place), fault);
     }
-}
-
-fn is_key(name: &str) -> bool {
-    KEYS.contains(&name)
 }

@@ -19,8 +19,8 @@ pub(super) struct Raw {
 const TEXT: &str = "a text";
 /// Kinds of values of a TOML file. A number is an integer or a float, in decimal.
 pub(super) const STRING: &str = "a string";
-const NUMBER: &str = "a number";
-const BOOLEAN: &str = "a boolean";
+pub(super) const NUMBER: &str = "a number";
+pub(super) const BOOLEAN: &str = "a boolean";
 
 impl Raw {
     /// Makes a value from the environment or from `--set`.
@@ -76,18 +76,8 @@ impl Raw {
         self.of(STRING)
     }
 
-    /// Returns the digits of the value, for a key that accepts a number.
-    pub(super) fn number(&self) -> Result<&str, ValueError> {
-        self.of(NUMBER)
-    }
-
-    /// Returns the word of the value, for a key that accepts a boolean.
-    pub(super) fn boolean(&self) -> Result<&str, ValueError> {
-        self.of(BOOLEAN)
-    }
-
     /// Returns the text of a value of this kind in the file, or of any text of another layer.
-    fn of(&self, kind: &str) -> Result<&str, ValueError> {
+    pub(super) fn of(&self, kind: &str) -> Result<&str, ValueError> {
         if [TEXT, kind].contains(&self.kind) { Ok(&self.text) } else { Err(ValueError::Type) }
     }
 

@@ -13,7 +13,7 @@ use urlseen_core::limit::{By, LimitRule};
 use urlseen_engine::item::{ExpireRule, NamedRule};
 
 use super::problem::ValueOrigin;
-use super::raw::Raw;
+use super::raw::{NUMBER, Raw};
 
 /// Rules of a file, each kind in the order of the file.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -104,7 +104,7 @@ impl RuleKind {
 pub(super) fn read(key: &str, raw: &Raw) -> Result<Json, &'static str> {
     match key {
         "max" => {
-            let number = raw.number().ok().and_then(|it| it.parse::<u64>().ok());
+            let number = raw.of(NUMBER).ok().and_then(|it| it.parse::<u64>().ok());
             number.map(Json::from).ok_or("a whole number")
         }
         "drop_params" | "keep_params" | "fold" => {

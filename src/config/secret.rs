@@ -63,6 +63,7 @@ pub(super) fn carries_password(text: &str) -> bool {
 /// replaced parts are the text before the last `@`, the query (`unix:///socket?pass=…`), and text
 /// after a `:` that is not a port (`redis://:password` without a host).
 pub(super) fn masked(text: &str) -> String {
+    let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(is_scheme) => (format!("{scheme}://"), rest),
         _ => (String::new(), text),
@@ -86,10 +87,6 @@ pub(super) fn masked(text: &str) -> String {
         Some(port) => format!("{scheme}{user}{}***{query}", &address[..port]),
         None => format!("{scheme}{user}{address}{query}"),
     }
-}
-
-fn is_scheme(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)
 }
 
 /// Returns true for a port number, with or without a `/` and a database number after it.

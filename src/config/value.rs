@@ -2,7 +2,7 @@
 
 use super::host_port::{HostPort, is_host};
 use super::partitions::PartitionChoice;
-use super::raw::{Raw, STRING, ValueError};
+use super::raw::{BOOLEAN, NUMBER, Raw, STRING, ValueError};
 use serde_json::Value as Json;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -70,7 +70,7 @@ where
 {
     let (least, most) = (grouped(*range.start()), grouped(*range.end()));
     let read = move |raw: &Raw| {
-        let value = parse_count(raw.number()?).ok().filter(|value| range.contains(value));
+        let value = parse_count(raw.of(NUMBER)?).ok().filter(|value| range.contains(value));
         Ok(value.and_then(|value| T::try_from(value).ok()))
     };
     let allowed = format!("a whole number{of} from {least} to {most}");
@@ -81,7 +81,7 @@ where
 pub(super) fn number(range: RangeInclusive<f64>) -> Rule<f64> {
     let allowed = format!("a number from {:e} to {}", range.start(), range.end());
     let read = move |raw: &Raw| {
-        let value = raw.number()?.replace('_', "").parse::<f64>().ok();
+        let value = raw.of(NUMBER)?.replace('_', "").parse::<f64>().ok();
         Ok(value.filter(|value| range.contains(value)))
     };
     Rule::new(allowed, read, |&value| value.into())
@@ -89,7 +89,7 @@ pub(super) fn number(range: RangeInclusive<f64>) -> Rule<f64> {
 
 /// Boolean, `true` or `false`.
 pub(super) fn flag() -> Rule<bool> {
-    Rule::new("true, false", |raw| Ok(raw.boolean()?.parse().ok()), |&value: &bool| value.into())
+    Rule::new("true, false", |raw| Ok(raw.of(BOOLEAN)?.parse().ok()), |&value: &bool| value.into())
 }
 
 /// Units of time, the longest first.
@@ -189,7 +189,7 @@ pub(super) fn run() -> Rule<PartitionChoice> {
 
 /// Number of partitions of a crawl.
 pub(super) fn count() -> Rule<PartitionCount> {
-    let read = |raw: &Raw| Ok(raw.number()?.parse::<PartitionCount>().ok());
+    let read = |raw: &Raw| Ok(raw.of(NUMBER)?.parse::<PartitionCount>().ok());
     Rule::new("a power of two from 1 to 256", read, |count| count.get().into())
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
+use urlseen_core::filter::choice::Choice as _;
 use urlseen_core::storage::Histogram;
 use urlseen_engine::item::RejectReason;
 use urlseen_engine::item::batch::{Batch, Ready};

@@ -28,6 +28,7 @@ pub fn allowed<T: Choice>() -> String {
 }
 
 /// Declares enums. Each variant is one line, with the word that selects it in the configuration.
+#[macro_export]
 macro_rules! choices {
     ($(
         $(#[$attribute:meta])+
@@ -48,15 +49,15 @@ macro_rules! choices {
             }
         }
 
-        impl Choice for $Name {
+        impl $crate::choice::Choice for $Name {
             const ALL: &'static [(&'static str, Self)] = &[$( ($word, Self::$Variant), )+];
         }
 
         impl std::str::FromStr for $Name {
-            type Err = ChoiceError;
+            type Err = $crate::choice::ChoiceError;
 
-            fn from_str(word: &str) -> Result<Self, ChoiceError> {
-                choose(word)
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
+                $crate::choice::choose(word)
             }
         }
 

@@ -18,7 +18,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-mod choice;
+pub mod choice;
 pub mod filter;
 pub mod fingerprint;
 pub mod limit;

@@ -3,20 +3,15 @@
 use std::fmt::Display;
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
-use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
-use urlseen_core::filter::Seed;
 use urlseen_core::redis::limits::ServerLimits;
-use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
-use urlseen_core::storage::{AtRest, OpenError};
+use urlseen_core::storage::OpenError;
 use urlseen_engine::engine::store::CrawlPosition;
 
 use crate::cli::prelude::*;
 use crate::cli::run::{chosen, divided, machine};
-use crate::pipeline::RunError;
 
 /// Check everything that `urlseen run` checks at its start, and start nothing.
 ///

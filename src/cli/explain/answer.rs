@@ -1,15 +1,10 @@
 //! Verdict of the filter on an item, and its certainty.
 
-use std::path::Path;
-use std::time::SystemTime;
-
-use crate::admin::{Checked, ClientError};
-use crate::report::{GenerationsStatus, Status};
+use crate::report::GenerationsStatus;
 use serde::Serialize;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::opening::{self, RedisOpenError};
-use urlseen_core::storage::{AtRest, Look, Named, look, named};
+use urlseen_core::redis_filter::opening::RedisOpenError;
+use urlseen_core::storage::{Look, Named, look, named};
 
 use super::Subject;
 use super::passing::Passing;

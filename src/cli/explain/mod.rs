@@ -10,8 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use answer::AnswerShown;
 use serde::Serialize;
 use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
-use urlseen_core::storage::{self, Header};
-use urlseen_engine::item::Options;
+use urlseen_core::storage;
 
 use crate::admin::ItemText;
 use crate::cli::prelude::*;

@@ -2,8 +2,6 @@
 
 mod report;
 
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::prelude::*;
@@ -13,7 +11,7 @@ use anyhow::bail;
 use urlseen_analysis::{
     Crawl, Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay, suggest,
 };
-use urlseen_core::filter::{Capacity, Seed};
+use urlseen_core::filter::Capacity;
 use urlseen_engine::flow::driver::Progress;
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
@@ -89,7 +87,8 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if args.suggest {
         let (items, most) = (start::items(&config), args.count.map(Capacity::get));
         let found = suggest(input(args, &config), items, crawl, most, &*listen()?)?;
-        return report::print_suggestions(args.json, &found);
+        let json = args.json.then(|| serde_json::to_string(&found)).transpose()?;
+        return answer(json, |out| report::suggestions(&found, out));
     }
     let setup = Setup {
         items: start::items(&config),
@@ -140,11 +139,11 @@ fn configured(args: &ReplayArgs) -> anyhow::Result<Config> {
     if let Some(form) = args.item {
         config.source.item = form;
     }
-    if !args.files.is_empty() && config.source.item == ItemForm::Pickle {
-        let words = "a pickle can contain line feeds, so it cannot be a line of a file: replay \
-                     pickles from Redis (--key), or give requests as json with --item json";
-        return Err(usage(words));
-    }
+    refuse_if!(
+        !args.files.is_empty() && config.source.item == ItemForm::Pickle,
+        "a pickle can contain line feeds, so it cannot be a line of a file: replay pickles from \
+         Redis (--key), or give requests as json with --item json"
+    );
     Ok(config)
 }
 

@@ -199,13 +199,8 @@ fn expected(drops: f64) -> String {
 /// Maximum number of examples of a rule that are printed for people.
 const EXAMPLES: usize = 3;
 
-/// Prints suggested rules on standard output.
-pub(super) fn print_suggestions(as_json: bool, found: &Suggestions) -> anyhow::Result<Outcome> {
-    let json = as_json.then(|| serde_json::to_string(found)).transpose()?;
-    answer(json, |out| suggestions(found, out))
-}
-
-fn suggestions(
+/// Prints suggested rules.
+pub(super) fn suggestions(
     Suggestions { links, urls, rules }: &Suggestions,
     mut out: impl Write,
 ) -> io::Result<()> {

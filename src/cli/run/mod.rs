@@ -3,22 +3,18 @@
 mod descriptors;
 mod process;
 
-use std::sync::Arc;
-
 use crate::admin::telemetry::Console;
 use crate::pipeline::shutdown::Stop;
-use crate::pipeline::{Ending, Parts, Pipeline, RunError, Shared, Standalone};
-use crate::report::{ByRule, Phase, Report, Reporter};
+use crate::pipeline::{Ending, Parts, Pipeline, Shared, Standalone};
+use crate::report::{ByRule, Report, Reporter};
 use crate::serve::{ClientCount, QueryServer};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
-use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
+use urlseen_core::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
 use urlseen_core::fingerprint::Partition;
-use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::Folder;
 use urlseen_engine::engine::query::{Asker, QueryDispatcher};
-use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{self, Engine, Threads};
+use urlseen_engine::engine::{self, Engine};
 
 use crate::cli::prelude::*;
 use crate::cli::view::Daemon;
@@ -60,11 +56,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let config = args.settings.load_for(machine)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
-    if args.drain && config.source.kind == SourceKind::None {
-        let reason = "--drain waits for an empty source, and source.kind is \"none\": leave out \
-                      one of them";
-        return Err(start::usage(reason));
-    }
+    refuse_if!(
+        args.drain && config.source.kind == SourceKind::None,
+        "--drain waits for an empty source, and source.kind is \"none\": leave out one of them"
+    );
     let partitions = chosen(&args.settings, &config)?;
     descriptors::raise(&config, partitions.len())
         .context("cannot raise the limit on file descriptors")?;

@@ -2,16 +2,14 @@
 //! summary at its end.
 
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Serialize;
 use tokio::task::JoinSet;
 use tracing::{Instrument, error, info, info_span};
+use urlseen_engine::engine::query;
 use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::{Threads, query};
 
 use super::Ended;
 use super::Outcome;
@@ -21,15 +19,14 @@ use super::begin;
 use super::full;
 use super::open;
 use super::serve;
+use crate::admin::AdminServer;
 use crate::admin::telemetry::Console;
-use crate::admin::{AdminServer, Limits};
 use crate::cli::prelude::*;
 use crate::cli::rows::{filled, paced};
-use crate::cli::service_manager;
 use crate::cli::view::Partitions;
+use crate::pipeline::Ending;
 use crate::pipeline::shutdown::{self, Stop};
-use crate::pipeline::{Ending, RunError};
-use crate::report::{ByRule, FilterStatus, Phase, Report};
+use crate::report::{ByRule, FilterStatus, Report};
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -59,15 +56,9 @@ pub(super) async fn run(
     partitions: Vec<Config>,
     console: &Console,
 ) -> anyhow::Result<Option<Ended>> {
-    let mut stop = shutdown::listen()
-        .map_err(|error| anyhow::Error::new(error).context("cannot listen for signals"))?;
+    let mut stop = shutdown::listen().context("cannot listen for signals")?;
     let view = Arc::new(Partitions::new(crawl, &partitions));
-    let admin = AdminServer::start(Limits::default())?;
-    if let Some(address) = &crawl.admin.listen {
-        start::listen(&admin, address, crawl, view.clone())?;
-    }
-    // The task ends with the runtime, when the process ends.
-    tokio::spawn(service_manager::inform(view.clone(), stop.clone()));
+    let admin = start::admin(crawl.admin.listen.as_ref(), crawl, view.clone(), &stop)?;
     if crawl.partitions.count.get() > 1 {
         let enter = |phase| view.enter_all(&phase);
         let publish = async || start::publish(crawl, false).await;

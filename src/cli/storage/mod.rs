@@ -3,9 +3,6 @@
 mod repair;
 mod show;
 
-use std::path::Path;
-use std::time::Duration;
-
 use redis::Cmd;
 use repair::Repair;
 use urlseen_core::filter::expire_after::shown;

@@ -1,16 +1,12 @@
 //! Commands that change a crawl's filter and its state in Redis while the crawl does not run. They
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
-use std::path::Path;
-
 use urlseen_core::filter::choice::FilterPlace;
-use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{FilterSpec, KeyHash, Kind, OverFrozen, SHARDS, ShardId};
-use urlseen_core::fingerprint::FingerprintSpec;
-use urlseen_core::storage::{Folder, Head, LiveFilter as _, StorageSpec};
-use urlseen_engine::engine::store::{Local, Recovery};
-use urlseen_engine::engine::{EngineError, Threads};
+use urlseen_core::filter::{KeyHash, Kind, OverFrozen, SHARDS};
+use urlseen_core::storage::{Folder, LiveFilter as _};
+use urlseen_engine::engine::EngineError;
+use urlseen_engine::engine::store::Recovery;
 
 use crate::cli::moving::{NewFolder, beside, renamed};
 use crate::cli::prelude::*;
@@ -171,12 +167,11 @@ impl Repair {
 /// Lets the filter in the configured storage folder go on with the configured rules by which URLs
 /// are the same. A native filter is converted, too, if the configuration has the kind two-choice.
 pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
-    if config.filter.place != FilterPlace::Local {
-        return Err(usage(
-            "only a filter in a storage folder can go on with other rules: with a filter in Redis, \
-             use urlseen storage reset",
-        ));
-    }
+    refuse_if!(
+        config.filter.place != FilterPlace::Local,
+        "only a filter in a storage folder can go on with other rules: with a filter in Redis, use \
+         urlseen storage reset"
+    );
     let (mut folder, found) = open(config)?;
     let (at, wanted) = (config.storage.dir.display(), config.fingerprint_spec());
     let with_rules = FingerprintSpec {
@@ -214,23 +209,21 @@ pub(super) fn convert(config: &Config) -> anyhow::Result<Outcome> {
 /// Puts a filter of the configured kind over the native filter in the storage folder. `recorded`
 /// is the spec of the fingerprints in the folder, if the configuration may have another one.
 fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Result<Outcome> {
-    if config.filter.place != FilterPlace::Local || config.filter.kind != Kind::TWO_CHOICE {
-        return Err(usage(
-            "only a filter in a storage folder can be converted, and only into the kind \
-             two-choice: set filter.place = \"local\" and filter.kind = \"two-choice\"",
-        ));
-    }
+    refuse_if!(
+        config.filter.place != FilterPlace::Local || config.filter.kind != Kind::TWO_CHOICE,
+        "only a filter in a storage folder can be converted, and only into the kind two-choice: \
+         set filter.place = \"local\" and filter.kind = \"two-choice\""
+    );
     let (mut folder, frozen) = open(config)?;
     let (dir, kind) = (&config.storage.dir, frozen.kind());
     let (at, earlier) = (dir.display(), beside(dir, ".native"));
     if kind == Kind::TWO_CHOICE {
         return done(format_args!("{at} already holds a filter of the kind two-choice"));
     }
-    if kind != NATIVE {
-        return Err(usage(format!(
-            "the filter in {at} has the kind {kind}, and only a native filter can be converted"
-        )));
-    }
+    refuse_if!(
+        kind != NATIVE,
+        "the filter in {at} has the kind {kind}, and only a native filter can be converted"
+    );
     if earlier.exists() {
         return Err(usage(format!(
             "{} already exists, and the native filter would stay there: rename or remove it",

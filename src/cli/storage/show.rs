@@ -1,16 +1,12 @@
 //! Contents of a storage folder, or the state of a crawl whose filter is in Redis, as a table or as
 //! JSON.
 
-use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
-use urlseen_core::filter::FilterSpec;
-use urlseen_core::filter::id::RandomId;
-use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::redis_filter::opening;
-use urlseen_core::storage::{ArchiveState, Look, SegmentLook, Snapshot, StorageSpec, look};
+use urlseen_core::storage::{ArchiveState, Look, SegmentLook, Snapshot, look};
 
 use crate::admin::printable::json_text;
 use crate::cli::prelude::*;

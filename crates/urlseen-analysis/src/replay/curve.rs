@@ -37,7 +37,7 @@ impl Point {
 /// A curve with evenly spaced points, for any number of items.
 #[derive(Debug)]
 pub(super) struct Curve {
-    points: Vec<Point>,
+    pub(super) points: Vec<Point>,
     /// Number of items between two points.
     step: u64,
 }
@@ -69,10 +69,6 @@ impl Curve {
             self.step = point.items.div_ceil(MOST as u64 / 2);
         }
     }
-
-    pub(super) fn into_points(self) -> Vec<Point> {
-        self.points
-    }
 }
 
 #[cfg(test)]
@@ -89,7 +85,7 @@ mod tests {
                     curve.push(Point { items, ..Point::default() });
                 }
             }
-            let points = curve.into_points();
+            let points = curve.points;
             let most = MOST.min(items / batch);
             assert!((most / 3..=most).contains(&points.len()), "{items}: {}", points.len());
             let steps: Vec<u64> =

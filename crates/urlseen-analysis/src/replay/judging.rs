@@ -58,7 +58,8 @@ impl Judging {
 impl Effect for Judging {
     fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()> {
         if self.is_given {
-            self.tally.add_given(page, batch);
+            self.tally.given += batch.added().len() as u64;
+            self.tally.given_bad += page.bad_count;
         } else {
             self.tally.add(page, batch, self.form);
             if let Some(merging) = &mut self.merging {

@@ -179,7 +179,8 @@ impl Key {
             let strings = self.reply(&command).await?.into_strings();
             strings.map(|(bytes, places)| Items::new(bytes, places))
         };
-        let items = items.ok_or_else(garbled)?;
+        let cause = "the reply to a command that reads a key is invalid";
+        let items = items.ok_or_else(|| LinkError::Garbled { cause: cause.into() })?;
         self.place = (!items.is_empty()).then_some(from + count);
         Ok(items)
     }
@@ -196,8 +197,4 @@ impl Key {
         self.link.send(command);
         self.link.receive().await
     }
-}
-
-fn garbled() -> LinkError {
-    LinkError::Garbled { cause: "the reply to a command that reads a key is invalid".into() }
 }

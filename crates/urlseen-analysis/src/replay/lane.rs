@@ -207,7 +207,7 @@ impl Lane {
             daemon_bytes: DAEMON_BYTES + self.recent.map_or(bytes[1], |it| it * RECENT_BYTES),
             redis_bytes: self.recent.map(|_| bytes),
             warning: capacity.and_then(outlook).and_then(|outlook| outlook.warning),
-            curve: self.curve.into_points(),
+            curve: self.curve.points,
             ..self.report
         }
     }

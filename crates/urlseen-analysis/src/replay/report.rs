@@ -202,12 +202,6 @@ impl Tally {
         }
     }
 
-    /// Adds a batch of fingerprints that count as seen from the start.
-    pub(super) fn add_given(&mut self, page: &Page, batch: &Batch<Judged>) {
-        self.given += batch.added().len() as u64;
-        self.given_bad += page.bad_count;
-    }
-
     /// Adds a batch of items. `form` is the configured form of items.
     pub(super) fn add(&mut self, page: &Page, batch: &Batch<Judged>, form: Form) {
         self.items += batch.items().len() as u64;

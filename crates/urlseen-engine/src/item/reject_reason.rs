@@ -3,46 +3,35 @@
 use serde::{Deserialize, Serialize};
 
 use super::Unreadable;
+use urlseen_core::choices;
 
-/// Declares the reasons. A new reason is one line here, and its place in [`RejectReason::of`].
-macro_rules! reasons {
-    ($( $(#[doc = $doc:literal])+ $Variant:ident = $word:literal, )+) => {
-        /// Reason of a reject, without the details of the item.
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
-        )]
-        pub enum RejectReason {
-            $( $(#[doc = $doc])+ #[serde(rename = $word)] $Variant, )+
-        }
-
-        impl RejectReason {
-            /// All reasons, with their words.
-            pub const ALL: &'static [(&'static str, Self)] = &[$( ($word, Self::$Variant) ),+];
-        }
-    };
-}
-
-reasons! {
-    /// The item has no bytes.
-    Empty = "empty",
-    /// The URL is invalid or not UTF-8.
-    Url = "url",
-    /// The JSON is invalid, or has a value of the wrong type.
-    Json = "json",
-    /// The pickle is invalid, or has a value of the wrong type.
-    Pickle = "pickle",
-    /// The fingerprint is missing or malformed, or the filter cannot hold it.
-    Fingerprint = "fingerprint",
-    /// The `ttl` is not a time.
-    Expiry = "expiry",
-    /// The priority is not a finite number.
-    Priority = "priority",
-    /// The fingerprint belongs to another partition.
-    Partition = "partition",
-    /// The output for the sink is missing or too large.
-    Output = "output",
-    /// The item is larger than `source.item_bytes`.
-    Size = "size",
+choices! {
+    /// Reason of a reject, without the details of the item. A new reason is one line here, and its
+    /// place in [`RejectReason::of`].
+    #[derive(PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    RejectReason {
+        /// The item has no bytes.
+        Empty = "empty",
+        /// The URL is invalid or not UTF-8.
+        Url = "url",
+        /// The JSON is invalid, or has a value of the wrong type.
+        Json = "json",
+        /// The pickle is invalid, or has a value of the wrong type.
+        Pickle = "pickle",
+        /// The fingerprint is missing or malformed, or the filter cannot hold it.
+        Fingerprint = "fingerprint",
+        /// The `ttl` is not a time.
+        Expiry = "expiry",
+        /// The priority is not a finite number.
+        Priority = "priority",
+        /// The fingerprint belongs to another partition.
+        Partition = "partition",
+        /// The output for the sink is missing or too large.
+        Output = "output",
+        /// The item is larger than `source.item_bytes`.
+        Size = "size",
+    }
 }
 
 impl RejectReason {

@@ -32,12 +32,11 @@ impl Draft {
         url: Option<&str>,
         is_trial: bool,
     ) -> anyhow::Result<Self> {
-        if keys.iter().any(|key| key.used_as == Use::Urlseen) {
-            return Err(usage(format!(
-                "urlseen already runs the crawl {name} in this Redis: use the configuration of \
-                 that crawl, or name another crawl with --crawl"
-            )));
-        }
+        refuse_if!(
+            keys.iter().any(|key| key.used_as == Use::Urlseen),
+            "urlseen already runs the crawl {name} in this Redis: use the configuration of that \
+             crawl, or name another crawl with --crawl"
+        );
         let filters: Vec<_> = keys.iter().filter(|key| key.used_as.is_filter()).collect();
         if let [_, _, ..] = filters[..] {
             let filters: Vec<_> = filters.iter().map(|filter| filter.key.as_str()).collect();
@@ -48,12 +47,11 @@ impl Draft {
             )));
         }
         let filter = filters.first().copied();
-        if is_trial && filter.is_none_or(|filter| filter.used_as == Use::RedisBloom) {
-            return Err(usage(format!(
-                "a trial uses the filter that the crawl has in Redis, and the crawl {name} has no \
-                 filter that urlseen can use there: give the command without --trial"
-            )));
-        }
+        refuse_if!(
+            is_trial && filter.is_none_or(|filter| filter.used_as == Use::RedisBloom),
+            "a trial uses the filter that the crawl has in Redis, and the crawl {name} has no \
+             filter that urlseen can use there: give the command without --trial"
+        );
         let (file, reasons, next, settings) = Default::default();
         let mut draft = Self { file, reasons, next, settings, is_trial };
         draft.line("# `urlseen config show` prints all keys with their values.");

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
 
 use redis::Pipeline;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::Link;
 
 use super::draft::shell;
 use crate::cli::prelude::*;
@@ -241,7 +239,9 @@ impl FoundKey {
         if used_as == Use::Set {
             let members: Vec<Vec<u8>> =
                 link.query(redis::cmd("SRANDMEMBER").arg(key).arg(MEMBERS)).await?;
-            is_foreign = members.iter().any(|member| !is_fingerprint(member));
+            // A fingerprint has 40 hex digits.
+            let is_hex = |it: &Vec<u8>| it.len() == 40 && it.iter().all(u8::is_ascii_hexdigit);
+            is_foreign = !members.iter().all(is_hex);
         }
         Ok(Some(Self { key: key.to_owned(), used_as, size, error_rate: None, is_foreign }))
     }
@@ -315,11 +315,6 @@ async fn ask_recorded(link: &mut Link, hash: &str) -> Result<Option<FoundKey>, L
 /// Reads a number in text.
 fn number<T: FromStr>(text: &[u8]) -> Option<T> {
     str::from_utf8(text).ok()?.parse().ok()
-}
-
-/// Returns true for a fingerprint in 40 hex digits.
-fn is_fingerprint(member: &[u8]) -> bool {
-    member.len() == 40 && member.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Returns true if a crawl can have this name.

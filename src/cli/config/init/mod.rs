@@ -5,7 +5,6 @@ mod found;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::path::{Path, PathBuf};
 
 use urlseen_core::redis::RedisAddress;
 
@@ -53,22 +52,20 @@ pub(super) struct ConfigInitArgs {
 }
 
 pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
-    if args.output.symlink_metadata().is_ok() {
-        return Err(usage(format!(
-            "{} exists already: name another file with --output",
-            args.output.display()
-        )));
-    }
+    refuse_if!(
+        args.output.symlink_metadata().is_ok(),
+        "{} exists already: name another file with --output",
+        args.output.display()
+    );
     let set = [("redis.url", &args.redis), ("crawl.name", &args.crawl)];
     let set = set.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
     let (file, set) = (Some(NO_FILE.into()), set.collect());
     let config = Config::load(Sources { file, env: std::env::vars_os().collect(), set })?;
-    if config.redis.url.is_cluster() {
-        return Err(usage(
-            "the address is that of a Redis Cluster, and this command looks at a single server: \
-             write the configuration by hand",
-        ));
-    }
+    refuse_if!(
+        config.redis.url.is_cluster(),
+        "the address is that of a Redis Cluster, and this command looks at a single server: write \
+         the configuration by hand"
+    );
     let found = runtime()?.block_on(async {
         let link = connect(&config).await.map_err(anyhow::Error::from);
         let mut link = match link {

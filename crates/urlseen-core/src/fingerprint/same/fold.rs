@@ -1,6 +1,6 @@
 //! Folds: differences between URLs that a rule ignores.
 
-use crate::choice::{Choice, ChoiceError, choices, choose};
+use crate::choice::choices;
 
 /// Ports that `http` and `https` use by default.
 const DEFAULT_PORTS: [&str; 2] = [":80", ":443"];

@@ -11,7 +11,7 @@
 //! (<https://github.com/AdguardTeam/AdguardFilters>). Parameters that some sites use for content,
 //! such as `ref` and `cid`, are on no list.
 
-use crate::choice::{Choice, ChoiceError, choices, choose};
+use crate::choice::choices;
 
 choices! {
     /// List of tracking parameters, by its name.

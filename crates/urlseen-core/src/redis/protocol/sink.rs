@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use redis::Cmd;
 
 use super::Keys;
-use crate::filter::choice::{Choice, ChoiceError, End, choices, choose};
+use crate::filter::choice::{End, choices};
 use crate::redis::packed::Packed;
 use crate::redis::preflight::{CommandNeed, KeyOwner, Needs};
 
