@@ -287,7 +287,7 @@ fn print(archive: Archive<'_>, form: SetForm) -> anyhow::Result<ArchiveCount> {
 
 fn add(archive: Archive<'_>, server: &RedisAddress, key: &str) -> anyhow::Result<ArchiveCount> {
     let runtime = runtime()?;
-    let mut link = runtime.block_on(migrate::open_set(server, key))?;
+    let mut link = runtime.block_on(migrate::open(server, key, &["set", "none"], "a set"))?;
     let (mut page, mut new) = (Vec::new(), 0);
     let mut flush = |page: &mut Vec<String>| {
         if !page.is_empty() {

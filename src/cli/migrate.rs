@@ -23,11 +23,20 @@ pub(super) async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkEr
     Ok(cmd("TYPE").arg(key).query_async(link).await?)
 }
 
-/// Connects to a server, and checks that the key exists there and has the type `wanted`.
-async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> anyhow::Result<Link> {
+/// Connects to a server, and checks that the key there has one of these types. A missing key has
+/// the type `none`.
+///
+/// # Errors
+/// Fails if Redis fails, or if the key has another type.
+pub(super) async fn open(
+    address: &RedisAddress,
+    key: &str,
+    allowed: &[&str],
+    what: &str,
+) -> anyhow::Result<Link> {
     let mut link = connect(&address.for_key(key)).await?;
     match type_of(&mut link, key).await?.as_str() {
-        found if found == wanted => Ok(link),
+        found if allowed.contains(&found) => Ok(link),
         "none" => {
             bail!("there is no key {key} at {address}; check redis.url and the database in it")
         }
@@ -112,7 +121,7 @@ pub(super) async fn members(
     output: &mut dyn Write,
     bar: &Bar,
 ) -> anyhow::Result<Written> {
-    let mut link = open(address, key, "set", "a set").await?;
+    let mut link = open(address, key, &["set"], "a set").await?;
     let size = cmd("SCARD").arg(key).query_async(&mut link).await.map_err(LinkError::from)?;
     let (mut written, mut cursor) = (Written::default(), 0);
     loop {
@@ -133,19 +142,6 @@ pub(super) async fn members(
             return Ok(written);
         }
     }
-}
-
-/// Connects, and checks that the key is a set or does not exist.
-///
-/// # Errors
-/// Fails if Redis fails, or if the key has another type.
-pub(super) async fn open_set(address: &RedisAddress, key: &str) -> anyhow::Result<Link> {
-    let mut link = connect(&address.for_key(key)).await?;
-    let found = type_of(&mut link, key).await?;
-    if !["set", "none"].contains(&found.as_str()) {
-        bail!("the key {key} holds a {found}, and a set was expected: use another key");
-    }
-    Ok(link)
 }
 
 /// Writes a fingerprint to `output` in the given form.
@@ -181,7 +177,7 @@ pub(super) async fn dump(
     limit: u64,
     bar: &Bar,
 ) -> anyhow::Result<Filter> {
-    let mut link = open(address, key, TYPE, "a filter of RedisBloom (MBbloom--)").await?;
+    let mut link = open(address, key, &[TYPE], "a filter of RedisBloom (MBbloom--)").await?;
     let bad = |problem| anyhow!("the dump of {key}: {problem}");
     let (mut iterator, header) = chunk(&mut link, address, key, 0).await?;
     let mut loader = Loader::new(iterator, &header, limit).map_err(bad)?;

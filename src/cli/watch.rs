@@ -23,14 +23,14 @@ pub(super) fn watch(partitions: Vec<Config>) -> anyhow::Result<Outcome> {
         .into_iter()
         .map(|config| Ok((config.partition.number(), daemon_of(&config, "--watch")?)));
     let daemons = daemons.collect::<anyhow::Result<Vec<_>>>()?;
+    refuse_if!(
+        !io::stdout().is_terminal(),
+        "--watch draws on a terminal, and standard output is not one: leave it out"
+    );
     runtime()?.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
-        let screen = Screen::open()?.ok_or_else(|| {
-            start::usage(
-                "--watch draws on a terminal, and standard output is not one: leave it out",
-            )
-        })?;
+        let screen = Screen::open()?;
         tokio::select! {
             never = draw(screen, &daemons) => match never? {},
             _ = interrupt.recv() => Ok(Outcome::Done),
@@ -132,13 +132,10 @@ const USUAL: (usize, usize) = (24, 80);
 pub(super) struct Screen(());
 
 impl Screen {
-    /// Opens the screen. Returns `None` if standard output is not a terminal.
-    pub(super) fn open() -> io::Result<Option<Self>> {
-        if !io::stdout().is_terminal() {
-            return Ok(None);
-        }
+    /// Switches the terminal to the second screen.
+    fn open() -> io::Result<Self> {
         put(OPEN)?;
-        Ok(Some(Self(())))
+        Ok(Self(()))
     }
 
     /// Returns the number of rows and columns.

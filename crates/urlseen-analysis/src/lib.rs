@@ -18,7 +18,7 @@ pub use overlap::{Overlap, Totals};
 pub use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, size};
 pub use plot::{Plot, Series, Stroke};
 pub use replay::{
-    Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Report, Ruled, Seen, Setup, Tally,
+    Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Report, Ruled, Setup, Tally,
     run as replay, suggest,
 };
 pub use suggest::{Suggestion, Suggestions};

@@ -8,11 +8,10 @@ use crate::cli::prelude::*;
 use crate::config::{Filter, Kind, choose};
 use crate::pipeline::shutdown;
 use anyhow::bail;
-use urlseen_analysis::{
-    Crawl, Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay, suggest,
-};
+use urlseen_analysis::{Crawl, Ending, Input, LaneSpec, Plot, Report, Setup, replay, suggest};
 use urlseen_core::filter::Capacity;
 use urlseen_engine::flow::driver::Progress;
+use urlseen_engine::flow::import::{ImportFormat, Origin};
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///
@@ -95,7 +94,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
         seed: config.filter.seed.map_or_else(Seed::random, Seed::new),
         specs: specs(args, &config)?,
         threads: config.filter.threads,
-        seen: args.seen.iter().map(seen).collect(),
+        seen: args.seen.iter().map(|name| seen(name, &config)).collect(),
         input: input(args, &config),
         most: args.count.map(Capacity::get),
         crawl,
@@ -175,9 +174,12 @@ fn input(args: &ReplayArgs, config: &Config) -> Input {
 }
 
 /// Returns the file with the given name. If there is no such file, returns the key.
-fn seen(name: &String) -> Seen {
+fn seen(name: &str, config: &Config) -> Origin {
     let path = PathBuf::from(name);
-    if name == "-" || path.exists() { Seen::File(path) } else { Seen::Set(name.clone()) }
+    if name == "-" || path.exists() {
+        return Origin::Files { files: vec![path], format: ImportFormat::Auto };
+    }
+    Origin::Set { address: Box::new(config.redis.url.clone()), key: name.to_owned() }
 }
 
 /// Returns a flag that becomes true at SIGTERM or SIGINT. A second signal ends the process.

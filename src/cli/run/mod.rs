@@ -110,7 +110,7 @@ struct Ended {
 }
 
 /// Opens the filter in the configured storage folder.
-fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(Parameters, Local)> {
+fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<OpenedFilter> {
     if let Some(warning) = start::archive_warning(config, &folder)? {
         warn!("{warning}");
     }
@@ -122,7 +122,7 @@ fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(P
         warn!("{warning}");
     }
     info!("the filter is ready: {}", settings::described(&parameters));
-    Ok((parameters, store))
+    Ok((parameters, store, None))
 }
 
 /// Work of a run, with its filter.
@@ -159,65 +159,47 @@ async fn serve(
     Ok((tasks, Some(count)))
 }
 
-/// Filter of a partition that is about to run.
-enum Place {
-    /// In a locked storage folder.
-    Folder(Box<Folder>),
-    /// In Redis, as the configuration wants it and as it was found.
-    Redis(Box<(Wanted, Opened)>),
-}
+/// Filter of a partition that is about to run: its parameters, its engine, and if it is in Redis,
+/// its place there.
+type OpenedFilter = (Parameters, Local, Option<Shared>);
 
-/// Locks the storage folder, or finds the filter in Redis. Returns `None` if the process was told
-/// to stop during standby. Passes the phase of a wait to `enter`.
+/// Opens the filter in the locked storage folder or in Redis. Returns `None` if the process was
+/// told to stop during standby. Passes the phase of a wait to `enter`.
 async fn open(
     args: &RunArgs,
     config: &Config,
+    threads: Threads,
     stop: &mut Stop,
     enter: impl Fn(Phase),
-) -> anyhow::Result<Option<Place>> {
-    match config.filter.place {
-        FilterPlace::Local => {
-            let folder = if args.standby {
-                start::standby(&config.storage.dir, stop, enter).await?
-            } else {
-                Some(Folder::open(&config.storage.dir)?)
-            };
-            Ok(folder.map(|folder| Place::Folder(Box::new(folder))))
-        }
-        FilterPlace::Redis => {
-            let wanted = config.redis_filter()?;
-            let open = || start::open(config, &wanted);
-            let opened = start::until(stop, enter, open).await?;
-            Ok(opened.map(|opened| Place::Redis(Box::new((wanted, opened)))))
-        }
+) -> anyhow::Result<Option<OpenedFilter>> {
+    if config.filter.place == FilterPlace::Local {
+        let folder = if args.standby {
+            start::standby(&config.storage.dir, stop, enter).await?
+        } else {
+            Some(Folder::open(&config.storage.dir)?)
+        };
+        return folder.map(|folder| store(config, folder, threads)).transpose();
     }
+    let wanted = config.redis_filter()?;
+    let open = || start::open(config, &wanted);
+    let Some(opened) = start::until(stop, enter, open).await? else { return Ok(None) };
+    let (kind, hasher) = (Arc::clone(&opened.filter), opened.hasher());
+    let (recent, items) = (config.filter.recent, start::items(config));
+    let parts = engine::Parts::in_redis(kind, hasher, recent, items, threads);
+    let store = Local::volatile(Engine::start(&parts)?);
+    Ok(Some((config.filter_spec()?.parameters, store, Some(Shared::new(wanted, opened)))))
 }
 
-/// Begins a run with the filter at this place. The run answers the queries of `dispatcher`, and
-/// ends when `stop` becomes true. Returns the run and its view, which also shows `clients`.
+/// Begins a run with an opened filter. The run answers the queries of `dispatcher`, and ends when
+/// `stop` becomes true. Returns the run and its view, which also shows `clients`.
 fn begin(
     args: &RunArgs,
     config: &Config,
-    place: Place,
-    threads: Threads,
+    (parameters, store, shared): OpenedFilter,
     dispatcher: QueryDispatcher,
     clients: Option<ClientCount>,
     stop: Stop,
 ) -> anyhow::Result<(Work, Daemon)> {
-    let (parameters, store, shared) = match place {
-        Place::Folder(folder) => {
-            let (parameters, store) = store(config, *folder, threads)?;
-            (parameters, store, None)
-        }
-        Place::Redis(found) => {
-            let (wanted, opened) = *found;
-            let (kind, hasher) = (Arc::clone(&opened.filter), opened.hasher());
-            let (recent, items) = (config.filter.recent, start::items(config));
-            let parts = engine::Parts::in_redis(kind, hasher, recent, items, threads);
-            let store = Local::volatile(Engine::start(&parts)?);
-            (config.filter_spec()?.parameters, store, Some(Shared::new(wanted, opened)))
-        }
-    };
     let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
     let reporter = Reporter::new(config);

@@ -112,13 +112,14 @@ impl Process<'_> {
     /// standby.
     async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
         let enter = |phase| self.view.enter(config.partition, phase);
-        let Some(place) = open(self.args, config, &mut self.stop.clone(), enter).await? else {
+        let threads = || self.threads.clone();
+        let mut stop = self.stop.clone();
+        let Some(opened) = open(self.args, config, threads(), &mut stop, enter).await? else {
             return Ok(None);
         };
         let (asker, dispatcher) = query::open(config.forget.max_len);
-        let (mut clients, count) = serve(config, asker, self.threads.clone()).await?;
-        let (threads, stop) = (self.threads.clone(), self.stop.clone());
-        let (mut work, view) = begin(self.args, config, place, threads, dispatcher, count, stop)?;
+        let (mut clients, count) = serve(config, asker, threads()).await?;
+        let (mut work, view) = begin(self.args, config, opened, dispatcher, count, stop)?;
         let view = Arc::new(view);
         self.view.run(config.partition, Arc::clone(&view));
         // The socket is removed before `work` releases the folder's lock. If the filter is in

@@ -40,7 +40,7 @@ use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError};
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
-use urlseen_engine::flow::import::{ImportFormat, Origin};
+use urlseen_engine::flow::import::Origin;
 use urlseen_engine::flow::input;
 use urlseen_engine::item::{Form, ItemContent, Options, Reader};
 
@@ -60,7 +60,7 @@ pub struct Setup<'a> {
     /// Number of threads that read items; 0 for the number of processors.
     pub threads: usize,
     /// Fingerprints that count as seen from the start.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Origin>,
     /// Items that are replayed.
     pub input: Input,
     /// Maximum number of items that are replayed.
@@ -85,15 +85,6 @@ pub enum Input {
     Files(Vec<PathBuf>),
     /// Lists, sorted sets and sets in Redis, in the order in which they are read.
     Keys(Vec<String>),
-}
-
-/// Fingerprints that count as seen from the start.
-#[derive(Debug, Clone)]
-pub enum Seen {
-    /// A file: lines of hex digits, or a file `requests.seen` of Scrapy.
-    File(PathBuf),
-    /// A set in Redis whose members are hex digits.
-    Set(String),
 }
 
 /// Replays until the input ends, or until `stop` is set. The report covers the items that were
@@ -122,7 +113,7 @@ pub fn run(
 
     let started = Instant::now();
     let digests = Options::new(Form::Digest, items.fingerprint.clone());
-    let ended = replay.given(seen, &digests, crawl).and_then(|()| replay.flow(feed, &items, false));
+    let ended = replay.given(seen, &digests).and_then(|()| replay.flow(feed, &items, false));
     let ending = match ended {
         Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,
         Ok(Ok(())) => Ending::Whole,
@@ -211,17 +202,8 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     /// Adds to all filters the fingerprints that count as seen from the start.
-    fn given(
-        &mut self,
-        seen: Vec<Seen>,
-        options: &Options,
-        crawl: Crawl<'_>,
-    ) -> anyhow::Result<()> {
-        for seen in seen {
-            let origin = match seen {
-                Seen::File(name) => Origin::Files { files: vec![name], format: ImportFormat::Auto },
-                Seen::Set(key) => Origin::Set { address: Box::new(crawl.address.clone()), key },
-            };
+    fn given(&mut self, seen: Vec<Origin>, options: &Options) -> anyhow::Result<()> {
+        for origin in seen {
             let failed =
                 |error| anyhow!("the fingerprints that count as seen cannot be read: {error}");
             let feed = origin.open(Vec::new()).map_err(failed)?;
