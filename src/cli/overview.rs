@@ -3,38 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use indicatif::HumanFloatCount;
-use serde_json::Value;
 
 use crate::cli::prelude::*;
 use crate::cli::status::span;
 use crate::report::{Counts, FATES, HeldStatus};
 
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
-/// of them have lost.
-pub(super) fn show(all: Vec<Config>, as_json: bool) -> anyhow::Result<Outcome> {
-    let mut found = Vec::new();
-    for config in all {
-        let asked = async { AdminClient::new(&config.storage.dir)?.status::<Value>().await };
-        let status = match runtime()?.block_on(asked) {
-            Err(ClientError::NoDaemon { .. }) => None,
-            other => Some(other?),
-        };
-        found.push((config.partition.number(), status));
-    }
-    let json = as_json.then(|| {
-        let number = |number: &u16| json!({ "partition": number });
-        let statuses = found.iter().map(|(it, status)| status.clone().unwrap_or(number(it)));
-        format!("{:#}", json!({ "partitions": statuses.collect::<Vec<_>>() }))
-    });
-    answer(json, |out| {
-        let read = |value: Value| serde_json::from_value(value).map_err(ClientError::Nonsense);
-        let statuses =
-            found.into_iter().map(|(number, value)| Ok((number, value.map(read).transpose()?)));
-        anyhow::Ok(print(&statuses.collect::<Result<Vec<_>, ClientError>>()?, None, out)?)
-    })
-}
-
-/// Prints a line for each partition, and the sums. `speed` is that of all partitions together.
+/// of them have lost. `speed` is that of all partitions together.
 pub(super) fn print(
     found: &[(u16, Option<Status>)],
     speed: Option<Speed>,

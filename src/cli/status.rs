@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use crate::cli::overview::Speed;
+use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
-use crate::cli::{overview, storage, watch};
+use crate::cli::{storage, watch};
 use crate::report::{
     Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
     HeldStatus, Lists, Storage,
@@ -45,7 +45,7 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
-    let mut all = args.folder.locate_all()?;
+    let all = args.folder.locate_all()?;
     if args.watch {
         return watch::watch(all);
     }
@@ -55,21 +55,32 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     if all[0].filter.place == FilterPlace::Redis {
         return each_partition(all, |config| storage::show_in_redis(&config, args.json));
     }
-    if all.len() > 1 {
-        return overview::show(all, args.json);
-    }
-    let folder = &all.remove(0).storage.dir;
-    let asked = async { AdminClient::new(folder)?.status::<Value>().await };
-    let status = match runtime()?.block_on(asked) {
-        Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
-            say("urlseen: no daemon is running; this is what the storage folder holds");
-            return storage::show(folder, args.json);
+    let mut found = Vec::new();
+    for config in &all {
+        let (number, folder) = (config.partition.number(), &config.storage.dir);
+        let asked = async { AdminClient::new(folder)?.status::<Value>().await };
+        match runtime()?.block_on(asked) {
+            Err(ClientError::NoDaemon { .. }) if all.len() > 1 => found.push((number, None)),
+            Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
+                say("urlseen: no daemon is running; this is what the storage folder holds");
+                return storage::show(folder, args.json);
+            }
+            other => found.push((number, Some(other?))),
         }
-        other => other?,
-    };
-    answer(args.json.then(|| format!("{status:#}")), |out| {
-        let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
-        anyhow::Ok(print(&status, None, SystemTime::now(), out)?)
+    }
+    let json = args.json.then(|| {
+        let number = |number: &u16| json!({ "partition": number });
+        let mut all = found.iter().map(|(it, status)| status.clone().unwrap_or(number(it)));
+        match found.len() {
+            1 => format!("{:#}", all.next().unwrap_or_default()),
+            _ => format!("{:#}", json!({ "partitions": all.collect::<Vec<_>>() })),
+        }
+    });
+    answer(json, |out| {
+        let read = |value: Value| serde_json::from_value(value).map_err(ClientError::Nonsense);
+        let read = found.into_iter().map(|(it, value)| Ok((it, value.map(read).transpose()?)));
+        let found = read.collect::<Result<Vec<_>, ClientError>>()?;
+        anyhow::Ok(watch::print(&found, &mut Speeds::default(), out)?)
     })
 }
 

@@ -8,8 +8,7 @@ use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::Sample;
-use crate::cli::overview;
-use crate::cli::overview::Speeds;
+use crate::cli::overview::{self, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::settings::daemon_of;
 use crate::report::{Counts, FATES};
@@ -68,10 +67,10 @@ async fn draw(mut screen: Screen, daemons: &[(u16, AdminClient)]) -> anyhow::Res
 }
 
 /// Prints the state of one daemon, or an overview of several.
-fn print(
+pub(super) fn print(
     found: &[(u16, Option<Status>)],
     speeds: &mut Speeds,
-    text: &mut Vec<u8>,
+    text: impl Write,
 ) -> io::Result<()> {
     let counts = found.iter().filter_map(|(_, status)| Some(status.as_ref()?.counts));
     let counts = counts.reduce(Counts::and);
