@@ -16,7 +16,7 @@ mod suggest;
 pub use explain::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 pub use overlap::{Overlap, Totals};
 pub use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, size};
-pub use plot::{Plot, Series, Stroke};
+pub use plot::{Plot, Series};
 pub use replay::{
     Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Report, Ruled, Setup, Tally,
     run as replay, suggest,

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use urlseen_analysis::{
-    KeyRead, LaneReport, Plot, Point, Report, Ruled, Series, Stroke, Suggestion, Suggestions,
-    Tally, grouped, size,
+    KeyRead, LaneReport, Plot, Point, Report, Ruled, Series, Suggestion, Suggestions, Tally,
+    grouped, size,
 };
 use urlseen_engine::flow::reasons::Reason;
 use urlseen_engine::item::ItemSummary;
@@ -241,7 +241,7 @@ fn found(curve: &[Point], crawl: &str) -> Plot {
     let line = |colour, name: &str, of: fn(&Point) -> u64| {
         let points = curve.iter().map(|point| (point.items as f64, of(point) as f64));
         let points = [(0.0, 0.0)].into_iter().chain(points).collect();
-        Series { name: name.to_owned(), colour, stroke: Stroke::Bold, points }
+        Series { name: name.to_owned(), colour, is_thin: false, points }
     };
     Plot {
         title: format!("{crawl}: new and seen fingerprints"),
@@ -258,13 +258,13 @@ fn found(curve: &[Point], crawl: &str) -> Plot {
 fn rates(kinds: &[LaneReport], crawl: &str) -> Option<Plot> {
     let mut series = Vec::new();
     for (colour, lane) in kinds.iter().enumerate() {
-        let line = |words: &str, stroke, of: fn(&Point) -> f64| {
+        let line = |words: &str, is_thin, of: fn(&Point) -> f64| {
             let name = lane.kind.short();
             let points = lane.curve.iter().map(|point| (point.items as f64, of(point)));
-            Series { name: format!("{name}, {words}"), colour, stroke, points: points.collect() }
+            Series { name: format!("{name}, {words}"), colour, is_thin, points: points.collect() }
         };
-        series.push(line("counted", Stroke::Bold, Point::measured));
-        series.push(line("computed", Stroke::Thin, Point::computed));
+        series.push(line("counted", false, Point::measured));
+        series.push(line("computed", true, Point::computed));
     }
     let rates = series.iter().flat_map(|line| &line.points).map(|&(_, rate)| rate);
     let highest = rates.fold(0.0, f64::max);

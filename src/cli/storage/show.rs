@@ -5,10 +5,8 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
 use urlseen_core::fingerprint::same::TrackingList;
-use urlseen_core::redis_filter::opening;
 use urlseen_core::storage::{ArchiveState, Look, SegmentLook, Snapshot, look};
 
-use crate::admin::printable::json_text;
 use crate::cli::prelude::*;
 use crate::cli::status::{about_rate, lost};
 use crate::report::Lists;
@@ -145,41 +143,42 @@ pub(in crate::cli) fn show_in_redis(config: &Config, as_json: bool) -> anyhow::R
     let (filter, bytes) = (&config.filter, opened.bytes());
     let (keys, error_rate) = (estimate.keys, estimate.error_rate);
     let lost_urls = config.filter_spec()?.parameters.lost_urls(keys).ok();
-    if as_json {
-        let state = json!({
-            "crawl": config.crawl.name,
-            "redis": config.redis.url.to_string(),
-            "head": head,
-            "holder": holder,
-            "lists": lists,
-            "filter": {
-                "id": opened.definition.id.to_string(), "key": filter.key,
-                "kind": filter.kind.name(), "keys": keys, "capacity": filter.capacity,
-                "error_rate": error_rate, "lost_urls": lost_urls, "bytes": bytes,
-            },
-        });
-        return done(json_text(&format!("{state:#}")));
-    }
-    let mut rows = Rows::new(stdout(), CRAWL);
-    rows.row("crawl", &config.crawl.name)?;
-    rows.row("redis", &config.redis.url)?;
-    rows.row("batch", head.map_or_else(|| "none was committed".to_owned(), |it| it.to_string()))?;
-    rows.row("run by", holder.map_or_else(|| "no daemon".to_owned(), |it| it.to_string()))?;
-    status::lists(&mut rows, &lists)?;
-    let share = 100.0 * keys as f64 / filter.capacity as f64;
-    let (number, size) = if opened.definition.spec.parameters.is_exact() {
-        (HumanCount(keys).to_string(), "exact".to_owned())
-    } else {
-        let size = format!(
-            "{share:.1} % of {}; error rate now {}; up to {}",
-            HumanCount(filter.capacity),
-            about_rate(error_rate),
-            BinaryBytes(bytes)
-        );
-        (format!("about {}", HumanCount(keys)), size)
-    };
-    let (kind, key) = (filter.kind.name(), &filter.key);
-    rows.number("filter", number, format!("fingerprints, {size}; {kind} at {key}"))?;
-    lost(&mut rows, lost_urls)?;
-    Ok(Outcome::Done)
+    let state = json!({
+        "crawl": config.crawl.name,
+        "redis": config.redis.url.to_string(),
+        "head": head,
+        "holder": holder,
+        "lists": lists,
+        "filter": {
+            "id": opened.definition.id.to_string(), "key": filter.key,
+            "kind": filter.kind.name(), "keys": keys, "capacity": filter.capacity,
+            "error_rate": error_rate, "lost_urls": lost_urls, "bytes": bytes,
+        },
+    });
+    answer(as_json.then(|| format!("{state:#}")), |out| {
+        let mut rows = Rows::new(out, CRAWL);
+        rows.row("crawl", &config.crawl.name)?;
+        rows.row("redis", &config.redis.url)?;
+        rows.row(
+            "batch",
+            head.map_or_else(|| "none was committed".to_owned(), |it| it.to_string()),
+        )?;
+        rows.row("run by", holder.map_or_else(|| "no daemon".to_owned(), |it| it.to_string()))?;
+        status::lists(&mut rows, &lists)?;
+        let share = 100.0 * keys as f64 / filter.capacity as f64;
+        let (number, size) = if opened.definition.spec.parameters.is_exact() {
+            (HumanCount(keys).to_string(), "exact".to_owned())
+        } else {
+            let size = format!(
+                "{share:.1} % of {}; error rate now {}; up to {}",
+                HumanCount(filter.capacity),
+                about_rate(error_rate),
+                BinaryBytes(bytes)
+            );
+            (format!("about {}", HumanCount(keys)), size)
+        };
+        let (kind, key) = (filter.kind.name(), &filter.key);
+        rows.number("filter", number, format!("fingerprints, {size}; {kind} at {key}"))?;
+        lost(&mut rows, lost_urls)
+    })
 }

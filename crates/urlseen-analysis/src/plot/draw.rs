@@ -6,7 +6,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Plot, Series, Stroke};
+use super::{Plot, Series};
 
 /// Eight colours that colour-blind people can also tell apart (Okabe and Ito, "Color Universal
 /// Design", 2008).
@@ -34,14 +34,8 @@ const FONT: &str = "sans-serif";
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Returns the text of the SVG file.
-pub(super) fn svg(plots: &[Plot]) -> Result<String, String> {
-    let mut text = String::new();
-    draw_all(plots, &mut text).map_err(|error| error.to_string())?;
-    Ok(text)
-}
-
-fn draw_all(plots: &[Plot], text: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+/// Writes plots, one below the other, to the text of an SVG file.
+pub(super) fn draw_all(plots: &[Plot], text: &mut String) -> anyhow::Result<()> {
     let size = (SIZE.0 + LEGEND, SIZE.1 * u32::try_from(plots.len())?);
     let root = SVGBackend::with_string(text, size).into_drawing_area();
     root.fill(&WHITE)?;
@@ -54,7 +48,7 @@ fn draw_all(plots: &[Plot], text: &mut String) -> Result<(), Box<dyn std::error:
 
 type Chart<'a, Y> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, Y>>;
 
-fn draw(plot: &Plot, root: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+fn draw(plot: &Plot, root: &Area<'_>) -> anyhow::Result<()> {
     let title = TextStyle::from((FONT, 20)).pos(Pos::new(HPos::Center, VPos::Top));
     let middle = i32::try_from(SIZE.0.midpoint(LEGEND))?;
     root.draw_text(&clean(&plot.title, TITLE), &title, (middle, 12))?;
@@ -84,7 +78,7 @@ fn lines<Y: Ranged<ValueType = f64> + ValueFormatter<f64>>(
     plot: &Plot,
     mut chart: Chart<'_, Y>,
     text: fn(&f64) -> String,
-) -> Result<(), Box<dyn std::error::Error>> {
+) -> anyhow::Result<()> {
     chart
         .configure_mesh()
         .bold_line_style(BLACK.mix(0.15))
@@ -114,7 +108,7 @@ fn shown(plot: &Plot, series: &Series) -> impl Iterator<Item = (f64, f64)> {
     series.points.iter().copied().filter(|&(_, y)| plot.least.is_none_or(|least| y > least))
 }
 
-fn legend(plot: &Plot, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+fn legend(plot: &Plot, area: &Area<'_>) -> anyhow::Result<()> {
     let text = TextStyle::from((FONT, 15)).pos(Pos::new(HPos::Left, VPos::Center));
     for (series, number) in plot.series.iter().zip(0..) {
         let height = 64 + 22 * number;
@@ -137,10 +131,7 @@ fn legend(plot: &Plot, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>
 
 fn style(series: &Series) -> ShapeStyle {
     let colour = PALETTE[series.colour % PALETTE.len()];
-    match series.stroke {
-        Stroke::Bold => colour.stroke_width(2),
-        Stroke::Thin => colour.mix(0.6).stroke_width(1),
-    }
+    if series.is_thin { colour.mix(0.6).stroke_width(1) } else { colour.stroke_width(2) }
 }
 
 /// Shortens a text to at most `most` characters, and replaces characters that are invalid in XML.

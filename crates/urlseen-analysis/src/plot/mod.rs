@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 
 #[cfg(test)]
 mod tests;
@@ -38,20 +38,11 @@ pub struct Series {
     pub name: String,
     /// Index of the colour. After the last colour the first one follows.
     pub colour: usize,
-    /// Width of the drawn line.
-    pub stroke: Stroke,
+    /// True for a thin line, for computed values.
+    pub is_thin: bool,
     /// Points of the line, in the order in which they are joined. Their coordinates are finite and
     /// not negative.
     pub points: Vec<(f64, f64)>,
-}
-
-/// Width of a line as it is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stroke {
-    /// Line for measured values.
-    Bold,
-    /// Line for computed values.
-    Thin,
 }
 
 impl Plot {
@@ -67,7 +58,9 @@ impl Plot {
 
     /// Returns plots, one below the other, as the text of an SVG file.
     fn svg(plots: &[Self]) -> anyhow::Result<String> {
-        draw::svg(plots).map_err(|reason| anyhow!("the plot could not be drawn: {reason}"))
+        let mut text = String::new();
+        draw::draw_all(plots, &mut text).context("the plot could not be drawn")?;
+        Ok(text)
     }
 
     /// Writes plots, one below the other, to a file, completely or not at all. The finished file

@@ -12,7 +12,7 @@ fn plot(series: Vec<Series>) -> Plot {
 }
 
 fn series(name: &str, points: &[(f64, f64)]) -> Series {
-    Series { name: name.to_owned(), colour: 0, stroke: Stroke::Bold, points: points.to_vec() }
+    Series { name: name.to_owned(), colour: 0, is_thin: false, points: points.to_vec() }
 }
 
 fn svg(plot: &Plot) -> String {
