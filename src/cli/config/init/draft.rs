@@ -187,25 +187,22 @@ impl Draft {
     /// Adds the section for the sink, and the command that renames the queue. In a trial, the queue
     /// itself is the sink.
     fn queue(&mut self, name: &str, queue: Option<&FoundKey>, url: Option<&str>) {
-        self.line("\n[sink]");
         let becomes = if self.is_trial { "is" } else { "becomes" };
-        match queue {
+        let (kind, reason) = match queue {
             Some(FoundKey { key, used_as: Use::ListQueue, .. }) => {
-                self.line("kind = \"list\"");
-                self.reasons.push(format!("{key} is a list, which {becomes} the sink"));
+                ("list", format!("{key} is a list, which {becomes} the sink"))
             }
             Some(FoundKey { key, .. }) => {
-                self.line("kind = \"zset\"");
-                self.reasons.push(format!("{key} is a sorted set, which {becomes} the sink"));
+                ("zset", format!("{key} is a sorted set, which {becomes} the sink"))
             }
             None => {
-                self.line("kind = \"zset\"");
-                self.reasons.push(
-                    "no queue was found: the sink is a sorted set, the default of scrapy-redis"
-                        .to_owned(),
-                );
+                let reason =
+                    "no queue was found: the sink is a sorted set, the default of scrapy-redis";
+                ("zset", reason.to_owned())
             }
-        }
+        };
+        self.line(&format!("\n[sink]\nkind = \"{kind}\""));
+        self.reasons.push(reason);
         if self.is_trial {
             let key = queue.map_or(format!("{name}:requests"), |queue| queue.key.clone());
             self.line(&format!("key = {}", text(&key)));
