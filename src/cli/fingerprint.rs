@@ -8,8 +8,8 @@ use crate::cli::settings::Computing;
 use urlseen_core::filter::item_form::is_object;
 use urlseen_core::fingerprint::{Fingerprinter, Request};
 use urlseen_engine::flow::input;
+use urlseen_engine::item::bare_url;
 use urlseen_engine::item::json::{self, JsonError};
-use urlseen_engine::item::url;
 
 /// Print the fingerprint of each request, one request a line.
 ///
@@ -62,7 +62,7 @@ fn row(fingerprinter: &mut Fingerprinter, line: &[u8], canonical: bool) -> anyho
     let item = if is_object(line) { Some(json::read(line)?) } else { None };
     let request = match &item {
         Some(item) => item.request(),
-        None => Some(Request::get(url::text(line)?)),
+        None => Some(Request::get(bare_url(line)?)),
     };
     let fingerprint = match (item.as_ref().and_then(|it| it.fingerprint.clone()), &request) {
         (Some(given), _) => given,

@@ -8,8 +8,9 @@ use crate::config::{HostPort, Rollback};
 use anyhow::anyhow;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
-use tracing::{info, warn};
+use tracing::info;
 use urlseen_core::filter::SpecError;
+use urlseen_core::filter::id::random;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect;
 use urlseen_core::redis::error::LinkError;
@@ -150,13 +151,14 @@ pub(super) async fn until<T>(
     loop {
         let failure = match attempt().await {
             Ok(done) => return Ok(Some(done)),
-            Err(failure) if failure.is_mendable() => failure,
             Err(RunError::Shared(error)) => return Err((*error).into()),
-            Err(failure) => return Err(failure.into()),
+            Err(failure) => failure,
         };
-        let wait = backoff.next_wait(urlseen_core::filter::id::random());
-        warn!("{failure}. Trying again in {} ms", wait.as_millis());
-        enter(failure.phase());
+        let Some((wait, phase)) = failure.retry(&Phase::Starting, false, &mut backoff, random)
+        else {
+            return Err(failure.into());
+        };
+        enter(phase);
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
             () = tokio::time::sleep(wait) => {}

@@ -1,9 +1,13 @@
 //! Reasons why a session or the whole run ended early.
 
 use std::io;
+use std::time::Duration;
+
+use tracing::{info, warn};
 
 use super::disk::Hang;
 use crate::report::Phase;
+use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::limits::ItemBytesError;
 use urlseen_core::redis::preflight::PreflightError;
@@ -12,6 +16,9 @@ use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::store::MismatchError;
 use urlseen_engine::engine::{EngineError, WorksError};
+
+/// Time between two attempts to take a lease that another process holds.
+const STANDBY: Duration = Duration::from_secs(1);
 
 /// Error that ended a session or the run. Items that were not committed always wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +112,7 @@ impl From<MismatchError> for RunError {
 
 impl RunError {
     /// Returns true if a further session may succeed.
-    pub(crate) fn is_mendable(&self) -> bool {
+    fn is_mendable(&self) -> bool {
         match self {
             Self::Redis(ProtocolError::Link(trouble)) => trouble.is_passing(),
             Self::Redis(unwelcome) => matches!(unwelcome, ProtocolError::Refused(_)),
@@ -128,10 +135,40 @@ impl RunError {
         if is_of_redis { Self::Away(Box::new(self)) } else { self }
     }
 
+    /// Logs this error of a session in the phase `now`. Returns the time until the next attempt, and
+    /// the phase until then; `None` if no further session can succeed. With `standby`, the run waits
+    /// for a lease that another process holds.
+    pub(crate) fn retry(
+        &self,
+        now: &Phase,
+        standby: bool,
+        backoff: &mut Backoff,
+        jitter: impl FnOnce() -> u64,
+    ) -> Option<(Duration, Phase)> {
+        match self {
+            Self::Redis(ProtocolError::Held { holder, .. }) if standby => {
+                let other = || "a program other than urlseen".to_owned();
+                let holder = holder.as_ref().map_or_else(other, ToString::to_string);
+                let phase = Phase::WaitingForLease { holder: holder.clone() };
+                if *now != phase {
+                    info!("standing by: waiting for the lease, which {holder} holds");
+                }
+                Some((STANDBY, phase))
+            }
+            _ if self.is_mendable() => {
+                let wait = backoff.next_wait(jitter());
+                warn!("{self}. Trying again in {} ms", wait.as_millis());
+                Some((wait, self.phase()))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the phase of a run that waits for its next attempt after this error.
-    pub(crate) fn phase(&self) -> Phase {
+    fn phase(&self) -> Phase {
         let trouble = self.to_string();
         match self {
+            _ if self.is_for_want_of_descriptors() => Phase::Recovering,
             Self::Hanging(_) => Phase::DiskAway { trouble },
             Self::FewReplicas { .. } => Phase::ReplicasAway { trouble },
             _ => Phase::RedisAway { trouble },

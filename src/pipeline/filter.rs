@@ -6,8 +6,8 @@ use super::persistence::Persistence;
 use indicatif::BinaryBytes;
 use redis::Value;
 use tracing::{info, warn};
-use urlseen_core::filter::Parameters;
 use urlseen_core::filter::id::RandomId;
+use urlseen_core::filter::{Fill, Parameters};
 use urlseen_core::redis::Node;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
@@ -19,7 +19,7 @@ use urlseen_engine::engine::store::{Footprint, MismatchError, Reach};
 use super::RunError;
 use super::disk::{Disk, Hang};
 use super::shared::Shared;
-use crate::report::{FilterFill, FilterReport, FilterStatus};
+use crate::report::{FilterReport, FilterStatus};
 
 /// Filter that a run uses.
 pub(super) struct RunFilter {
@@ -28,7 +28,7 @@ pub(super) struct RunFilter {
     pub(super) shared: Option<Shared>,
     pub(super) snapshots: Snapshots,
     /// Disk of the storage folder.
-    disk: Option<Disk>,
+    pub(super) disk: Option<Disk>,
     /// Configured capacity, for a filter in Redis.
     capacity: u64,
     report: FilterReport,
@@ -66,28 +66,26 @@ impl RunFilter {
         }
     }
 
-    /// Returns the report of the filter, and the fill that it is to report.
-    fn reported(&mut self) -> (&mut FilterReport, FilterFill<'_>) {
-        let Self { works, shared, capacity, report, .. } = self;
-        (report, fill(works, shared.as_ref(), *capacity))
+    /// Returns the fill and the error rate of the filter in Redis, if there is one.
+    fn in_redis(&self) -> Option<(Fill, f64)> {
+        self.shared.as_ref().map(|shared| shared.fill(self.capacity))
     }
 
-    /// Returns the state of the filter. The computation of the error rate takes up to a
-    /// millisecond.
+    /// Returns the state of the filter.
     pub(super) fn status(&mut self) -> FilterStatus {
-        let (report, fill) = self.reported();
-        report.status(&fill)
+        let in_redis = self.in_redis();
+        self.report.status(&self.works.engine, in_redis)
     }
 
     /// Warns if the fill has crossed a threshold, and logs if the filter has grown.
     pub(super) fn watch_fill(&mut self) {
-        let (report, fill) = self.reported();
-        report.look(&fill);
+        let in_redis = self.in_redis();
+        self.report.look(&self.works.engine, in_redis);
     }
 
     /// Returns true if the filter holds at least as many keys as it is made for, and cannot grow.
     pub(super) fn is_past_capacity(&self) -> bool {
-        self.report.is_past_capacity(&fill(&self.works, self.shared.as_ref(), self.capacity))
+        self.report.is_past_capacity(&self.works.engine, self.in_redis())
     }
 
     /// Checks that the filter can belong to the crawl in Redis. The crawl is at the head `theirs`,
@@ -116,15 +114,6 @@ impl RunFilter {
             }
             None => Ok(()),
         }
-    }
-
-    /// Aborts like [`Self::abort`], and waits until the threads have done all earlier jobs. Then
-    /// the counts of the filter are final.
-    pub(super) async fn settle(&mut self, head: Head) -> Result<(), RunError> {
-        self.abort(head).await?;
-        self.works.engine.settled().await?;
-        self.watch_fill();
-        Ok(())
     }
 
     /// Ends the run. Leaves the folder at `head`, the last committed batch, and returns a summary
@@ -157,10 +146,6 @@ impl RunFilter {
         self.disk.as_ref().and_then(Disk::hang)
     }
 
-    pub(super) fn disk(&self) -> Option<&Disk> {
-        self.disk.as_ref()
-    }
-
     /// Learns the oldest state to which Redis may return, and begins a snapshot if one is due.
     /// `info` is the answer of the primary, which was asked at the time `asked`.
     pub(super) fn learn_persistence(
@@ -176,12 +161,6 @@ impl RunFilter {
             storage.begin_snapshot(Reach::To(horizon));
         }
     }
-}
-
-/// Returns the fill of the filter in Redis if there is one, else of the filter in memory.
-fn fill<'a>(works: &'a Works, shared: Option<&Shared>, capacity: u64) -> FilterFill<'a> {
-    let in_redis = shared.map(|shared| shared.fill(capacity));
-    FilterFill { engine: &works.engine, in_redis }
 }
 
 impl Snapshots {

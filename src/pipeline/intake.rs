@@ -1,5 +1,5 @@
-//! Intake of a session or of a router: the known state of the source, and the items that are read
-//! ahead.
+//! Intake of a session or of a router: the known state of the source, the items that are read
+//! ahead, and the number of items that are read together.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,8 +12,6 @@ use urlseen_core::redis::link::{Link, Reply};
 use urlseen_core::redis::protocol::{Cursor, Places, Protocol};
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Claimed};
-
-use super::window::Window;
 
 /// Duration of one wait for items of an empty source, in seconds.
 const WAIT_S: f64 = 10.0;
@@ -52,14 +50,19 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// Starts to read at the cursor `read_to`. `waiter` is a connection only for waits, because a
-    /// wait blocks its connection.
-    pub(crate) fn new(waiter: Link, linger: Linger, window: Window, read_to: Cursor) -> Self {
+    /// Starts to read at the cursor `read_to`, at most `items` items and `bytes` bytes together.
+    /// `waiter` is a connection only for waits, because a wait blocks its connection.
+    pub(crate) fn new(
+        waiter: Link,
+        source: &config::Source,
+        (items, bytes): (usize, usize),
+        read_to: Cursor,
+    ) -> Self {
         Self {
             waiter: Some(waiter),
             supply: if read_to > 0 { Supply::Claimed } else { Supply::Unknown },
-            linger,
-            window,
+            linger: Linger::new(source.linger.unwrap_or_default()),
+            window: Window::new(source.batch.min(items), source.batch_bytes.min(bytes)),
             read_to,
             windows: VecDeque::new(),
             first: None,
@@ -193,12 +196,80 @@ impl Intake {
     }
 }
 
+/// Maximum number of items of the first window. The window is small, because the sizes of its items
+/// are unknown.
+const FIRST_WINDOW: usize = 16;
+
+/// Limits the items that are read together, by count and by bytes.
+///
+/// The sizes of a list's items are known only after the items are read. So a window has only as
+/// many items as would fit if each were as large as the largest recent item. The first window is
+/// small, and windows double as long as the items are small. If items are larger than all recent
+/// ones, a window can exceed the limit in bytes. Then it is split into several batches.
+#[derive(Debug)]
+struct Window {
+    items_max: usize,
+    bytes_max: usize,
+    /// Size of the largest recent item, in bytes.
+    item: usize,
+    /// True while windows double, because no window has reached a limit yet.
+    is_starting: bool,
+    /// True until the first window is read.
+    is_blind: bool,
+}
+
+impl Window {
+    /// Makes a window of at most `items_max` items and `bytes_max` bytes.
+    fn new(items_max: usize, bytes_max: usize) -> Self {
+        let item = (bytes_max / FIRST_WINDOW).max(1);
+        Self { items_max, bytes_max, item, is_starting: true, is_blind: true }
+    }
+
+    /// Returns the number of windows to request before the first of them is read. While the sizes
+    /// of items are unknown, the number is one, so that at most one window of large items is in
+    /// memory.
+    fn at_once(&self, most: usize) -> usize {
+        if self.is_blind { 1 } else { most }
+    }
+
+    /// Returns the number of items to request next. It is at least one, even if a single item
+    /// exceeds the limit in bytes.
+    fn items(&self) -> u64 {
+        (self.bytes_max / self.item).clamp(1, self.items_max) as u64
+    }
+
+    /// Adapts to the sizes of the items that were read. Splits the items if they exceed the limit
+    /// in bytes. An item that exceeds this limit alone becomes a batch of one item.
+    fn split(&mut self, items: Items) -> Vec<Items> {
+        self.is_blind = false;
+        let largest = items.largest();
+        self.is_starting &= self.items() < self.items_max as u64;
+        // The window grows slowly again after a large item, because large items seldom come alone.
+        let faded = self.item - self.item / if self.is_starting { 2 } else { 8 };
+        self.is_starting &= largest < faded;
+        self.item = largest.max(faded).max(1);
+        if items.bytes_len() <= self.bytes_max {
+            return vec![items];
+        }
+        let (mut parts, mut first, mut bytes) = (Vec::new(), 0, 0);
+        for (index, item) in items.iter().enumerate() {
+            if index > first && bytes + item.len() > self.bytes_max {
+                parts.push(items.part(first..index));
+                (first, bytes) = (index, 0);
+            }
+            bytes += item.len();
+        }
+        parts.push(items.part(first..items.len()));
+        parts
+    }
+}
+
 /// Minimum number of items in a claim after which the session sends the next claim without a wait.
 const ENOUGH: u64 = 64;
 
 /// Delays claims while each claim finds only few items.
 #[derive(Debug)]
-pub(crate) struct Linger {
+struct Linger {
     span: Duration,
     /// True if the last claim returned few items.
     is_trickle: bool,
@@ -206,11 +277,6 @@ pub(crate) struct Linger {
 }
 
 impl Linger {
-    /// Returns the configured linger.
-    pub(crate) fn configured(source: &config::Source) -> Self {
-        Self::new(source.linger.unwrap_or_default())
-    }
-
     /// Returns a linger that waits for `span` before each claim, as long as claims find only few
     /// items.
     fn new(span: Duration) -> Self {
@@ -218,24 +284,24 @@ impl Linger {
     }
 
     /// Begins the wait. Call it when the first item has arrived in the source.
-    pub(crate) fn begin(&mut self) {
+    fn begin(&mut self) {
         if self.is_trickle && !self.span.is_zero() {
             self.until = Some(time::Instant::now() + self.span);
         }
     }
 
     /// Notes the number of items of a claim.
-    pub(crate) fn note(&mut self, items: u64) {
+    fn note(&mut self, items: u64) {
         self.is_trickle = items < ENOUGH;
     }
 
     /// Returns true if the wait is over.
-    pub(crate) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.until.is_none()
     }
 
     /// Sleeps until the end of the wait. Never returns if no wait has begun.
-    pub(crate) async fn end(&mut self) {
+    async fn end(&mut self) {
         match self.until {
             Some(until) => sleep_until(until).await,
             None => std::future::pending().await,
@@ -281,39 +347,5 @@ impl Arrivals {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Fails if the daemon waits for more items although the last claim found many.
-    #[test]
-    fn a_claim_waits_only_if_the_last_claim_found_few_items() {
-        let mut linger = Linger::new(Duration::from_secs(1));
-        for (items, waits) in [(1, true), (ENOUGH, false), (1000, false), (ENOUGH - 1, true)] {
-            linger.note(items);
-            linger.until = None;
-            linger.begin();
-            assert_eq!(linger.is_over(), !waits, "{items}");
-        }
-        let mut never = Linger::new(Duration::ZERO);
-        never.begin();
-        assert!(never.is_over());
-    }
-
-    #[test]
-    fn waiting_items_arrived_after_the_claim_before_theirs() {
-        let mut arrivals = Arrivals::new();
-        let start = arrivals.last;
-        let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(arrivals.since(false, true), None);
-        assert_eq!(arrivals.since(false, false), Some(at(0)));
-        arrivals.claimed(at(5));
-        assert_eq!(arrivals.since(true, false), Some(at(0)));
-        assert_eq!(arrivals.since(false, false), Some(at(5)));
-        arrivals.claimed(at(9));
-        assert_eq!(arrivals.since(true, true), Some(at(5)));
-        assert_eq!(arrivals.since(false, true), None);
-        arrivals.was_empty(at(20));
-        arrivals.claimed(at(21));
-        assert_eq!(arrivals.since(true, false), Some(at(20)));
-    }
-}
+#[path = "intake_tests.rs"]
+mod tests;

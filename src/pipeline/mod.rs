@@ -4,7 +4,6 @@
 //! session takes the lease under a new token, reads the last commit from Redis, and continues from
 //! there.
 
-mod claim;
 mod disk;
 mod error;
 mod filter;
@@ -19,7 +18,6 @@ pub(crate) mod shutdown;
 mod standalone;
 #[cfg(test)]
 mod tests;
-pub(crate) mod window;
 
 use std::future::Future;
 use std::pin::pin;
@@ -29,10 +27,10 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::pipeline::shutdown::Stop;
 use crate::report::{ByRule, Phase, Report, Reporter};
-use claim::Claim;
 use filter::RunFilter;
 use intake::Arrivals;
 use serde::Serialize;
+use session::LeaseClaim;
 use tracing::{info, warn};
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
@@ -47,9 +45,6 @@ pub(crate) use queue::Queue;
 pub use server::Server;
 pub(crate) use shared::Shared;
 pub(crate) use standalone::Standalone;
-
-/// Time between two attempts to take a lease that another process holds.
-const STANDBY: Duration = Duration::from_secs(1);
 
 /// Maximum number of claimed items that the daemon moves back to the source when it ends. If the
 /// source or the list of claimed items is empty, one rename is enough. Otherwise the move blocks
@@ -93,7 +88,7 @@ pub enum Ending {
 pub struct Pipeline {
     parts: Parts,
     filter: RunFilter,
-    claim: Claim,
+    claim: LeaseClaim,
     reporter: Reporter,
     queue: Queue,
     /// True if the filter is recovered to the head of the queue, the last commit of this run.
@@ -127,7 +122,7 @@ impl Pipeline {
             reporter: reporter.with_filter(filter.status()),
             parts,
             filter,
-            claim: Claim::new(),
+            claim: LeaseClaim::new(),
             queue: Queue::new(urlseen_core::storage::Head::START, 0),
             is_recovered: false,
             limits: ServerLimits::ASSUMED,
@@ -145,7 +140,7 @@ impl Pipeline {
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, RunError> {
-        let disk = self.filter.disk().cloned();
+        let disk = self.filter.disk.clone();
         let ended = tokio::select! {
             ended = self.sessions(interval, show) => ended,
             never = disk::watch(disk) => match never {},
@@ -176,39 +171,27 @@ impl Pipeline {
                 Ok(ending) => return Ok(ending),
                 Err(failure) => self.checked(failure).await?,
             };
-            let (wait, failure) = match failure {
-                failure if failure.is_mendable() => {
-                    let wait = self.backoff.next_wait(self.parts.server.jitter());
-                    warn!("{failure}. Trying again in {} ms", wait.as_millis());
-                    if failure.is_for_want_of_descriptors() {
-                        self.is_recovered = false;
-                        self.enter(Phase::Recovering);
-                    } else {
-                        self.enter(failure.phase());
-                    }
-                    (wait, Some(failure))
-                }
-                RunError::Redis(ProtocolError::Held { holder, .. }) if self.parts.standby => {
-                    let holder = self.claim.wait_for(holder.as_deref());
-                    self.enter(Phase::WaitingForLease { holder });
-                    (STANDBY, None)
-                }
-                failure => return Err(failure),
+            let (now, standby) = (&self.reporter.now.status.phase, self.parts.standby);
+            let jitter = || self.parts.server.jitter();
+            let Some((wait, phase)) = failure.retry(now, standby, &mut self.backoff, jitter) else {
+                return Err(failure);
             };
+            self.is_recovered &= !failure.is_for_want_of_descriptors();
+            self.enter(phase);
             let mut stop = self.stop.clone();
             let told = async move { stop.wait_for(|stop| *stop).await.is_ok() };
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
-                let failure = match failure {
-                    Some(RunError::FewReplicas { .. }) => {
+                return match failure {
+                    RunError::FewReplicas { .. } => {
                         self.release().await;
-                        None
+                        Ok(Ending::Stopped)
                     }
-                    failure => failure,
+                    // A process that waits for the lease has no batches.
+                    RunError::Redis(ProtocolError::Held { .. }) => Ok(Ending::Stopped),
+                    failure => Err(failure.after_stop()),
                 };
-                // A process that waits for the lease has no batches, so it ends without an error.
-                return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
         }
     }

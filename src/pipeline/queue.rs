@@ -16,8 +16,6 @@ pub(crate) struct Prepared {
     pub(crate) batch: Batch<Ready>,
     /// Rejects of the batch, as JSON.
     pub(crate) rejects: Vec<Vec<u8>>,
-    /// Place in the processing list after the commit.
-    pub(crate) end: Cursor,
     /// True for a complete batch, and for the last part of a batch that was split.
     pub(crate) is_last: bool,
 }
@@ -26,9 +24,18 @@ impl Prepared {
     /// Prepares a batch. `is_last` is true for a complete batch, and for the last part of a batch
     /// that was split.
     pub(crate) fn new(batch: Batch<Ready>, is_last: bool) -> Self {
-        let rejects = rejects(&batch);
-        let end = batch.items().left();
-        Self { batch, rejects, end, is_last }
+        let now = SystemTime::now();
+        let rejects = batch.rejects().map(|(item, reason)| {
+            let is_large = matches!(reason, Unreadable::TooLarge { .. });
+            let write = if is_large { reject::shortened } else { reject::write };
+            write(item, reason, now)
+        });
+        Self { rejects: rejects.collect(), batch, is_last }
+    }
+
+    /// Returns the place in the processing list after the commit.
+    fn end(&self) -> Cursor {
+        self.batch.items().left()
     }
 }
 
@@ -44,7 +51,7 @@ pub(crate) struct Queue {
 
 /// Result of comparing the queue with the last batch that Redis records.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct Resumed {
     /// Batches that were committed, oldest first.
     pub(crate) committed: Vec<Prepared>,
     /// True if the batches that are still queued no longer match the claimed items, and must be
@@ -92,7 +99,7 @@ impl Queue {
     /// `index` is the number of batches, returns the position after the last batch.
     pub(crate) fn cursor(&self, index: usize) -> Cursor {
         match index.checked_sub(1) {
-            Some(before) => self.batches[before].end,
+            Some(before) => self.batches[before].end(),
             None => self.cursor,
         }
     }
@@ -117,7 +124,7 @@ impl Queue {
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.head();
-        self.cursor = prepared.end;
+        self.cursor = prepared.end();
         Some(prepared)
     }
 
@@ -133,7 +140,7 @@ impl Queue {
 
     /// Compares the queue with the last batch that Redis records, after a connection was lost or
     /// Redis refused a commit. Removes the committed batches from the queue.
-    pub(crate) fn settle(&mut self, crawl_state: CrawlState) -> Result<Settled, Diverged> {
+    pub(crate) fn resume(&mut self, crawl_state: CrawlState) -> Result<Resumed, Diverged> {
         let diverged = Diverged { theirs: crawl_state.head, ours: self.head };
         let theirs = crawl_state.head.ok_or_else(|| diverged.clone())?;
         let mut heads = self.batches.iter().map(|prepared| prepared.batch.head());
@@ -144,22 +151,9 @@ impl Queue {
         };
         let committed = (0..committed).filter_map(|_| self.committed()).collect();
         let stale = self.cursor != crawl_state.cursor;
-        if stale {
-            self.cursor = crawl_state.cursor;
-        }
-        Ok(Settled { committed, stale })
+        self.cursor = crawl_state.cursor;
+        Ok(Resumed { committed, stale })
     }
-}
-
-/// Makes the rejects of a batch.
-fn rejects(batch: &Batch<Ready>) -> Vec<Vec<u8>> {
-    let now = SystemTime::now();
-    let rejects = batch.rejects().map(|(item, reason)| {
-        let is_large = matches!(reason, Unreadable::TooLarge { .. });
-        let write = if is_large { reject::shortened } else { reject::write };
-        write(item, reason, now)
-    });
-    rejects.collect()
 }
 
 #[cfg(test)]
@@ -175,10 +169,10 @@ mod tests {
         let mut heads = vec![Head::START];
         for left in [8, 6, 4] {
             let items: Items = [&b"a"[..], b"b"].into_iter().collect();
-            let found = Batch::new(items).found(Findings::default());
+            let found = Batch::new(items.before(left)).found(Findings::default());
             let batch = found.sifted().after(queue.next_base());
             heads.push(batch.head());
-            queue.push(Prepared { batch, rejects: Vec::new(), end: left, is_last: true });
+            queue.push(Prepared { batch, rejects: Vec::new(), is_last: true });
         }
         (queue, heads)
     }
@@ -188,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn settling_removes_the_batches_that_redis_knows_and_keeps_the_rest() {
+    fn resuming_removes_the_batches_that_redis_knows_and_keeps_the_rest() {
         for known in 0..=3 {
             let (mut queue, heads) = queue();
             let processing = 10 - 2 * known as u64;
             let crawl_state = crawl_state(Some(heads[known]), processing);
-            let settled = queue.settle(crawl_state).unwrap();
-            assert_eq!((settled.committed.len(), settled.stale), (known, false));
+            let resumed = queue.resume(crawl_state).unwrap();
+            assert_eq!((resumed.committed.len(), resumed.stale), (known, false));
             assert_eq!(
                 (queue.batches(), queue.processing(), queue.head),
                 (3 - known, processing, heads[known])
@@ -205,8 +199,8 @@ mod tests {
     #[test]
     fn a_changed_list_of_claimed_items_makes_the_rest_stale() {
         let (mut queue, heads) = queue();
-        let settled = queue.settle(crawl_state(Some(heads[1]), 9)).unwrap();
-        assert_eq!((settled.committed.len(), settled.stale), (1, true));
+        let resumed = queue.resume(crawl_state(Some(heads[1]), 9)).unwrap();
+        assert_eq!((resumed.committed.len(), resumed.stale), (1, true));
         assert_eq!(queue.processing(), 9);
     }
 
@@ -215,10 +209,10 @@ mod tests {
         for theirs in [None, Some(Head::START.next()), Some(Head { seq: 7, ..Head::START })] {
             let (mut queue, heads) = queue();
             queue.committed();
-            let diverged = queue.settle(crawl_state(theirs, 8)).unwrap_err();
+            let diverged = queue.resume(crawl_state(theirs, 8)).unwrap_err();
             assert_eq!(diverged, Diverged { theirs, ours: heads[1] });
             // Redis returned to a state before a commit that it had acknowledged.
-            assert!(queue.settle(crawl_state(Some(Head::START), 10)).is_err());
+            assert!(queue.resume(crawl_state(Some(Head::START), 10)).is_err());
         }
     }
 }

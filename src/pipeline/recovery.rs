@@ -6,7 +6,7 @@ use indicatif::BinaryBytes;
 use tokio::time::{Instant, interval_at};
 use tracing::{info, warn};
 
-use super::queue::{Queue, Settled};
+use super::queue::{Queue, Resumed};
 use super::session::Owned;
 use super::{Pipeline, RunError, Shared};
 use crate::report::Phase;
@@ -41,9 +41,9 @@ impl Pipeline {
         // Answers all queries first. The code below may cut the log. If the cut fails, no query may
         // be half answered.
         self.answer_all().await?;
-        let settled = is_recovered.then(|| self.queue.settle(owned.crawl_state));
-        match settled {
-            Some(Ok(settled)) => self.settle(settled, owned.crawl_state).await?,
+        let resumed = is_recovered.then(|| self.queue.resume(owned.crawl_state));
+        match resumed {
+            Some(Ok(resumed)) => self.resume(resumed, owned.crawl_state).await?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
                 self.reporter.counts().rollbacks += 1;
@@ -60,10 +60,10 @@ impl Pipeline {
         self.reporter.counts().batches_aborted += batches as u64;
     }
 
-    async fn settle(&mut self, settled: Settled, crawl_state: CrawlState) -> Result<(), RunError> {
-        let Settled { committed, stale } = settled;
+    async fn resume(&mut self, resumed: Resumed, crawl_state: CrawlState) -> Result<(), RunError> {
+        let Resumed { committed, stale } = resumed;
         let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(crawl_state));
-        self.committed(&committed, unseen);
+        self.settle(&committed, unseen);
         let stale = std::mem::take(&mut self.are_stale) || stale;
         let aborted = if stale { self.queue.clear() } else { 0 };
         let (again, head) = (self.queue.batches(), self.queue.head());

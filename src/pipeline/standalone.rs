@@ -8,7 +8,7 @@ use tracing::{debug, info, warn};
 use super::{Ending, RunError};
 use crate::config::WhenFull;
 use crate::pipeline::shutdown::Stop;
-use crate::report::{FilterFill, FilterReport, FilterStatus, Phase, Report, Reporter};
+use crate::report::{FilterReport, Phase, Report, Reporter};
 use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
@@ -39,7 +39,7 @@ impl Standalone {
         stop: Stop,
     ) -> Self {
         let mut filter = FilterReport::new(&works.engine, parameters, limit);
-        let reporter = reporter.with_filter(status(&mut filter, &works));
+        let reporter = reporter.with_filter(filter.status(&works.engine, None));
         Self { works, limit, when_full, reporter, filter, stop }
     }
 
@@ -106,17 +106,13 @@ impl Standalone {
 
     fn enter(&mut self, phase: Phase) {
         self.reporter.now.status.phase = phase;
-        self.reporter.publish(status(&mut self.filter, &self.works));
+        self.reporter.publish(self.filter.status(&self.works.engine, None));
     }
 
     /// Returns the state of the run.
     pub(crate) fn report(&mut self) -> Report {
-        self.reporter.report(status(&mut self.filter, &self.works))
+        self.reporter.report(self.filter.status(&self.works.engine, None))
     }
-}
-
-fn status(report: &mut FilterReport, works: &Works) -> FilterStatus {
-    report.status(&FilterFill { engine: &works.engine, in_redis: None })
 }
 
 /// Publishes the progress of the run.
@@ -167,11 +163,11 @@ impl Audience for Publisher<'_> {
             reporter.now.status.phase = Phase::Stopping;
         }
         if reporter.has_news() {
-            reporter.publish(status(self.filter, works));
+            reporter.publish(self.filter.status(&works.engine, None));
         }
         let now = Instant::now();
         if let Some(every) = self.every.filter(|_| self.due <= now) {
-            (self.show)(&reporter.report(status(self.filter, works)));
+            (self.show)(&reporter.report(self.filter.status(&works.engine, None)));
             self.due = now.max(self.due + every);
         }
     }

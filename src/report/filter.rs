@@ -114,27 +114,9 @@ impl FilterStatus {
     }
 }
 
-/// Filter of a run: its fill and its error rate.
-pub(crate) struct FilterFill<'a> {
-    /// Filter in memory, or the cache of a filter in Redis.
-    pub(crate) engine: &'a Engine,
-    /// Fill and error rate of a filter in Redis.
-    pub(crate) in_redis: Option<(Fill, f64)>,
-}
-
-impl FilterFill<'_> {
-    fn fill(&self) -> Fill {
-        self.in_redis.map_or_else(|| self.engine.gauge().fill(), |(fill, _)| fill)
-    }
-
-    /// Returns the error rate. For a filter in memory, the computation takes up to a millisecond.
-    fn error_rate(&self) -> f64 {
-        self.in_redis.map_or_else(|| self.engine.gauge().error_rate(), |(_, error_rate)| error_rate)
-    }
-}
-
 /// Observer of the filter of a run. It describes the state of the filter, and warns while the
-/// filter fills.
+/// filter fills. Its methods take the engine with the filter, or with the cache of a filter in
+/// Redis, whose fill and error rate are `in_redis`.
 #[derive(Debug)]
 pub(crate) struct FilterReport {
     /// Capacity of a filter of fixed size: more fingerprints raise its error rate. `None` for a
@@ -161,9 +143,15 @@ impl FilterReport {
         }
     }
 
-    /// Returns the state of the filter.
-    pub(crate) fn status(&mut self, filter: &FilterFill<'_>) -> FilterStatus {
-        let (fill, error_rate) = (filter.fill(), filter.error_rate());
+    /// Returns the state of the filter. For a filter in memory, the computation of the error rate
+    /// takes up to a millisecond.
+    pub(crate) fn status(
+        &mut self,
+        engine: &Engine,
+        in_redis: Option<(Fill, f64)>,
+    ) -> FilterStatus {
+        let gauge = engine.gauge();
+        let (fill, error_rate) = in_redis.unwrap_or_else(|| (gauge.fill(), gauge.error_rate()));
         let Fill { keys, capacity, bytes, .. } = fill;
         let status = FilterStatus {
             keys,
@@ -175,27 +163,31 @@ impl FilterReport {
             bytes,
             ..FilterStatus::default()
         };
-        if filter.in_redis.is_some() {
+        if in_redis.is_some() {
             return status;
         }
-        let gauge = filter.engine.gauge();
         FilterStatus {
             frozen_error_rate: Some(gauge.frozen_error_rate()).filter(|&rate| rate > 0.0),
             generations: gauge.generations().map(GenerationsStatus::from),
-            forgotten: filter.engine.tombstones() as u64,
+            forgotten: engine.tombstones() as u64,
             ..status
         }
     }
 
     /// Warns if the fill has crossed a threshold, and logs if the filter has grown.
-    pub(crate) fn look(&mut self, filter: &FilterFill<'_>) {
-        let counted = filter.fill().counted;
+    pub(crate) fn look(&mut self, engine: &Engine, in_redis: Option<(Fill, f64)>) {
+        let gauge = engine.gauge();
+        let fill = gauge.fill();
+        let (counted, remedy) = match in_redis {
+            Some((fill, _)) => (fill.counted, REMEDY_IN_REDIS),
+            None => (fill.counted, REMEDY_IN_FOLDER),
+        };
+        let error_rate = || in_redis.map_or_else(|| gauge.error_rate(), |(_, rate)| rate);
         let watch = self.watch.as_mut();
-        if let Some(crossing) = watch.and_then(|it| it.observe(counted, || filter.error_rate())) {
-            let remedy = if filter.in_redis.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
+        if let Some(crossing) = watch.and_then(|it| it.observe(counted, error_rate)) {
             warn!("{crossing}. {remedy}");
         }
-        let Fill { layers, capacity, bytes, .. } = filter.engine.gauge().fill();
+        let Fill { layers, capacity, bytes, .. } = fill;
         if layers > std::mem::replace(&mut self.layers, layers) && layers > 1 {
             let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
             info!("the filter has grown: {layers} layers for {capacity} fingerprints, {bytes}");
@@ -206,8 +198,9 @@ impl FilterReport {
     }
 
     /// Returns true if the filter holds at least as many keys as it is made for, and cannot grow.
-    pub(crate) fn is_past_capacity(&self, filter: &FilterFill<'_>) -> bool {
-        self.limit.is_some_and(|limit| filter.fill().counted >= limit)
+    pub(crate) fn is_past_capacity(&self, engine: &Engine, in_redis: Option<(Fill, f64)>) -> bool {
+        let fill = || in_redis.map_or_else(|| engine.gauge().fill(), |(fill, _)| fill);
+        self.limit.is_some_and(|limit| fill().counted >= limit)
     }
 }
 

@@ -29,7 +29,7 @@ use urlseen_engine::item::batch::{Batch, Ready};
 
 pub(crate) use counts::FATES;
 pub use counts::{ByReason, Counts, Times};
-pub(crate) use filter::{FilterFill, FilterReport};
+pub(crate) use filter::FilterReport;
 pub use filter::{FilterStatus, GenerationsStatus};
 pub use phase::{Backpressure, Phase};
 pub(crate) use repeats::{AllRepeats, Repeats};

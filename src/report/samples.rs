@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
 use super::rules::ByRule;
+use urlseen_engine::item::Fate;
 use urlseen_engine::item::batch::{Batch, Ready};
-use urlseen_engine::item::fate::Fate;
 
 /// Maximum number of items that are kept for each fate and each rule.
 const KEPT: usize = 20;

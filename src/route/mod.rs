@@ -13,7 +13,7 @@ mod outbox;
 mod session;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use crate::config::Config;
 use crate::pipeline::shutdown::Stop;
@@ -21,16 +21,12 @@ use crate::pipeline::{Ending, RunError};
 use crate::report::{PartitionStatus, Phase, RouteStatus};
 use session::Session;
 use tokio::sync::watch;
-use tracing::{info, warn};
 use urlseen_core::filter::id::{self, RandomId};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::protocol::{Protocol, ProtocolError};
+use urlseen_core::redis::protocol::Protocol;
 use urlseen_engine::item::Options;
-
-/// Time between two attempts to take a lease that another process holds.
-const STANDBY: Duration = Duration::from_secs(1);
 
 /// Router of a list: a process moves one list.
 pub(crate) struct Router {
@@ -124,25 +120,13 @@ impl Router {
                 Err(RouteError::Source(failure)) => failure,
                 ended => return ended,
             };
-            let wait = match &failure {
-                RunError::Redis(ProtocolError::Held { holder, .. }) if self.standby => {
-                    let holder = holder.as_ref().map_or_else(String::new, ToString::to_string);
-                    if self.enter(Phase::WaitingForLease { holder: holder.clone() }) {
-                        info!("standing by: waiting for the lease, which {holder} holds");
-                    }
-                    STANDBY
-                }
-                failure if failure.is_mendable() => {
-                    let wait = backoff.next_wait(id::random());
-                    warn!("{failure}. Trying again in {} ms", wait.as_millis());
-                    self.enter(failure.phase());
-                    wait
-                }
-                _ => {
-                    self.enter(Phase::Failed { reason: failure.to_string() });
-                    return Err(failure.into());
-                }
+            let now = self.status.borrow().phase.clone();
+            let Some((wait, phase)) = failure.retry(&now, self.standby, &mut backoff, id::random)
+            else {
+                self.enter(Phase::Failed { reason: failure.to_string() });
+                return Err(failure.into());
             };
+            self.enter(phase);
             tokio::select! {
                 _ = self.stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
                 () = tokio::time::sleep(wait) => {}
@@ -163,12 +147,12 @@ impl Router {
         self.status.borrow().partitions.iter().any(|it| it.trouble.is_some())
     }
 
-    /// Publishes the phase that the router enters. Returns true if it is another one than before.
-    pub(crate) fn enter(&self, phase: Phase) -> bool {
+    /// Publishes the phase that the router enters.
+    pub(crate) fn enter(&self, phase: Phase) {
         self.status.send_if_modified(|status| {
             let is_new = status.phase != phase;
             status.phase = phase;
             is_new
-        })
+        });
     }
 }

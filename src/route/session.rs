@@ -16,8 +16,7 @@ use super::batch::{RoutedBatch, Share};
 use super::outbox::Outbox;
 use super::{RouteError, Router};
 use crate::pipeline::GIVE_BACK_MAX;
-use crate::pipeline::intake::{Intake, Linger};
-use crate::pipeline::window::Window;
+use crate::pipeline::intake::Intake;
 use crate::pipeline::{Ending, RunError};
 use crate::report::Phase;
 
@@ -63,8 +62,7 @@ impl<'a> Session<'a> {
         let holder = LeaseHolder::this(&format!("{}, router", config.crawl.name));
         let leased = Leased::take(link, protocol, &holder, run, &[]).await?;
         let claimed = leased.crawl_state().cursor;
-        let window = Window::configured(&config.source, usize::MAX, BYTES);
-        let linger = Linger::configured(&config.source);
+        let intake = Intake::new(waiter, &config.source, (usize::MAX, BYTES), claimed);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
         for config in config.all_partitions() {
             let (queue, shares) = mpsc::unbounded_channel();
@@ -76,7 +74,7 @@ impl<'a> Session<'a> {
         Ok(Self {
             router,
             leased,
-            intake: Intake::new(waiter, linger, window, claimed),
+            intake,
             reader,
             claimed,
             batches: VecDeque::new(),

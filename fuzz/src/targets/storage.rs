@@ -9,9 +9,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::generation::{Generation, Lifetime, Lifetimes};
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::lifetime::{Lifetime, Lifetimes};
 use urlseen_core::filter::{FilterSpec, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;

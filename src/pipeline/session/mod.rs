@@ -5,37 +5,32 @@ mod begin;
 mod duties;
 mod forgetting;
 mod lease;
-mod pending;
-mod pressure;
 mod reclaiming;
 mod replicas;
 mod requests;
-mod saves;
 
 use std::time::Duration;
 
 use crate::config::{Config, WhenFull};
+use batches::Pressure;
 use begin::{Connected, Recovered};
 use duties::{Answers, Duties};
 use forgetting::Forgetting;
 use futures_util::stream::StreamExt as _;
-use pending::Pending;
-use pressure::Pressure;
 use replicas::Replicas;
-use requests::Requests;
+use requests::{Pending, Requests};
 use tokio::time::sleep_until;
 use urlseen_core::redis::limits::ServerLimits;
 use urlseen_core::redis::protocol::Reclaimer;
 use urlseen_engine::engine::Event;
 
-use super::intake::{Intake, Linger};
-use super::window::Window;
+use super::intake::Intake;
 use super::{Ending, Pipeline, RunError};
 use crate::pipeline::GIVE_BACK_MAX;
 use crate::report::{Backpressure, Phase, Report};
 
 pub(super) use begin::Owned;
-pub(super) use lease::Lease;
+pub(super) use lease::{Lease, LeaseClaim};
 
 /// Maximum number of batches that are read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
@@ -87,40 +82,28 @@ impl<'a> Session<'a> {
         let connected = Connected::open(pipeline).await?;
         let owned = connected.own(pipeline).await?;
         let recovered = owned.recover(pipeline).await?;
-        let duties = Duties::new(pipeline, report_every);
-        let mut session = Self::new(pipeline, recovered, duties, show);
-        session.look();
-        Ok(session)
-    }
-
-    fn new(
-        pipeline: &'a mut Pipeline,
-        recovered: Recovered,
-        duties: Duties,
-        show: &'a mut dyn FnMut(&Report),
-    ) -> Self {
         let Recovered { link, waiter, lease, sink_length, rejected_length } = recovered;
         let queue = &pipeline.queue;
         let read_to = queue.cursor(queue.batches());
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
         let ServerLimits { batch, items, .. } = pipeline.limits;
-        let window = Window::configured(source, items, batch);
-        let linger = Linger::configured(source);
-        Self {
+        let mut session = Self {
             requests: Requests::new(link),
             lease,
-            intake: Intake::new(waiter, linger, window, read_to),
+            intake: Intake::new(waiter, source, (items, batch), read_to),
             sent: 0,
             replicas: Replicas::new(pipeline.parts.protocol.wanted_replicas()),
             pressure: Pressure::new(sink_length, rejected_length),
-            duties,
+            duties: Duties::new(pipeline, report_every),
             answers: Answers::new(),
             forgetting: Forgetting::default(),
             reclaimer: Reclaimer::new(consumers.timeout),
             are_saves_asked: false,
             show,
             pipeline,
-        }
+        };
+        session.look();
+        Ok(session)
     }
 
     /// Sends everything that can be sent, then waits for the next event, in a loop.
@@ -181,7 +164,10 @@ impl<'a> Session<'a> {
         let Pipeline { queue, filter, .. } = &mut *self.pipeline;
         queue.clear();
         let head = queue.head();
-        filter.settle(head).await?;
+        filter.abort(head).await?;
+        // After this, the counts of the filter are final.
+        filter.works.engine.caught_up().await?;
+        filter.watch_fill();
         if let Some(shared) = &mut filter.shared {
             shared.look(self.requests.link()).await?;
         }

@@ -4,7 +4,7 @@
 //! key is known by its generation, and the last record about it counts, so a recovery may
 //! repeat records. The start of a generation is a record of the log; only after it does the
 //! judge begin the generation. A shorter time of an item or of a page is a
-//! [lifetime](super::lifetime) of fewer generations.
+//! [lifetime](super::generation) of fewer generations.
 
 use std::fmt;
 use std::str::FromStr;

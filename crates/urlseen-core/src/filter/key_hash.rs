@@ -1,11 +1,14 @@
-//! Hashes of keys, and the hasher of fingerprints for a filter in memory.
+//! Hashes of keys: the hasher of fingerprints for a filter in memory, the shard of a key, and the
+//! hash functions. Only this file names a hash crate.
+//!
+//! MurmurHash3 is by Austin Appleby, from SMHasher. Both variants take a 32-bit seed. Their results
+//! do not depend on the byte order of the machine. `murmur64a` is an older hash by the same author.
 
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU8;
 
-use super::hash::murmur3_x64_128;
 use super::two_choice::KeyBits;
-use super::{Seed, ShardId, redisbloom};
+use super::{Seed, redisbloom};
 use crate::fingerprint::Fingerprint;
 
 /// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash
@@ -119,5 +122,142 @@ impl KeyHasher {
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         (self.rule)(self, fingerprint)
+    }
+}
+
+/// Number of shards of a filter: one for each leading byte of a seeded hash.
+pub const SHARDS: usize = 256;
+
+/// Name of the rule from fingerprints to shards. Every stored filter records the name. Bits that
+/// were set by another rule have no meaning here, so a reader compares the names first.
+pub const SHARD_RULE: &str = "murmur3-x64-128-top-byte";
+
+/// Id of a shard. A shard is the part of a filter that holds all keys whose seeded hash has one
+/// leading byte. Without the seed, links of one shard cannot be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(u8);
+
+impl ShardId {
+    /// Returns the shard of a key by [`SHARD_RULE`]. `hash` is the first word of the key's seeded
+    /// MurmurHash3 x64-128.
+    #[inline]
+    fn of(hash: u64) -> Self {
+        Self(hash.to_be_bytes()[0])
+    }
+
+    /// First shard, which has all keys of a filter with only one shard.
+    pub const WHOLE: Self = Self(0);
+
+    /// Iterates over all shards, in order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..=u8::MAX).map(Self)
+    }
+
+    /// Returns the shard with this number in a file.
+    #[cfg(feature = "storage")]
+    pub(crate) fn kept(index: u8) -> Self {
+        Self(index)
+    }
+
+    /// Returns the shard's number in a file.
+    #[cfg(feature = "storage")]
+    pub(crate) fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the shard's number, 0 to 255.
+    pub fn number(self) -> u32 {
+        self.0.into()
+    }
+
+    /// Returns the shard's number, as an index.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Returns the shard's share of a number. The shares of all shards add up to the number.
+    pub(super) fn share(self, of: u64) -> u64 {
+        let upto = |shards: usize| u128::from(of) * shards as u128 / SHARDS as u128;
+        u64::try_from(upto(self.index() + 1) - upto(self.index())).expect("at most `of`")
+    }
+}
+
+/// Writes the number of the shard as two hex digits.
+impl std::fmt::Display for ShardId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:02x}", self.0)
+    }
+}
+
+/// Returns the two 64-bit words of MurmurHash3 x64-128 of `key`, in the order of Python's
+/// `mmh3.hash64(key, seed)`.
+pub(crate) fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
+    mur3::murmurhash3_x64_128(key, seed)
+}
+
+/// Returns MurmurHash3 x86-32 of `key`. Python's `mmh3.hash(key, seed)` returns the same bits as a
+/// signed number.
+pub fn murmur3_x86_32(key: &[u8], seed: u32) -> u32 {
+    mur3::murmurhash3_x86_32(key, seed)
+}
+
+/// Multiplier of all steps.
+const M: u64 = 0xc6a4_a793_5bd1_e995;
+/// Shift of all steps, in bits.
+const R: u32 = 47;
+
+/// Returns MurmurHash64A of `key`, read as little-endian words on every machine.
+#[inline]
+pub(crate) fn murmur64a(key: &[u8], seed: u64) -> u64 {
+    let (words, tail) = key.as_chunks();
+    let mut hash = seed ^ (key.len() as u64).wrapping_mul(M);
+    for word in words {
+        let word = shift_mixed(u64::from_le_bytes(*word).wrapping_mul(M)).wrapping_mul(M);
+        hash = (hash ^ word).wrapping_mul(M);
+    }
+    if !tail.is_empty() {
+        let mut word = [0; 8];
+        word[..tail.len()].copy_from_slice(tail);
+        hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(M);
+    }
+    shift_mixed(shift_mixed(hash).wrapping_mul(M))
+}
+
+fn shift_mixed(word: u64) -> u64 {
+    word ^ word >> R
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_variants_agree_with_mmh3() {
+        let table = include_str!("../../../../tests/vectors/murmur3.tsv");
+        let rows: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(rows.len(), 112);
+        for row in rows {
+            let cells: Vec<&str> = row.split('\t').collect();
+            let [key, seed, small, first, second] = cells[..] else { panic!("five cells: {row}") };
+            let key: Vec<u8> = (0..key.len() / 2)
+                .map(|byte| u8::from_str_radix(&key[2 * byte..2 * byte + 2], 16).unwrap())
+                .collect();
+            let seed = seed.parse().unwrap();
+            let word = |cell| u64::from_str_radix(cell, 16).unwrap();
+            assert_eq!(u64::from(murmur3_x86_32(&key, seed)), word(small), "x86-32 of {row}");
+            assert_eq!(murmur3_x64_128(&key, seed), (word(first), word(second)), "{row}");
+        }
+    }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn another_implementation_agrees(
+            key in prop::collection::vec(any::<u8>(), 0..100),
+            seed in any::<u64>(),
+        ) {
+            prop_assert_eq!(murmur64a(&key, seed), murmur2::murmur64a(&key, seed));
+        }
     }
 }

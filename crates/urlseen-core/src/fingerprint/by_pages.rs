@@ -71,16 +71,11 @@ impl ByPages {
         Self { rules, hosts, have_all_hosts }
     }
 
-    /// Returns true if there are no rules.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// Returns true if the host of a URL shows that no rule is for it. This is faster than to split
     /// the URL.
     pub fn is_foreign(&self, url: &str) -> bool {
         let is_unnamed = |host| self.hosts.as_ref().is_some_and(|it| it.know_as_unnamed(host));
-        self.is_empty() || !self.have_all_hosts && authority(url).is_some_and(is_unnamed)
+        self.rules.is_empty() || !self.have_all_hosts && authority(url).is_some_and(is_unnamed)
     }
 
     /// Iterates over the numbers of the rules that are for a page.

@@ -2,10 +2,68 @@
 
 use std::borrow::Cow;
 
-use super::same::{Merger, SameStep};
-use super::{Algorithm, Fingerprint, FingerprintSpec, RequestParts, Text, Verbatim};
-use crate::fingerprint::Request;
-use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
+use super::algorithms::{RequestParts, Verbatim};
+use super::canonical::{self, Buffers, CanonicalizeError, Fragments};
+use super::same::{Merger, SameRules, SameStep, TrackingList};
+use super::text::Text;
+use super::{Algorithm, Fingerprint};
+
+/// All settings that determine the fingerprint of a request. Fingerprints can be compared only if
+/// they were computed by the same spec.
+///
+/// ```
+/// use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
+///
+/// let spec = FingerprintSpec { keep_fragments: true, ..Algorithm::Scrapy26.into() };
+/// assert_eq!(spec.algorithm.name(), "scrapy-2.6");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FingerprintSpec {
+    /// Algorithm that computes the fingerprint.
+    pub algorithm: Algorithm,
+    /// True if URLs that differ only in the part after `#` have different fingerprints.
+    pub keep_fragments: bool,
+    /// List of parameters that do not affect the fingerprint, for all URLs.
+    pub drop_tracking: TrackingList,
+    /// Rules by which different URLs are the same.
+    pub same: SameRules,
+}
+
+/// Returns the spec of this algorithm as its package applies it by default.
+impl From<Algorithm> for FingerprintSpec {
+    fn from(algorithm: Algorithm) -> Self {
+        Self { algorithm, ..Self::default() }
+    }
+}
+
+/// Request of a crawler: the parts that determine its fingerprint.
+///
+/// ```
+/// use urlseen_core::fingerprint::Request;
+///
+/// let get = Request::get("https://example.com/");
+/// let search = Request { method: "POST", body: b"q=shoes", ..get };
+/// assert_eq!((search.url, search.method), (get.url, "POST"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// HTTP method in any case. The fingerprinter converts the method to upper case.
+    pub method: &'a str,
+    /// URL as it was discovered. The fingerprinter makes the URL canonical.
+    pub url: &'a str,
+    /// Bytes of the body; empty if there is none.
+    pub body: &'a [u8],
+    /// Scrapy's `meta.verbatim_url`: true if the crawler sends the URL unchanged. The algorithm
+    /// `scrapy` then also hashes the URL unchanged.
+    pub verbatim_url: bool,
+}
+
+impl<'a> Request<'a> {
+    /// Creates a GET request without a body.
+    pub fn get(url: &'a str) -> Self {
+        Self { method: "GET", url, body: &[], verbatim_url: false }
+    }
+}
 
 /// Computes the fingerprints of requests by one spec.
 ///

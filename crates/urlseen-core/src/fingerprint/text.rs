@@ -4,15 +4,6 @@ use sha1::block_api::compress;
 
 use crate::fingerprint::lanes::{self, Lanes, one_of, within};
 
-/// Parts of a request that an algorithm hashes.
-pub(super) struct RequestParts<'a> {
-    /// HTTP method in upper case.
-    pub(super) method: &'a str,
-    /// URL as the algorithm needs it: canonical, or unchanged.
-    pub(super) url: &'a str,
-    pub(super) body: &'a [u8],
-}
-
 /// Text that is hashed with SHA-1. A short text is collected, padded in place and hashed in one
 /// step. A long text is hashed part by part, so that only one part is in memory.
 #[derive(Debug, Clone)]

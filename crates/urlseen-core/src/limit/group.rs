@@ -1,6 +1,6 @@
 //! Group of items that a limit counts together.
 
-use crate::filter::hash::murmur3_x64_128;
+use crate::filter::key_hash::murmur3_x64_128;
 
 /// Group of items that a limit counts together, or one value of a parameter in such a group. It is
 /// the 128-bit hash of a text, so that each group takes the same memory.

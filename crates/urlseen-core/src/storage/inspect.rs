@@ -17,7 +17,7 @@ use super::reader::{AtRest, read_header};
 use super::record::RecordKind;
 use super::segment::{self, LogEntry, Segment};
 use super::snapshot::{Snapshot, Snapshots};
-use crate::filter::lifetime::LetThrough;
+use crate::filter::generation::LetThrough;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 

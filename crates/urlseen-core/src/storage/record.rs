@@ -31,9 +31,8 @@
 use std::io;
 
 use super::encoding::{Fields, agree, checked, push_crc, push_position};
-use crate::filter::generation::Generation;
+use crate::filter::generation::{Generation, Lifetime, Lifetimes};
 use crate::filter::id::RandomId;
-use crate::filter::lifetime::{Lifetime, Lifetimes};
 use crate::fingerprint::Fingerprint;
 use crate::limit::Counted;
 use crate::storage::head::{Head, Position};

@@ -25,7 +25,7 @@ async fn passed(engine: &mut Engine, now: u32, items: &[String]) -> Vec<String> 
     engine.begin_generation(generation);
     engine.submit(batch(items));
     let passed = onward(&engine.judged().await.unwrap());
-    engine.committed(Logged { generation, ..Logged::START });
+    engine.settle(Logged { generation, ..Logged::START });
     passed
 }
 
@@ -68,7 +68,7 @@ async fn a_batch_is_set_in_the_generation_in_which_it_was_logged() {
         assert_eq!(onward(&engine.judged().await.unwrap()), *items);
         engine.begin_generation(Generation::new(101));
         let generation = Generation::new(logged_in);
-        engine.committed(Logged { generation, ..Logged::START });
+        engine.settle(Logged { generation, ..Logged::START });
     }
     for (now, unseen) in [(105, &[][..]), (106, &items), (107, &later)] {
         let all = [items.clone(), later.clone()].concat();

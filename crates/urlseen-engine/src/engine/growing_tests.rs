@@ -97,16 +97,16 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
             assert_eq!(onward(&judged), expected, "round {round}");
             flying.push_back(expected);
             if flying.len() == 3 {
-                engine.committed(Logged::START);
+                engine.settle(Logged::START);
                 let committed: Vec<String> = flying.pop_front().unwrap();
                 add_all(&mut model, &committed);
             }
         }
         for committed in flying {
-            engine.committed(Logged::START);
+            engine.settle(Logged::START);
             add_all(&mut model, &committed);
         }
-        engine.settled().await.unwrap();
+        engine.caught_up().await.unwrap();
         assert!(wrong > 50 && model.layers().len() > 4, "{wrong}");
         assert!(copied(&engine).0 == dump(&model));
         let fill = engine.gauge().fill();
@@ -139,7 +139,7 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     assert!(full.to_string().contains("NONSCALING"), "{full}");
     // Batches that were passed on are committed without errors.
     for _ in 0..3 {
-        engine.committed(Logged::START);
+        engine.settle(Logged::START);
     }
     assert_eq!(copied(&engine).1, 100);
 }

@@ -1,16 +1,14 @@
-//! Judge of a filter. It has the whole filter, and takes one step at a time.
+//! Judge of a filter. It has the whole filter, and the keys that it found unseen and has not set
+//! yet. It takes one step at a time.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
-use super::in_flight::{ByLifetime, InFlight, JudgedBatch};
 use super::limiter::Limiter;
-use super::query::{Answer, Wanted};
 use super::queue::SHORT;
 use super::reading::{Part, Reading};
 use crate::item::Findings;
 use crate::item::batch::Batch;
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::lifetime::Lifetime;
+use urlseen_core::filter::generation::{Generation, Lifetime};
 use urlseen_core::filter::{
     Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, SHARDS, ShardId, Verdict,
 };
@@ -24,14 +22,14 @@ pub(super) struct Judge {
     pub(super) filter: ForgettingFilter,
     hasher: KeyHasher,
     /// True if an addition is inserted when it is answered.
-    inserts_at_once: bool,
-    in_flight: InFlight,
+    pub(super) inserts_at_once: bool,
+    pub(super) in_flight: InFlight,
     /// Limits on unseen items, if there are any.
     pub(super) limiter: Option<Limiter>,
     /// Counts of limits, of all committed batches.
     pub(super) counts: Counts,
     /// Position in the log up to which all keys and counts are set.
-    at: Position,
+    pub(super) at: Position,
     /// Error of a filter that had no room. No batch is judged after that.
     full: Option<Full>,
 }
@@ -141,28 +139,24 @@ impl Judge {
             })
     }
 
-    /// Returns true if the next commit is a short step.
-    pub(super) fn is_commit_short(&mut self) -> bool {
+    /// Returns true if it is a short step to settle the next batch.
+    pub(super) fn is_settling_short(&mut self) -> bool {
         let shards = self.in_flight.batches.front().map(|batch| batch.keys.shards());
-        shards.is_some_and(|shards| self.has_room_for(shards.into_iter()))
-    }
-
-    /// Returns true if it is a short step to set the keys of the oldest answered group.
-    pub(super) fn is_memory_short(&mut self) -> bool {
-        let shards = self.in_flight.groups.front().map(ByLifetime::shards);
         shards.is_some_and(|shards| self.has_room_for(shards.into_iter()))
     }
 
     /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
     /// which the batch was logged, even if a later one has begun since then. The filter is then at
     /// the end of the batch's record.
-    pub(super) fn commit(&mut self, Logged { at, generation }: Logged) {
+    pub(super) fn settle(&mut self, Logged { at, generation }: Logged) {
         let judged = self.in_flight.batches.pop_front();
         let JudgedBatch { keys, counted } = judged.expect("a batch is judged before its commit");
         self.set_in_flight(&keys, generation);
-        self.counts.change(&counted, at);
-        if let Some(limiter) = &mut self.limiter {
-            limiter.committed(&counted);
+        if !counted.is_empty() {
+            self.counts.change(&counted, at);
+            if let Some(limiter) = &mut self.limiter {
+                limiter.settle(&counted);
+            }
         }
         self.at = at;
     }
@@ -175,67 +169,8 @@ impl Judge {
         }
     }
 
-    /// Answers the questions in order, so a fingerprint that a group adds twice is unseen only
-    /// once. Added fingerprints count as seen immediately. They are set in the filter after the log
-    /// has them, or at once if the kind requires it. Then a snapshot may have an addition that the
-    /// log lacks, if the process is killed before the client gets its answer.
-    pub(super) fn answer(&mut self, asked: &[(KeyHash, Wanted)]) -> Vec<Answer> {
-        let key_hashes: Vec<KeyHash> = asked.iter().map(|&(key_hash, _)| key_hash).collect();
-        let verdicts = self.test(&key_hashes);
-        let at_once = self.inserts_at_once;
-        let mut forgotten = HashSet::<u128, Hashed>::default();
-        self.in_flight.groups.push_back(ByLifetime::default());
-        let answers = asked.iter().zip(verdicts).map(|(&(key_hash, wanted), verdict)| {
-            let is_set = if at_once {
-                self.test(&[key_hash]) == [Verdict::Seen]
-            } else {
-                verdict == Verdict::Seen && !forgotten.contains(&key_hash.id())
-            };
-            match (wanted, is_set || self.in_flight.contains(key_hash)) {
-                (Wanted::Forget, true) => {
-                    self.in_flight.forget(key_hash);
-                    self.filter.forget(key_hash);
-                    forgotten.insert(key_hash.id());
-                    Answer::Seen
-                }
-                (Wanted::Add, false) => self.add(key_hash, at_once),
-                (Wanted::Test | Wanted::Add, true) => Answer::Seen,
-                (Wanted::Test | Wanted::Forget, false) => Answer::Unseen,
-            }
-        });
-        answers.collect()
-    }
-
-    /// Adds an unseen key to the last group of questions, or to the filter.
-    fn add(&mut self, key_hash: KeyHash, at_once: bool) -> Answer {
-        self.in_flight.insert(key_hash);
-        let keys = self.in_flight.in_shard(key_hash.shard());
-        let room = self.filter.kind().reserve(key_hash.shard(), keys, Effort::Any);
-        if room.is_err() || at_once {
-            self.in_flight.remove(key_hash);
-        }
-        if room.is_err() {
-            return Answer::Full;
-        }
-        if at_once {
-            self.filter.insert(Generation::FOREVER, &[key_hash]).expect("there is room");
-        } else {
-            let group = self.in_flight.groups.back_mut().expect("a group");
-            group.push(Lifetime::WHOLE, key_hash);
-        }
-        Answer::Unseen
-    }
-
-    /// Sets the keys that the oldest answered group added. The log already has them. If `at` is
-    /// set, all earlier records of the log are committed, and the filter is then at `at`.
-    pub(super) fn remember(&mut self, generation: Generation, at: Option<Position>) {
-        let added = self.in_flight.groups.pop_front();
-        self.set_in_flight(&added.expect("additions are set after the answer"), generation);
-        self.at = at.unwrap_or(self.at);
-    }
-
     /// Sets keys that were in flight, and were let through in a generation.
-    fn set_in_flight(&mut self, keys: &ByLifetime, generation: Generation) {
+    pub(super) fn set_in_flight(&mut self, keys: &ByLifetime, generation: Generation) {
         for (lifetime, key_hashes) in keys.iter() {
             for &key_hash in key_hashes {
                 self.in_flight.remove(key_hash);
@@ -289,5 +224,140 @@ impl Judge {
         self.in_flight = InFlight::default();
         self.filter.clear();
         (self.counts, self.at, self.full) = (Counts::default(), Position::START, None);
+    }
+}
+
+/// Set of keys. A key is the 128-bit hash of a fingerprint. The filter uses nothing else of a
+/// fingerprint.
+type Keys = HashSet<u128, Hashed>;
+
+/// Exact set of the keys that were found unseen and are not set yet. Keys of batches are set at the
+/// commit. Keys of single questions are set after the log has them.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    keys: Keys,
+    /// Judged batches, oldest first.
+    batches: VecDeque<JudgedBatch>,
+    /// Added keys by group of questions, oldest first.
+    pub(super) groups: VecDeque<ByLifetime>,
+    /// Number of keys in the set, by shard.
+    by_shard: ShardCounts,
+}
+
+/// Changes of the filter and of the counts that the commit of a judged batch makes.
+#[derive(Debug)]
+struct JudgedBatch {
+    keys: ByLifetime,
+    /// Changes of the counts of limits.
+    counted: Vec<Counted>,
+}
+
+/// Keys of a batch or of a group of questions, by lifetime.
+#[derive(Debug, Default)]
+pub(super) struct ByLifetime(Vec<(Lifetime, Vec<KeyHash>)>);
+
+impl ByLifetime {
+    pub(super) fn push(&mut self, lifetime: Lifetime, key_hash: KeyHash) {
+        match self.0.iter_mut().find(|(other, _)| *other == lifetime) {
+            Some((_, key_hashes)) => key_hashes.push(key_hash),
+            None => self.0.push((lifetime, vec![key_hash])),
+        }
+    }
+
+    /// Makes room for this number of keys with the default lifetime.
+    fn reserve(&mut self, keys: usize) {
+        if self.0.is_empty() {
+            self.0.push((Lifetime::default(), Vec::new()));
+        }
+        self.0[0].1.reserve(keys);
+    }
+
+    /// Returns the shards of a few of the keys.
+    pub(super) fn shards(&self) -> Vec<ShardId> {
+        let keys = self.iter().flat_map(|(_, key_hashes)| key_hashes);
+        keys.take(SHORT + 1).map(KeyHash::shard).collect()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Lifetime, &[KeyHash])> + Clone {
+        self.0.iter().map(|(lifetime, key_hashes)| (*lifetime, &key_hashes[..]))
+    }
+}
+
+/// Number of keys of each shard.
+#[derive(Debug)]
+struct ShardCounts([u64; SHARDS]);
+
+impl Default for ShardCounts {
+    fn default() -> Self {
+        Self([0; SHARDS])
+    }
+}
+
+impl InFlight {
+    /// Returns the number of keys in the set that belong to a shard.
+    pub(super) fn in_shard(&self, shard: ShardId) -> u64 {
+        self.by_shard.0[shard.index()]
+    }
+
+    /// Returns the shards that have keys in the set, with the numbers of these keys.
+    fn by_shard(&self) -> impl Iterator<Item = (ShardId, u64)> {
+        ShardId::all().map(|shard| (shard, self.in_shard(shard))).filter(|&(_, keys)| keys > 0)
+    }
+
+    pub(super) fn contains(&self, key_hash: KeyHash) -> bool {
+        self.keys.contains(&key_hash.id())
+    }
+
+    /// Inserts a key. Returns true if the key was not in the set.
+    pub(super) fn insert(&mut self, key_hash: KeyHash) -> bool {
+        let is_new = self.keys.insert(key_hash.id());
+        self.by_shard.0[key_hash.shard().index()] += u64::from(is_new);
+        is_new
+    }
+
+    /// Removes a key from the set. Returns true if the key was in the set.
+    pub(super) fn remove(&mut self, key_hash: KeyHash) -> bool {
+        let was_there = self.keys.remove(&key_hash.id());
+        self.by_shard.0[key_hash.shard().index()] -= u64::from(was_there);
+        was_there
+    }
+
+    /// Forgets a key: its batch or group will not set it. The next item with the key is unseen
+    /// again.
+    pub(super) fn forget(&mut self, key_hash: KeyHash) {
+        if self.remove(key_hash) {
+            let lists =
+                self.groups.iter_mut().chain(self.batches.iter_mut().map(|it| &mut it.keys));
+            let mut lists = lists.flat_map(|list| &mut list.0).map(|(_, list)| list);
+            let found = lists.find_map(|list| {
+                let place = list.iter().position(|other| other.id() == key_hash.id())?;
+                Some(list.swap_remove(place))
+            });
+            found.expect("a list has each key of the set");
+        }
+    }
+
+    /// Drops the keys of all batches.
+    fn drop_batches(&mut self) {
+        while let Some(batch) = self.batches.pop_front() {
+            for (_, key_hashes) in batch.keys.iter() {
+                for &key_hash in key_hashes {
+                    self.remove(key_hash);
+                }
+            }
+        }
+    }
+
+    /// Removes keys from the set and from their batch, which will not set them.
+    fn withdraw(&mut self, batch: &mut ByLifetime, keys: &Keys) {
+        for (_, key_hashes) in &mut batch.0 {
+            key_hashes.retain(|&key_hash| {
+                let stays = !keys.contains(&key_hash.id());
+                if !stays {
+                    self.remove(key_hash);
+                }
+                stays
+            });
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::item::findings::{Limited, OverLimit};
 use crate::item::{Findings, Items, Options, Reader};
 use urlseen_core::filter::Hashed;
-use urlseen_core::filter::lifetime::Lifetimes;
+use urlseen_core::filter::generation::Lifetimes;
 use urlseen_core::fingerprint::PartitionCount;
 use urlseen_core::limit::{Claim, Counted, GROUPS_MAX, Group, Limits, share};
 use urlseen_core::storage::Counts;
@@ -94,7 +94,7 @@ impl Limiter {
     }
 
     /// Records the commit of a batch, whose items are in the counts of committed batches now.
-    pub(super) fn committed(&mut self, counted: &[Counted]) {
+    pub(super) fn settle(&mut self, counted: &[Counted]) {
         for Counted { group, items } in counted {
             if let Some(left) = self.in_flight.get_mut(group) {
                 *left -= items;

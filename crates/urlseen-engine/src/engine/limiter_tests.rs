@@ -86,7 +86,7 @@ async fn each_group_gets_exactly_its_limit_across_batches_and_aborts() {
                 model = committed.clone();
             } else if in_flight.len() == 3 {
                 number += 1;
-                engine.committed(at(number));
+                engine.settle(at(number));
                 committed = in_flight.pop_front().unwrap();
             }
         }
@@ -105,9 +105,9 @@ async fn the_filter_never_gets_an_item_over_a_limit() {
         let passed = if number == 1 { 7 } else { 0 };
         assert_eq!((judged.onward_len(), judged.over_limit().len()), (passed, 13));
         assert_eq!(judged.seen_len(), if number == 1 { 0 } else { 7 });
-        engine.committed(at(number));
+        engine.settle(at(number));
     }
-    engine.settled().await.unwrap();
+    engine.caught_up().await.unwrap();
     assert_eq!(engine.gauge().fill().counted, 7);
 }
 

@@ -1,7 +1,7 @@
 //! Engine: reads items and judges them. To judge items means to find the unseen ones.
 //!
 //! ```text
-//! submit -> read (any thread, in parts) -> judge (one at a time) -> heard ... log ... committed
+//! submit -> read (any thread, in parts) -> judge (one at a time) -> heard ... log, commit ... settle
 //! ```
 //!
 //! Threads read the items of a batch in equal parts, and compute the fingerprints and key hashes,
@@ -15,7 +15,6 @@
 
 mod error;
 mod generating;
-mod in_flight;
 mod judge;
 mod limiter;
 pub mod query;
@@ -304,7 +303,7 @@ impl Engine {
     ///
     /// # Errors
     /// The engine cannot continue.
-    pub async fn settled(&mut self) -> Result<(), EngineError> {
+    pub async fn caught_up(&mut self) -> Result<(), EngineError> {
         let (tell, told) = oneshot::channel();
         self.handle.queue.add(move |_| {
             let _ = tell.send(());
@@ -317,10 +316,10 @@ impl Engine {
     ///
     /// # Panics
     /// If no batch was handed back.
-    pub fn committed(&mut self, logged: Logged) {
+    pub fn settle(&mut self, logged: Logged) {
         let left = self.uncommitted.checked_sub(1);
         self.uncommitted = left.expect("only judged batches commit");
-        self.handle.queue.add_or_do(Judge::is_commit_short, move |judge| judge.commit(logged));
+        self.handle.queue.add_or_do(Judge::is_settling_short, move |judge| judge.settle(logged));
     }
 
     /// Aborts the batches that were handed back and not committed. Their fingerprints are unseen

@@ -45,7 +45,7 @@ impl Held {
     async fn commit(&mut self, items: &[String], generation: Generation) {
         self.engine.submit(batch(items));
         assert_eq!(self.passed().await, items);
-        self.engine.committed(Logged { generation, ..Logged::START });
+        self.engine.settle(Logged { generation, ..Logged::START });
         self.work();
     }
 

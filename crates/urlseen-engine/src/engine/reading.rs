@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::item::batch::{Batch, Claimed};
 use crate::item::{Findings, Identity, Options, Reader, Unreadable};
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::lifetime::Lifetime;
+use urlseen_core::filter::generation::Lifetime;
 use urlseen_core::filter::{KeyHash, KeyHasher, RedisFilterKeys};
 use urlseen_core::fingerprint::Fingerprint;
 

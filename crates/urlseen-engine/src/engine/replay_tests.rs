@@ -88,7 +88,7 @@ impl World {
             5..8 => {
                 if let Some(batch) = self.ready.pop_front() {
                     self.head = batch.head();
-                    self.works.engine.committed(batch.end());
+                    self.works.engine.settle(batch.end());
                 }
             }
             8 => self.settle().await,
@@ -149,7 +149,7 @@ impl World {
             self.step().await;
         }
         self.settle().await;
-        self.works.engine.settled().await.unwrap();
+        self.works.engine.caught_up().await.unwrap();
     }
 
     /// Ends the filter as a kill does, and compares it with the recovered one.

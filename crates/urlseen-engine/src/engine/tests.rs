@@ -85,7 +85,7 @@ async fn check(
     assert_eq!(onward(&engine.judged().await.unwrap()), expected);
     // Commits come late: the engine judges two more batches before a batch is committed.
     if engine.uncommitted == 2 {
-        engine.committed(Logged::START);
+        engine.settle(Logged::START);
     }
 }
 
@@ -112,19 +112,19 @@ async fn a_settled_gauge_counts_all_committed_batches() {
     for round in 1..=50u32 {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
         assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
-        // A batch that is judged while `settled` waits is not lost. The future of the first call
+        // A batch that is judged while `caught_up` waits is not lost. The future of the first call
         // may be dropped early.
         engine.submit(batch(&urls(0..1)));
-        engine.committed(Logged::START);
+        engine.settle(Logged::START);
         tokio::select! {
             biased;
-            settled = engine.settled() => settled.unwrap(),
+            settled = engine.caught_up() => settled.unwrap(),
             () = std::future::ready(()) => {}
         }
-        engine.settled().await.unwrap();
+        engine.caught_up().await.unwrap();
         assert_eq!(engine.gauge().fill().counted, u64::from(round) * 100);
         assert_eq!(onward(&engine.judged().await.unwrap()).len(), 0);
-        engine.committed(Logged::START);
+        engine.settle(Logged::START);
     }
 }
 
@@ -140,7 +140,7 @@ async fn there_is_a_bound_on_batches() {
         engine.judged().await.unwrap();
     }
     assert!(!engine.has_room());
-    engine.committed(Logged::START);
+    engine.settle(Logged::START);
     assert!(engine.has_room());
 }
 
@@ -164,7 +164,7 @@ async fn a_batch_carries_the_fingerprints_that_it_adds() {
         engine.submit(batch(&items));
         let judged = engine.judged().await.unwrap();
         assert_eq!(judged.added(), fingerprints(&urls([1, 2, 3, 4])));
-        engine.committed(Logged::START);
+        engine.settle(Logged::START);
         engine.submit(batch(&urls([4, 5, 1])));
         assert_eq!(engine.judged().await.unwrap().added(), fingerprints(&urls([5])));
     }
@@ -178,7 +178,7 @@ async fn a_handle_sees_committed_items_and_sets_nothing() {
     engine.submit(batch(&items));
     engine.judged().await.unwrap();
     assert_eq!(tested(&engine, &items), vec![Verdict::Unseen; 100]);
-    engine.committed(Logged::START);
+    engine.settle(Logged::START);
     let more = urls(50..150);
     let expected: Vec<_> = (50..150).map(|number| Verdict::of(number < 100)).collect();
     assert_eq!(tested(&engine, &more), expected);
@@ -191,7 +191,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     let mut from = engine(3);
     from.submit(batch(&urls(0..1000)));
     from.judged().await.unwrap();
-    from.committed(Logged { at, ..Logged::START });
+    from.settle(Logged { at, ..Logged::START });
     let mut to = engine(2);
     let mut filter = to.restoring();
     filter.set(&fingerprints(&urls(5000..5100)), Generation::FOREVER);
@@ -204,7 +204,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     }
     filter.set(&fingerprints(&urls(1000..1010)), Generation::FOREVER);
     filter.stand(at);
-    to.settled().await.unwrap();
+    to.caught_up().await.unwrap();
     assert_eq!(to.gauge().fill().counted, 1010);
     assert_eq!(to.handle().copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
     let seen = tested(&to, &urls(0..6000));
@@ -216,7 +216,7 @@ async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
     let mut engine = engine(2);
     engine.submit(batch(&urls(0..10)));
     engine.judged().await.unwrap();
-    engine.committed(Logged::START);
+    engine.settle(Logged::START);
     engine.submit(batch(&urls(10..20)));
     engine.judged().await.unwrap();
     engine.restoring().clear();

@@ -31,7 +31,7 @@ async fn many_engines_work_on_few_threads_and_each_has_its_own_filter() {
             let judged = engine.judged().await.unwrap();
             let unseen = if round == 0 { &items[..] } else { &items[50..] };
             assert_eq!(onward(&judged), unseen);
-            engine.committed(Logged::START);
+            engine.settle(Logged::START);
         }
     }
 }
@@ -43,7 +43,7 @@ pub(super) const PANICS: &[u8] = b"http://panics.example/";
 async fn assert_only_one_ends(threads: &Threads, mut broken: Engine) {
     let ended = tokio::time::timeout(Duration::from_secs(20), broken.judged()).await;
     assert_eq!(ended.expect("it does not hang").unwrap_err(), EngineError::Panicked);
-    assert_eq!(broken.settled().await, Err(EngineError::Panicked));
+    assert_eq!(broken.caught_up().await, Err(EngineError::Panicked));
     let mut other = engine(threads);
     other.submit(batch(&urls(0..10)));
     assert_eq!(other.judged().await.unwrap().onward_len(), 10);
@@ -55,7 +55,7 @@ async fn a_panic_of_the_judge_ends_one_engine_and_not_the_threads() {
     let threads = Threads::start(1).unwrap();
     let broken = engine(&threads);
     // No batch was judged.
-    broken.handle.queue.add(|judge| judge.commit(Logged::START));
+    broken.handle.queue.add(|judge| judge.settle(Logged::START));
     assert_only_one_ends(&threads, broken).await;
 }
 
@@ -102,7 +102,7 @@ fn a_shard_that_loads_slowly_delays_no_other_engine() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     other.submit(batch(&urls(0..1000)));
     runtime.block_on(other.judged()).unwrap();
-    other.committed(Logged::START);
+    other.settle(Logged::START);
     let shard = ShardId::all().next().unwrap();
     let blob = other.handle().copy(shard, Vec::new()).unwrap().blob;
     let section =

@@ -121,7 +121,7 @@ impl Works {
         let generating = Generating::new(clock, generation, self.engine.clocks);
         self.engine.begin_generation(generation);
         // From now on, the gauge shows the generation.
-        self.engine.settled().await?;
+        self.engine.caught_up().await?;
         self.generations = Some(generating);
         Ok(doubt)
     }
@@ -157,7 +157,7 @@ impl Works {
             storage.add(batch);
         } else {
             let generation = self.engine.generation();
-            self.engine.committed(Logged { generation, ..Logged::START });
+            self.engine.settle(Logged { generation, ..Logged::START });
         }
     }
 
@@ -199,7 +199,7 @@ impl Works {
             stored = stored(storage.as_mut()) => Ok(match stored? {
                 Stored::Batch(batch) => Event::Ready(batch),
                 Stored::Added(logged) => {
-                    engine.committed(logged);
+                    engine.settle(logged);
                     Event::Added
                 }
                 Stored::Answers(answers, Logged { at, generation }) => {
@@ -228,7 +228,7 @@ impl Works {
             && let Some(waiting) = self.dispatcher.next_extra()
         {
             // Waits until the filter contains the earlier additions.
-            self.engine.settled().await?;
+            self.engine.caught_up().await?;
             let fill = self.engine.gauge().fill().counted();
             if waiting.extra == Extra::Empty {
                 self.empty().await?;

@@ -172,7 +172,7 @@ impl Driver<'_> {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.settle()?;
+            self.carry_out()?;
             if self.judged.is_empty() && self.flow.works.in_progress() == 0 {
                 if let Some(why) = &self.flow.works.engine.full {
                     return Err(WorksError::from(EngineError::Full(why.clone())).into());
@@ -234,7 +234,7 @@ impl Driver<'_> {
     /// Carries out the effects of the judged batches and passes the batches to the log. The effect
     /// of a batch waits until the log has the previous batch. So after a kill, at most one effect
     /// is repeated.
-    fn settle(&mut self) -> Result<(), FlowError> {
+    fn carry_out(&mut self) -> Result<(), FlowError> {
         while self.flow.works.writing() == 0
             && let Some(batch) = self.judged.pop_front()
         {
@@ -303,7 +303,7 @@ impl Driver<'_> {
             let event = self.flow.works.next(false).await?;
             self.take(event);
         }
-        self.flow.works.engine.settled().await?;
+        self.flow.works.engine.caught_up().await?;
         let cursors: Vec<_> = std::mem::take(&mut self.cursors.latest).into_values().collect();
         if let Some(storage) = &self.flow.works.storage {
             let rested =

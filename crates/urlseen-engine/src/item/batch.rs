@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use urlseen_core::filter::lifetime::Lifetimes;
+use urlseen_core::filter::generation::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Head, Logged, Position, Record};

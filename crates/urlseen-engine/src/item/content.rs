@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use super::pickle::Pickles;
-use super::request::ItemRequest;
-use super::{Identity, Item, Reader, Unreadable, given, json, url};
+use super::request::{self, ItemRequest};
+use super::{Identity, Item, Reader, Unreadable, json, reader};
 use urlseen_core::filter::choice::ItemForm;
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::same::SameStep;
+use urlseen_core::fingerprint::{Fingerprint, Request};
 
 /// Content of an item as its producer wrote it, before any check by the filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,11 +55,11 @@ impl Reader {
         }
         let form = self.options.form.of(bytes).unwrap_or(ItemForm::Fingerprint);
         let said = match form {
-            ItemForm::Auto | ItemForm::Url => url::read(bytes)?,
+            ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
             ItemForm::Json => json::read(bytes)?,
             ItemForm::Pickle => self.pickles.read(bytes)?,
-            ItemForm::Fingerprint => return Ok(ready(form, given::fingerprint(bytes)?)),
-            ItemForm::Tab => return Ok(ready(form, given::tab(bytes)?)),
+            ItemForm::Fingerprint => return Ok(ready(form, reader::fingerprint(bytes)?)),
+            ItemForm::Tab => return Ok(ready(form, reader::tab(bytes)?)),
         };
         let ItemRequest { url, method, body, verbatim_url, fingerprint, dont_filter, .. } = said;
         let request = url.map(|url| OwnedRequest {

@@ -5,9 +5,7 @@
 
 pub mod batch;
 mod content;
-pub mod fate;
 pub(crate) mod findings;
-mod given;
 mod items;
 pub mod json;
 mod pickle;
@@ -15,23 +13,21 @@ mod reader;
 mod reject_reason;
 mod request;
 mod start_url;
-mod ttl;
-pub mod url;
 
 use std::borrow::Cow;
 
 pub use content::{ItemContent, ItemSummary, OwnedRequest};
-pub use findings::{Findings, OverLimit};
+pub use findings::{Fate, Findings, OverLimit};
 pub use items::Items;
 use json::JsonError;
 pub(crate) use pickle::PickleError;
 pub use reject_reason::RejectReason;
-pub use request::ItemRequest;
+pub use request::{ItemRequest, bare_url};
 
 pub use reader::{ExpireRule, NamedRule, Options, Reader};
 use urlseen_core::filter::PlacementError;
 pub use urlseen_core::filter::choice::{Emit, ItemForm};
-use urlseen_core::filter::lifetime::Lifetime;
+use urlseen_core::filter::generation::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::{Fingerprint, Partition};
 

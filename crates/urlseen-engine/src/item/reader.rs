@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use super::json::{self, JsonError};
 use super::pickle::Pickles;
-use super::request::ItemRequest;
-use super::{Emit, Form, Identity, Item, ItemForm, Unreadable, given, start_url, url};
+use super::request::{self, ItemRequest};
+use super::{Emit, Form, Identity, Item, ItemForm, Unreadable, start_url};
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::lifetime::Lifetime;
+use urlseen_core::filter::generation::Lifetime;
 use urlseen_core::fingerprint::pages::{Page, Pages};
-use urlseen_core::fingerprint::{ByPages, FingerprintSpec, Fingerprinter, Partition};
+use urlseen_core::fingerprint::{
+    ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition, lanes,
+};
 use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
@@ -29,6 +31,8 @@ pub struct Reader {
     pass: ByPages,
     drop: ByPages,
     expire: ByPages,
+    /// True if there are such rules.
+    has_rules: bool,
 }
 
 /// Options for reading items.
@@ -125,19 +129,21 @@ impl Reader {
             pass: ByPages::new(options.pass.iter().map(|rule| &rule.pages)),
             drop: ByPages::new(options.drop.iter().map(|rule| &rule.pages)),
             expire: ByPages::new(options.expire.iter().map(|rule| &rule.pages)),
+            has_rules: !(options.pass.is_empty() && options.drop.is_empty()),
             options,
         }
     }
 
     /// Reads the lifetimes of items for a filter whose fingerprints expire after this time.
     pub(crate) fn expiring(self, expire_after: Option<ExpireAfter>) -> Self {
-        Self { expire_after, ..self }
+        let has_rules = self.has_rules || expire_after.is_some() && !self.options.expire.is_empty();
+        Self { expire_after, has_rules, ..self }
     }
 
     /// Reads one item in any form.
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
         let item = self.read_any(bytes);
-        if self.options.partition.has_others() { self.of_partition(item?) } else { item }
+        if self.options.partition == Partition::WHOLE { item } else { self.of_partition(item?) }
     }
 
     /// Reads one item of any partition.
@@ -151,22 +157,22 @@ impl Reader {
         if length > most {
             return Err(Unreadable::TooLarge { length, most });
         }
-        let Some(form) = self.options.form.of(bytes) else { return given::digest(bytes) };
+        let Some(form) = self.options.form.of(bytes) else { return digest(bytes) };
         let said = match form {
-            ItemForm::Auto | ItemForm::Url => url::read(bytes)?,
+            ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
             ItemForm::Json => json::read(bytes)?,
             ItemForm::Pickle => self.pickles.read(bytes)?,
             ItemForm::Fingerprint | ItemForm::Tab if self.options.emit != Emit::Item => {
                 return Err(Unreadable::NothingToEmit);
             }
-            ItemForm::Fingerprint => return given::fingerprint(bytes),
-            ItemForm::Tab => return given::tab(bytes),
+            ItemForm::Fingerprint => return fingerprint(bytes),
+            ItemForm::Tab => return tab(bytes),
         };
         if said.has_odd_fingerprint() && self.options.form == Form::Item(ItemForm::Auto) {
             return Err(Unreadable::Fingerprint);
         }
         let Ruling { identity, passed, lifetime } =
-            if self.has_rules() { self.by_rules(&said)? } else { self.identity(&said)?.into() };
+            if self.has_rules { self.by_rules(&said)? } else { self.identity(&said)?.into() };
         if let Identity::Dropped(_) = identity {
             return Ok(identity.into());
         }
@@ -199,11 +205,6 @@ impl Reader {
             }
             (false, None, None) => Err(JsonError::NoIdentity.into()),
         }
-    }
-
-    fn has_rules(&self) -> bool {
-        !(self.pass.is_empty() && self.drop.is_empty())
-            || (!self.expire.is_empty() && self.expire_after.is_some())
     }
 
     /// Finds the identity of a request, and what the rules say about its URL.
@@ -273,7 +274,7 @@ impl Reader {
     /// Returns the canonical URL of an item; `None` if it has none.
     pub(crate) fn canonical_url(&mut self, bytes: &[u8]) -> Option<&str> {
         let said = match self.options.form.of(bytes)? {
-            ItemForm::Auto | ItemForm::Url => url::read(bytes).ok()?,
+            ItemForm::Auto | ItemForm::Url => request::of_url(bytes).ok()?,
             ItemForm::Json => json::read(bytes).ok()?,
             ItemForm::Pickle => self.pickles.read(bytes).ok()?,
             ItemForm::Fingerprint | ItemForm::Tab => return None,
@@ -281,4 +282,29 @@ impl Reader {
         let request = said.request()?;
         self.fingerprinter.canonical(&request).ok()
     }
+}
+
+/// Reads a bare fingerprint.
+#[inline]
+pub(super) fn fingerprint(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
+    if lanes::any(bytes, |lanes| lanes::equal(lanes, b'\t')) {
+        return Err(Unreadable::TabInFingerprint);
+    }
+    Ok(Fingerprint::from_text(bytes).into())
+}
+
+/// Reads `FINGERPRINT<TAB>PAYLOAD`. urlseen does not read the payload.
+#[inline]
+pub(super) fn tab(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
+    let tab =
+        lanes::position(bytes, |lanes| lanes::equal(lanes, b'\t')).ok_or(Unreadable::NoTab)?;
+    Ok(Fingerprint::from_text(&bytes[..tab]).into())
+}
+
+/// Reads a raw digest, which an import has checked.
+#[inline]
+fn digest(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
+    let digest = Fingerprint::from_raw(bytes);
+    let digest = digest.ok_or(Unreadable::NoDigest { length: bytes.len() })?;
+    Ok(digest.into())
 }

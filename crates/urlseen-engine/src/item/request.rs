@@ -1,11 +1,15 @@
-//! Content of a request, common to all forms of an item.
+//! Content of a request, common to all forms of an item: its URL, its priority and its `ttl`.
 
 use std::borrow::Cow;
+use std::time::Duration;
+
+use memchr::{memchr, memmem};
 
 use super::Unreadable;
-use super::ttl::Ttl;
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::fingerprint::Request;
+use urlseen_core::filter::expire_after::ExpireAfter;
+use urlseen_core::filter::generation::Lifetime;
+use urlseen_core::filter::item_form::MARK;
+use urlseen_core::fingerprint::{Fingerprint, Request};
 
 /// Request that an item describes, with a URL, a fingerprint, or both.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,5 +87,122 @@ impl Priority {
             Self::Number(_) => Err(Unreadable::Priority { found: "not finite" }),
             Self::Wrong(found) => Err(Unreadable::Priority { found }),
         }
+    }
+}
+
+/// Bytes that no scheme of a URL contains. They show that an item is text of another kind. Each
+/// entry has the bytes, their name and the advice.
+const OTHERS: [(&[u8], &str, &str); 6] = [
+    (b"[", "`[`", ", as in a list in JSON; give each request of the list as an item of its own"),
+    (
+        b"{",
+        "`{`",
+        ", as in a request in JSON; the item forms auto and json read JSON only if the item \
+         begins with `{`",
+    ),
+    (b"\"", "`\"`", ", as in JSON or CSV; give the URL without quotes"),
+    (b"(dp", "a pickle of protocol 0", "; write pickles of protocol 2 or later"),
+    (b"}q", "a pickle of protocol 1", "; write pickles of protocol 2 or later"),
+    (MARK, "a byte order mark (U+FEFF)", "; write the text as UTF-8 without one"),
+];
+
+/// Reads a bare URL, which stands for a GET request without a body.
+#[inline]
+pub(super) fn of_url(bytes: &[u8]) -> Result<ItemRequest<'_>, Unreadable> {
+    Ok(ItemRequest {
+        url: Some(Cow::Borrowed(bare_url(bytes)?)),
+        method: Cow::Borrowed("GET"),
+        body: Cow::Borrowed(&[]),
+        verbatim_url: false,
+        fingerprint: None,
+        dont_filter: false,
+        priority: Priority::default(),
+        ttl: Ttl::Nothing,
+    })
+}
+
+/// Reads an item as a bare URL, and returns the URL unchanged.
+///
+/// # Errors
+/// Returns an error if the item is not UTF-8, or if it is text of another kind with a URL in it.
+/// Scrapy would accept such text as a URL.
+#[inline]
+pub fn bare_url(bytes: &[u8]) -> Result<&str, Unreadable> {
+    if !bytes.starts_with(b"http") {
+        check_scheme(bytes)?;
+    }
+    std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
+}
+
+/// Refuses an item that has text of another kind before its first colon.
+#[cold]
+fn check_scheme(bytes: &[u8]) -> Result<(), Unreadable> {
+    let scheme = &bytes[..memchr(b':', bytes).unwrap_or(bytes.len())];
+    match OTHERS.iter().find(|(other, ..)| memmem::find(scheme, other).is_some()) {
+        Some((_, found, advice)) => Err(Unreadable::BeforeScheme { found, advice }),
+        None => Ok(()),
+    }
+}
+
+/// Value of `ttl`, the time after which an item asks to pass again, as found in the item.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Ttl<'a> {
+    #[default]
+    Nothing,
+    Number(f64),
+    Text(Cow<'a, str>),
+    /// Value of another type.
+    Wrong,
+}
+
+impl Ttl<'_> {
+    /// Returns the lifetime that the item asks for. `longest` is the longest one that it may have.
+    pub(super) fn shorten(
+        &self,
+        longest: Lifetime,
+        expire_after: ExpireAfter,
+    ) -> Result<Lifetime, Unreadable> {
+        let asked = self.span()?.map(|span| Lifetime::at_least(span, expire_after));
+        Ok(longest.min(asked.unwrap_or(longest)))
+    }
+
+    /// Reads a length of time: a number of seconds, or text with units.
+    fn span(&self) -> Result<Option<Duration>, Unreadable> {
+        let span = match self {
+            Self::Nothing => return Ok(None),
+            Self::Number(seconds) => Duration::try_from_secs_f64(*seconds).ok(),
+            Self::Text(text) => humantime::parse_duration(text.trim()).ok(),
+            Self::Wrong => None,
+        };
+        span.map(Some).ok_or(Unreadable::Ttl)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_is_seconds_or_text_with_units() {
+        let of = |said: Ttl<'_>| said.span().ok().flatten().map(|it| it.as_secs());
+        assert_eq!(of(Ttl::Number(90.5)), Some(90));
+        assert_eq!(of(Ttl::Text("1day 6h".into())), Some(108_000));
+        for wrong in [-1.0, f64::NAN, 1e300] {
+            assert!(matches!(Ttl::Number(wrong).span(), Err(Unreadable::Ttl)), "{wrong}");
+        }
+        assert!(matches!(Ttl::Text("soon".into()).span(), Err(Unreadable::Ttl)));
+        assert!(matches!(Ttl::Wrong.span(), Err(Unreadable::Ttl)));
+        assert!(Ttl::Nothing.span().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_ttl_shortens_the_lifetime() {
+        let expire_after = "5h".parse().unwrap();
+        let read = |ttl: Ttl<'_>, longest| ttl.shorten(longest, expire_after).unwrap();
+        let hours = |hours| Lifetime::at_least(Duration::from_hours(hours), expire_after);
+        assert_eq!(read(Ttl::Number(7200.0), Lifetime::WHOLE), hours(2));
+        assert_eq!(read(Ttl::Number(7200.0), Lifetime::FOREVER), hours(2));
+        assert_eq!(read(Ttl::Number(7200.0), hours(1)), hours(1));
+        assert_eq!(read(Ttl::Nothing, Lifetime::FOREVER), Lifetime::FOREVER);
     }
 }

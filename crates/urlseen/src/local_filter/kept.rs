@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::shared::{SharedFilter, no_room};
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::lifetime::Lifetimes;
+use urlseen_core::filter::generation::Lifetimes;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{

@@ -10,7 +10,7 @@
 use super::imooc::SEEDS;
 use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
 use crate::filter::bit_strings::{BitPosition, BitStrings, Place, PlacementError, SizeError};
-use crate::filter::hash::murmur3_x86_32;
+use crate::filter::key_hash::murmur3_x86_32;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis-bloomfilter-block-cluster",

@@ -17,7 +17,7 @@ use super::{IN_REDIS, Kind, Registered};
 use crate::filter::bit_strings::{
     BitPosition, BitStrings, LARGEST_STRING, Place, PlacementError, SizeError,
 };
-use crate::filter::hash::murmur3_x86_32;
+use crate::filter::key_hash::murmur3_x86_32;
 use crate::filter::number::whole;
 
 pub(super) const KIND: Kind = Kind(&Registered {

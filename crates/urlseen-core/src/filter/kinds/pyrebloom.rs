@@ -22,7 +22,7 @@
 
 use super::{IN_REDIS, Kind, Registered};
 use crate::filter::bit_strings::{BitPosition, BitStrings, Place, SizeError, rate};
-use crate::filter::hash::murmur64a;
+use crate::filter::key_hash::murmur64a;
 use crate::filter::number::whole;
 use crate::filter::spec::SpecError;
 

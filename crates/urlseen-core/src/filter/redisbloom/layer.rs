@@ -4,7 +4,7 @@ use super::TIGHTENING;
 use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
-use crate::filter::hash::murmur64a;
+use crate::filter::key_hash::murmur64a;
 use crate::filter::{KeyHash, ShardId};
 
 /// Layer of a filter, with its bits.

@@ -11,8 +11,7 @@ use super::super::generation::Generation;
 use super::super::local::Blob;
 use super::super::saved_keys::SavedForm;
 use super::super::{KeyHash, ShardId};
-use super::layout::{Key, KeyBits, Word};
-use super::layouts::Layouts;
+use super::layout::{Key, KeyBits, Layouts, Word};
 use super::shard::words;
 
 /// Number of keys that are written together.

@@ -26,10 +26,8 @@ mod format;
 mod growth;
 mod kernel;
 mod layout;
-mod layouts;
 mod shard;
 mod size;
-mod tables;
 
 pub(super) use arena::Arena;
 use format::Format;

@@ -10,8 +10,7 @@ use super::arena::{Arena, NONE};
 use super::contents::Contents;
 use super::format::Format;
 use super::kernel::Kernel;
-use super::layout::{Key, KeyBits, Layout, Place, Word};
-use super::layouts::Layouts;
+use super::layout::{Key, KeyBits, Layout, Layouts, Place, Word};
 
 /// Keys of a shard. Their blocks are in an [`Arena`], which the methods take.
 // A test reads the first two fields, which are together in one cache line.

@@ -8,8 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::bytes::{SAFE_USERINFO, push_requoted};
 use super::error::CanonicalizeError;
 use super::idna;
-use super::rule::Rule;
-use super::steps::Observer;
+use super::steps::{Observer, Rule};
 
 /// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses an authority with
 /// a character whose normal form contains a delimiter, such as `℀` with the normal form `a/c`.

@@ -23,26 +23,21 @@ mod authority;
 mod bytes;
 mod error;
 mod idna;
-mod path;
-mod query;
-mod rule;
-mod scheme;
 mod split;
 mod steps;
 #[cfg(test)]
 mod steps_tests;
+mod tail;
 #[cfg(test)]
 mod tests;
 
 pub use error::CanonicalizeError;
-pub(crate) use rule::Pass;
-pub use rule::{Rule, UrlPart};
-pub use steps::{Step, Trace, parts, trace, trace_verbatim};
-
-pub(crate) use steps::Observer;
+pub(crate) use steps::{Observer, Pass};
+pub use steps::{Rule, Step, Trace, UrlPart, parts, trace, trace_verbatim};
 
 use bytes::{SAFE, SAFE_SPECIAL_QUERY, plain_in_host, push_quoted};
-use split::{UrlParts, UrlTail};
+use split::UrlParts;
+use tail::UrlTail;
 
 use crate::fingerprint::lanes;
 
@@ -70,7 +65,7 @@ pub struct Buffers {
 #[derive(Debug, Clone, Default)]
 struct TailBuffers {
     spare: String,
-    fields: Vec<query::Field>,
+    fields: Vec<tail::Field>,
 }
 
 /// Returns true if Scrapy accepts the URL as absolute. The URL must be safe already, or sent
@@ -154,7 +149,7 @@ fn push_safe(
         out.push('/');
         observer.step(Rule::EmptyPath, || [out, tail.after_path()].concat());
     }
-    settle_slashes(parts, start, path_start, out);
+    fix_slashes(parts, start, path_start, out);
     observer.step(Rule::Slashes, || [out, tail.after_path()].concat());
     if tail.query.is_empty() {
         observer.step(Rule::EmptyQuery, || [out, tail.after_query()].concat());
@@ -180,7 +175,7 @@ fn push_canonical(
     authority::push_canonical(authority, tail.text, out, observer)?;
     let path_start = out.len();
     push_tail(tail, scheme.has_parameters(), fragments, buffers, out, observer);
-    settle_slashes(parts, start, path_start, out);
+    fix_slashes(parts, start, path_start, out);
     observer.step(Rule::Slashes, || out.clone());
     Ok(())
 }
@@ -199,7 +194,7 @@ fn push_scheme(parts: &UrlParts<'_>, out: &mut String, observer: &mut impl Obser
 /// in three cases. First, the URL has an authority. Second, the path begins with `//`, and would be
 /// read as an authority. Third, URLs with this scheme usually have an authority, and the path is
 /// empty or begins with `/`. The path begins at `path_start`.
-fn settle_slashes(parts: &UrlParts<'_>, start: usize, path_start: usize, out: &mut String) {
+fn fix_slashes(parts: &UrlParts<'_>, start: usize, path_start: usize, out: &mut String) {
     let (before, path) = (start + parts.slashes.len(), &out[path_start..]);
     let is_needed = path_start > before
         || path.starts_with("//")
@@ -218,12 +213,12 @@ fn push_tail(
     observer: &mut impl Observer,
 ) {
     let (path, parameters) =
-        if has_parameters { path::split_parameters(tail.path) } else { (tail.path, "") };
-    path::push(path, &mut buffers.spare, out, observer, || &tail.text[path.len()..]);
-    path::push_parameters(parameters, out);
+        if has_parameters { tail::split_parameters(tail.path) } else { (tail.path, "") };
+    tail::push_path(path, &mut buffers.spare, out, observer, || &tail.text[path.len()..]);
+    tail::push_parameters(parameters, out);
     let rule = if parameters.is_empty() { Rule::EmptyParameters } else { Rule::Parameters };
     observer.step(rule, || [out, tail.after_path()].concat());
-    query::push(tail, buffers, out, observer);
+    tail::push_query(tail, buffers, out, observer);
     match fragments {
         Fragments::Keep => push_fragment(tail.fragment, out, observer),
         Fragments::Drop if tail.fragment.is_empty() => {

@@ -1,13 +1,14 @@
-//! Functions that split a URL into its parts, as w3lib's `_strip` and `_urlsplit` do.
+//! Split of a URL into its parts, as w3lib's `_strip` and `_urlsplit` do it, and the rules that
+//! depend on the scheme.
 
 use memchr::{memchr2, memchr3};
 
 use super::authority;
+use super::bytes::SCHEME;
 use super::error::CanonicalizeError;
-use super::rule::Rule;
-use super::scheme::Scheme;
-use super::steps::Observer;
-use crate::fingerprint::lanes::{self, equal};
+use super::steps::{Observer, Rule};
+use super::tail::UrlTail;
+use crate::fingerprint::lanes;
 
 /// Parts of a URL as written, without delimiters. A missing part is an empty text.
 pub(super) struct UrlParts<'a> {
@@ -57,48 +58,69 @@ pub(super) fn split(url: &str) -> Result<UrlParts<'_>, CanonicalizeError> {
     Ok(UrlParts { scheme, slashes, authority, tail: UrlTail::split(rest) })
 }
 
-/// Parts of a URL after the authority.
-#[derive(Clone, Copy)]
-pub(super) struct UrlTail<'a> {
-    /// All parts with their delimiters.
-    pub(super) text: &'a str,
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
-    pub(super) fragment: &'a str,
-}
+/// Scheme of a URL as written; empty if the URL has no scheme.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scheme<'a>(&'a str);
 
-impl<'a> UrlTail<'a> {
-    /// Splits a text at the first `#`, and the part before that at the first `?`.
-    pub(super) fn split(text: &'a str) -> Self {
-        let bytes = text.as_bytes();
-        let path_end = lanes::position(bytes, |lanes| lanes::one_of(lanes, [b'?', b'#']));
-        let end = match path_end {
-            Some(at) if bytes[at] == b'?' => {
-                lanes::position(&bytes[at..], |lanes| equal(lanes, b'#')).map(|length| at + length)
-            }
-            end => end,
-        };
-        let (rest, fragment) = cut(text, end);
-        let (path, query) = cut(rest, path_end.filter(|&at| at < rest.len()));
-        Self { text, path, query, fragment }
+/// Special schemes of the WHATWG URL standard. In URLs with these schemes, a `\` has the meaning of
+/// a `/`.
+const SPECIAL: [&str; 6] = ["http", "https", "ftp", "file", "ws", "wss"];
+
+/// `uses_netloc` of Python's `urllib.parse`: schemes whose URLs usually have an authority. With
+/// these schemes, a URL that has the path `/a` and no authority is written `scheme:///a`.
+const WITH_AUTHORITY: [&str; 25] = [
+    "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp",
+    "snews", "prospero", "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git",
+    "git+ssh", "ws", "wss",
+];
+
+/// `uses_params` of Python's `urllib.parse`: schemes whose last path segment may have `;`
+/// parameters.
+const WITH_PARAMETERS: [&str; 16] = [
+    "", "ftp", "hdl", "prospero", "http", "imap", "https", "shttp", "rtsp", "rtsps", "rtspu",
+    "sip", "sips", "mms", "sftp", "tel",
+];
+
+impl<'a> Scheme<'a> {
+    /// Splits `url` into its scheme and the text after the colon. Without a scheme, that text is
+    /// the whole URL.
+    pub(super) fn split(url: &'a str) -> (Self, &'a str) {
+        let length = SCHEME.run(url.as_bytes());
+        let starts_with_letter = url.starts_with(|first: char| first.is_ascii_alphabetic());
+        match url[length..].strip_prefix(':') {
+            Some(rest) if starts_with_letter => (Self(&url[..length]), rest),
+            _ => (Self(""), url),
+        }
     }
 
-    /// Returns the text after the path.
-    pub(super) fn after_path(&self) -> &'a str {
-        &self.text[self.path.len()..]
+    /// Returns the scheme as written.
+    pub(super) fn text(self) -> &'a str {
+        self.0
     }
 
-    /// Returns the text after the query.
-    pub(super) fn after_query(&self) -> &'a str {
-        &self.text[self.text.find('#').unwrap_or(self.text.len())..]
+    pub(super) fn is_special(self) -> bool {
+        self.is_one_of(&SPECIAL)
     }
-}
 
-/// Splits a text at the ASCII delimiter at `at`, and drops the delimiter. Without a position, the
-/// second part is empty.
-fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
-    match at {
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, ""),
+    pub(super) fn has_authority(self) -> bool {
+        self.is_one_of(&WITH_AUTHORITY)
+    }
+
+    pub(super) fn has_parameters(self) -> bool {
+        self.is_one_of(&WITH_PARAMETERS)
+    }
+
+    fn is_one_of(self, schemes: &[&str]) -> bool {
+        schemes.iter().any(|scheme| scheme.eq_ignore_ascii_case(self.0))
+    }
+
+    /// Appends the scheme in lower case and a colon. If the scheme is empty, appends nothing.
+    pub(super) fn push(self, out: &mut String) {
+        if !self.0.is_empty() {
+            let start = out.len();
+            out.push_str(self.0);
+            out[start..].make_ascii_lowercase();
+            out.push(':');
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::basic::{DIR, open, recover};
 use super::filter::{Key, fingerprints, head, key, spec, write_all};
 use super::testing::{Fault, SimDisk};
 use crate::filter::choice::Fsync;
-use crate::filter::lifetime::Lifetimes;
+use crate::filter::generation::Lifetimes;
 use crate::filter::{Saved, ShardId};
 use crate::storage::head::{Head, Position};
 

@@ -8,8 +8,8 @@ use super::super::{Change, Folder, Journal, OpenError, Record, RecoveryError, Re
 use super::filter::{Exact, Key, batch, head, spec, write_all};
 use super::testing::SimDisk;
 use crate::filter::choice::Fsync;
+use crate::filter::generation::Lifetimes;
 use crate::filter::id::RandomId;
-use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 

@@ -14,7 +14,7 @@ use super::fixture::{ADDS, LATE_ADDS, expected, heads, write};
 use super::testing::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
-use crate::filter::lifetime::Lifetimes;
+use crate::filter::generation::Lifetimes;
 use crate::storage::head::{Head, Position};
 
 /// Number of changed counts in a batch: its bytes.

@@ -18,8 +18,8 @@ use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
 use super::testing::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
+use crate::filter::generation::Lifetimes;
 use crate::filter::id::RandomId;
-use crate::filter::lifetime::Lifetimes;
 use crate::storage::head::{Head, Position};
 
 /// Head at the start of the history; the batches follow it.

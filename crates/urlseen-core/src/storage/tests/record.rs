@@ -1,9 +1,8 @@
 //! Bytes of a record of the log.
 
 use super::super::record::*;
-use crate::filter::generation::Generation;
+use crate::filter::generation::{Generation, Lifetime, Lifetimes};
 use crate::filter::id::RandomId;
-use crate::filter::lifetime::{Lifetime, Lifetimes};
 use crate::fingerprint::Fingerprint;
 use crate::limit::{Counted, Group};
 use crate::storage::head::{Head, Position};

@@ -1,12 +1,13 @@
 //! Questions about single fingerprints, outside of batches, and the answers of the judge.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::engine::judge::Judge;
+use crate::engine::judge::{ByLifetime, Judge};
 use crate::engine::queue::Done;
 use crate::engine::{Engine, GROUPS_MAX, Handle};
-use urlseen_core::filter::KeyHash;
-use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::generation::{Generation, Lifetime};
+use urlseen_core::filter::{Effort, Hashed, KeyHash, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
@@ -106,5 +107,73 @@ impl Engine {
         self.asking.unremembered = left.expect("additions are set after they were answered");
         let remember = move |judge: &mut Judge| judge.remember(generation, at);
         self.handle.queue.add_or_do(Judge::is_memory_short, remember);
+    }
+}
+
+/// Questions in the order of their groups, among the batches.
+impl Judge {
+    /// Answers the questions in order, so a fingerprint that a group adds twice is unseen only
+    /// once. Added fingerprints count as seen immediately. They are set in the filter after the log
+    /// has them, or at once if the kind requires it. Then a snapshot may have an addition that the
+    /// log lacks, if the process is killed before the client gets its answer.
+    fn answer(&mut self, asked: &[(KeyHash, Wanted)]) -> Vec<Answer> {
+        let key_hashes: Vec<KeyHash> = asked.iter().map(|&(key_hash, _)| key_hash).collect();
+        let verdicts = self.test(&key_hashes);
+        let at_once = self.inserts_at_once;
+        let mut forgotten = HashSet::<u128, Hashed>::default();
+        self.in_flight.groups.push_back(ByLifetime::default());
+        let answers = asked.iter().zip(verdicts).map(|(&(key_hash, wanted), verdict)| {
+            let is_set = if at_once {
+                self.test(&[key_hash]) == [Verdict::Seen]
+            } else {
+                verdict == Verdict::Seen && !forgotten.contains(&key_hash.id())
+            };
+            match (wanted, is_set || self.in_flight.contains(key_hash)) {
+                (Wanted::Forget, true) => {
+                    self.in_flight.forget(key_hash);
+                    self.filter.forget(key_hash);
+                    forgotten.insert(key_hash.id());
+                    Answer::Seen
+                }
+                (Wanted::Add, false) => self.add(key_hash, at_once),
+                (Wanted::Test | Wanted::Add, true) => Answer::Seen,
+                (Wanted::Test | Wanted::Forget, false) => Answer::Unseen,
+            }
+        });
+        answers.collect()
+    }
+
+    /// Adds an unseen key to the last group of questions, or to the filter.
+    fn add(&mut self, key_hash: KeyHash, at_once: bool) -> Answer {
+        self.in_flight.insert(key_hash);
+        let keys = self.in_flight.in_shard(key_hash.shard());
+        let room = self.filter.kind().reserve(key_hash.shard(), keys, Effort::Any);
+        if room.is_err() || at_once {
+            self.in_flight.remove(key_hash);
+        }
+        if room.is_err() {
+            return Answer::Full;
+        }
+        if at_once {
+            self.filter.insert(Generation::FOREVER, &[key_hash]).expect("there is room");
+        } else {
+            let group = self.in_flight.groups.back_mut().expect("a group");
+            group.push(Lifetime::WHOLE, key_hash);
+        }
+        Answer::Unseen
+    }
+
+    /// Sets the keys that the oldest answered group added. The log already has them. If `at` is
+    /// set, all earlier records of the log are committed, and the filter is then at `at`.
+    fn remember(&mut self, generation: Generation, at: Option<Position>) {
+        let added = self.in_flight.groups.pop_front();
+        self.set_in_flight(&added.expect("additions are set after the answer"), generation);
+        self.at = at.unwrap_or(self.at);
+    }
+
+    /// Returns true if it is a short step to set the keys of the oldest answered group.
+    fn is_memory_short(&mut self) -> bool {
+        let shards = self.in_flight.groups.front().map(ByLifetime::shards);
+        shards.is_some_and(|shards| self.has_room_for(shards.into_iter()))
     }
 }

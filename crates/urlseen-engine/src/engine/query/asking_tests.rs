@@ -36,7 +36,7 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
             engine.submit(batch(&urls(number..number + 10)));
             if round % 2 == 0 {
                 // Both results are probably ready before the test receives one.
-                engine.settled().await.unwrap();
+                engine.caught_up().await.unwrap();
             }
             let Heard::Answers(_) = engine.heard().await.unwrap() else {
                 panic!("the batch overtook the answers that it depends on");
@@ -44,7 +44,7 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
             engine.remember(Generation::FOREVER, None);
             let judged = engine.judged().await.unwrap();
             assert_eq!(onward(&judged), urls([number + 8, number + 9]));
-            engine.committed(Logged::START);
+            engine.settle(Logged::START);
         }
     }
 }
@@ -66,11 +66,11 @@ async fn a_forgotten_fingerprint_passes_once() {
     engine.abort();
     engine.submit(batch(&urls([0, 0])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
-    engine.committed(Logged::START);
+    engine.settle(Logged::START);
     let add = ask(&mut engine, &questions(Wanted::Add, [0, 1, 1]), &mut asked).await;
     assert_eq!(add, [Answer::Seen, Answer::Unseen, Answer::Seen]);
     remember(&mut engine, &mut asked);
-    engine.settled().await.unwrap();
+    engine.caught_up().await.unwrap();
     assert_eq!(engine.tombstones(), 0);
     assert_eq!(engine.gauge().fill().counted, 3);
 }
@@ -151,7 +151,7 @@ async fn agrees_with_a_model(mut engine: Engine, most: u32) {
                 assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen));
             }
             1 | 4 if engine.uncommitted > 0 => {
-                engine.committed(Logged::START);
+                engine.settle(Logged::START);
                 model.commit();
             }
             2 => {

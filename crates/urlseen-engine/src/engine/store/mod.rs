@@ -23,8 +23,7 @@ pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]
 pub(super) use thread::StorageThread;
 pub use thread::{Storage, Stored};
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::lifetime::Lifetimes;
+use urlseen_core::filter::generation::{Generation, Lifetimes};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
     Change, Checkpoint, FilterStorage, Finished, Folder, Head, StoragePolicy, StorageSpec,

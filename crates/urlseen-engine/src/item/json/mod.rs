@@ -12,8 +12,7 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::content::FIELDS;
-use super::request::{ItemRequest, Priority, given};
-use super::ttl::Ttl;
+use super::request::{ItemRequest, Priority, Ttl, given};
 use urlseen_core::filter::item_form::unmarked;
 
 /// Reason why a JSON item is not a request.

@@ -16,8 +16,7 @@ mod value;
 use std::borrow::Cow;
 
 use super::content::FIELDS;
-use super::request::{ItemRequest, Priority, given};
-use super::ttl::Ttl;
+use super::request::{ItemRequest, Priority, Ttl, given};
 use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
 use value::PickleValue;

@@ -3,22 +3,20 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-mod shown;
-
 use std::io::{self, Read};
-use std::sync::Arc;
-
-use shown::{Sizes, numbers};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::saved_keys::SavedKeys;
+use super::shown::Shown;
 use super::{
-    Ages, Blob, BuildError, Effort, FilterKind, Full, Gauge, Removal, insert_dated, out_of_memory,
+    Ages, Blob, BuildError, Effort, Fill, FilterKind, Full, Gauge, Removal, insert_dated,
+    out_of_memory,
 };
 use crate::filter::ages::Stamp;
 use crate::filter::block::Block;
-use crate::filter::generation::Generation;
+use crate::filter::generation::{Generation, Generations};
 use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
-use crate::filter::{KeyHash, ShardId, Verdict};
+use crate::filter::{BLOCK_BYTES, KeyHash, ShardId, Verdict};
 
 /// Number of keys that are looked up one after the other, so that the processor waits for the
 /// places of several keys at the same time.
@@ -300,9 +298,6 @@ impl Work for MakeRoom<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 impl TwoChoiceFilter {
     /// Reads the keys of a shard, which it replaces.
     fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
@@ -326,3 +321,57 @@ impl TwoChoiceFilter {
         }
     }
 }
+
+/// Numbers of keys, slots and blocks, and the generations of the keys.
+#[derive(Debug)]
+struct Sizes {
+    size: TwoChoiceSize,
+    generations: Mutex<Generations>,
+    shown: Shown<3>,
+}
+
+impl Sizes {
+    /// Shows a new filter of this size.
+    fn new(size: TwoChoiceSize) -> Self {
+        Self { size, generations: Mutex::default(), shown: Shown::default() }
+    }
+
+    /// Shows the present state of the shards.
+    fn show(&self, shards: &[Shard]) {
+        self.shown.show(|shard| numbers(&shards[shard]));
+        if self.size.expires {
+            let shards = shards.iter().filter_map(Shard::generations);
+            let all = shards.fold(Generations::default(), |all, shard| all.with(&shard));
+            *self.generations.lock().unwrap_or_else(PoisonError::into_inner) = all;
+        }
+    }
+}
+
+/// Returns the numbers of a shard.
+fn numbers(shard: &Shard) -> [u64; 3] {
+    [shard.live_keys(), shard.slots(), shard.block_count()]
+}
+
+impl Gauge for Sizes {
+    fn fill(&self) -> Fill {
+        let [keys, slots, blocks] = self.shown.sums();
+        let (capacity, bytes) = (slots / 10 * 9, blocks * u64::from(BLOCK_BYTES));
+        Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
+    }
+
+    fn saved_bytes(&self) -> u64 {
+        self.fill().keys * self.size.saved_form().key() as u64
+    }
+
+    fn generations(&self) -> Option<Generations> {
+        let generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        self.size.expires.then_some(*generations)
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.size.error_rate_at(self.fill().keys)
+    }
+}
+
+#[cfg(test)]
+mod tests;

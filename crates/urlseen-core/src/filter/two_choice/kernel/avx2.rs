@@ -9,7 +9,7 @@ use std::arch::x86_64::{
 use super::{Kernel, Work, has_bits};
 use crate::filter::block::Block;
 use crate::filter::two_choice::Format;
-use crate::filter::two_choice::tables::{QUAD, Quad};
+use crate::filter::two_choice::format::{QUAD, Quad};
 
 /// Kernel with AVX2. Only [`Avx2::detect`] makes this kernel, so the processor has the
 /// instructions.

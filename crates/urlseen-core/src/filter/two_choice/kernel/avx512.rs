@@ -8,7 +8,7 @@ use std::arch::x86_64::{
 use super::{Kernel, Work, has_bits};
 use crate::filter::block::Block;
 use crate::filter::two_choice::Format;
-use crate::filter::two_choice::tables::{OCTET, Octet};
+use crate::filter::two_choice::format::{OCTET, Octet};
 
 /// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
 /// instructions.
