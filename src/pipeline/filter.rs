@@ -1,7 +1,5 @@
 //! Filter of a run, in memory or in Redis, with its storage and its report.
 
-use std::io;
-
 use super::persistence::Persistence;
 use indicatif::BinaryBytes;
 use redis::Value;
@@ -188,10 +186,5 @@ impl Snapshots {
                  replica"
             );
         }
-    }
-
-    /// Logs that a snapshot could not be begun or finished.
-    pub(super) fn tell_none(error: &io::Error) {
-        warn!("no snapshot could be taken ({error}). The log grows until the next snapshot");
     }
 }

@@ -62,7 +62,8 @@ impl Pipeline {
 
     async fn resume(&mut self, resumed: Resumed, crawl_state: CrawlState) -> Result<(), RunError> {
         let Resumed { committed, stale } = resumed;
-        let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(crawl_state));
+        let shared = self.filter.shared.as_ref();
+        let unseen = shared.map(|shared| crawl_state.unseen.saturating_sub(shared.unseen));
         self.settle(&committed, unseen);
         let stale = std::mem::take(&mut self.are_stale) || stale;
         let aborted = if stale { self.queue.clear() } else { 0 };
@@ -84,7 +85,7 @@ impl Pipeline {
     async fn recover(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let cursor = owned.crawl_state.cursor;
         if let Some(shared) = &mut self.filter.shared {
-            shared.begin_at(owned.crawl_state);
+            shared.unseen = owned.crawl_state.unseen;
         }
         self.enter(Phase::Recovering);
         let begun = Instant::now();

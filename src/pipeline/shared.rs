@@ -9,7 +9,6 @@ use super::RunError;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Estimate, Fill, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::protocol::CrawlState;
 use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_core::storage::Head;
 use urlseen_engine::engine::store::{CrawlPosition, MismatchError};
@@ -20,7 +19,7 @@ pub struct Shared {
     opened: Opened,
     samples: Samples,
     /// Number of items that commits have found unseen since the crawl began.
-    unseen: u64,
+    pub(super) unseen: u64,
 }
 
 impl Shared {
@@ -83,21 +82,6 @@ impl Shared {
     /// Reads the fill of the filter.
     pub(super) async fn look(&mut self, link: &mut Link) -> Result<(), RunError> {
         Ok(self.samples.look(link, &self.opened.filter).await?)
-    }
-
-    /// Returns the number of unseen items that Redis has counted and [`Self::note_unseen`] has not.
-    pub(super) fn unseen_at(&self, crawl_state: CrawlState) -> u64 {
-        crawl_state.unseen.saturating_sub(self.unseen)
-    }
-
-    /// Notes that commits have found this number of further items unseen.
-    pub(super) fn note_unseen(&mut self, more: u64) {
-        self.unseen += more;
-    }
-
-    /// Notes the position of the crawl from which the run continues.
-    pub(super) fn begin_at(&mut self, crawl_state: CrawlState) {
-        self.unseen = crawl_state.unseen;
     }
 }
 

@@ -142,11 +142,6 @@ impl Router {
         });
     }
 
-    /// Returns true if a partition takes no items at present.
-    fn has_trouble(&self) -> bool {
-        self.status.borrow().partitions.iter().any(|it| it.trouble.is_some())
-    }
-
     /// Publishes the phase that the router enters.
     pub(crate) fn enter(&self, phase: Phase) {
         self.status.send_if_modified(|status| {

@@ -105,7 +105,9 @@ impl<'a> Session<'a> {
                 }
             }
             let is_drained = self.router.drain && self.intake.is_empty();
-            if is_stopping && !self.batches.is_empty() && self.router.has_trouble() {
+            let has_trouble =
+                || self.router.status.borrow().partitions.iter().any(|it| it.trouble.is_some());
+            if is_stopping && !self.batches.is_empty() && has_trouble() {
                 // The items stay claimed, and the next run pushes them again.
                 self.leased.release().await?;
                 return Ok(Ending::Stopped);

@@ -17,7 +17,6 @@ use tracing::{debug, error, info, warn};
 
 use super::{Pending, Session};
 use crate::config::{Config, RejectsFull};
-use crate::pipeline::filter::Snapshots;
 use crate::pipeline::queue::Prepared;
 use crate::pipeline::{Parts, Pipeline};
 use crate::report::Backpressure;
@@ -64,7 +63,9 @@ impl Pipeline {
             }
             Event::Snapshot(Err(error)) => {
                 self.reporter.counts().snapshots_failed += 1;
-                Snapshots::tell_none(&error);
+                warn!(
+                    "no snapshot could be taken ({error}). The log grows until the next snapshot"
+                );
             }
             Event::Footprint(footprint) => self.reporter.keep_footprint(footprint),
             Event::Generation(generation) => debug!("generation {} has begun", generation.get()),
@@ -154,7 +155,7 @@ impl Pipeline {
         }
         self.reporter.count(all.iter().map(|prepared| &prepared.batch), unseen);
         if let (Some(shared), Some(unseen)) = (&mut self.filter.shared, unseen) {
-            shared.note_unseen(unseen);
+            shared.unseen += unseen;
         }
     }
 }

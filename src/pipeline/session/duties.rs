@@ -88,13 +88,6 @@ impl Duties {
 }
 
 impl Session<'_> {
-    /// Starts the duties with which a session begins.
-    pub(super) fn begin_duties(&mut self) {
-        self.ask_for_forgets();
-        self.ask_for_persistence();
-        self.ask_lengths();
-    }
-
     /// Processes the reply to a request of a duty. If Redis refuses the request, the duty counts as
     /// done, and comes again when it is next due. Only a script that finds the lease lost ends the
     /// session.
@@ -215,7 +208,7 @@ impl Session<'_> {
 /// after the snapshot.
 impl Session<'_> {
     /// Asks Redis for the oldest state to which Redis may return, if there is a storage folder.
-    fn ask_for_persistence(&mut self) {
+    pub(super) fn ask_for_persistence(&mut self) {
         if self.pipeline.filter.works.storage.is_some() && !self.are_saves_asked {
             let asked = Moment::now();
             self.ask(

@@ -109,7 +109,9 @@ impl<'a> Session<'a> {
     /// Sends everything that can be sent, then waits for the next event, in a loop.
     async fn work(&mut self) -> Result<Ending, RunError> {
         let mut stop = self.pipeline.stop.clone();
-        self.begin_duties();
+        self.ask_for_forgets();
+        self.ask_for_persistence();
+        self.ask_lengths();
         // The session forgets the keys that are already on the list before it reads the first item,
         // because an item that was pushed after its key must pass.
         let mut is_first = true;

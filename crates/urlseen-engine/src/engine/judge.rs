@@ -7,7 +7,7 @@ use super::limiter::Limiter;
 use super::queue::SHORT;
 use super::reading::{Part, Reading};
 use crate::item::Findings;
-use crate::item::batch::Batch;
+use crate::item::batch::{Batch, Found};
 use urlseen_core::filter::generation::{Generation, Lifetime};
 use urlseen_core::filter::{
     Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, SHARDS, ShardId, Verdict,
@@ -59,7 +59,7 @@ impl Judge {
     ///
     /// # Errors
     /// The filter has no room for the keys of this batch, or of an earlier one.
-    pub(super) fn judge(&mut self, reading: &Reading) -> Result<Batch<Box<Findings>>, Full> {
+    pub(super) fn judge(&mut self, reading: &Reading) -> Result<Batch<Found>, Full> {
         self.has_room()?;
         let (mut found, mut keys) = (Findings::default(), ByLifetime::default());
         for part in reading.take_parts() {

@@ -281,7 +281,8 @@ impl Engine {
                     }
                 }
                 Some(Done::Answered(answers)) => {
-                    self.asking.hand_back();
+                    self.asking.asked -= 1;
+                    self.asking.unremembered += 1;
                     return Ok(Heard::Answers(answers));
                 }
                 Some(Done::Judged(batch)) => {

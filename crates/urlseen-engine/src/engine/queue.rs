@@ -12,8 +12,7 @@ use super::judge::Judge;
 use super::query::Answers;
 use super::reading::Reading;
 use super::threads::Work;
-use crate::item::Findings;
-use crate::item::batch::Batch;
+use crate::item::batch::{Batch, Found};
 use urlseen_core::filter::{Full, KeyHash};
 
 /// Number of items or keys after which a thread turns to another filter.
@@ -35,7 +34,7 @@ type Step = Box<dyn FnOnce(&mut Judge) + Send>;
 #[derive(Debug)]
 pub(super) enum Done {
     /// A batch is judged, after all earlier ones.
-    Judged(Batch<Box<Findings>>),
+    Judged(Batch<Found>),
     /// A group of questions is answered.
     Answered(Answers),
     /// The filter has no room for a batch. This batch and the later ones are not judged.

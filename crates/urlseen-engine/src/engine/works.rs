@@ -197,7 +197,7 @@ impl Works {
                 Err(died) => Err(died.into()),
             },
             stored = stored(storage.as_mut()) => Ok(match stored? {
-                Stored::Batch(batch) => Event::Ready(batch),
+                Stored::Told(event) => event,
                 Stored::Added(logged) => {
                     engine.settle(logged);
                     Event::Added
@@ -210,9 +210,6 @@ impl Works {
                     engine.begin_generation(generation);
                     Event::Generation(generation)
                 }
-                Stored::SnapshotDue => Event::SnapshotDue,
-                Stored::Snapshot(finished) => Event::Snapshot(finished),
-                Stored::Footprint(footprint) => Event::Footprint(footprint),
                 Stored::Failed(error) => return Err(WorksError::Log(error)),
             }),
         }
@@ -225,7 +222,7 @@ impl Works {
     /// A thread has ended, or the filter cannot be emptied.
     pub async fn do_extras(&mut self) -> Result<(), WorksError> {
         while !(self.dispatcher.is_emptying() && self.is_asked())
-            && let Some(waiting) = self.dispatcher.next_extra()
+            && let Some(waiting) = self.dispatcher.extras.pop_front()
         {
             // Waits until the filter contains the earlier additions.
             self.engine.caught_up().await?;

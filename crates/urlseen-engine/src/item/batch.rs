@@ -21,6 +21,8 @@ use crate::item::{Items, Unreadable};
 #[derive(Debug)]
 pub struct Batch<Stage> {
     items: Arc<Items>,
+    /// Findings about the items; nothing in the stage [`Claimed`].
+    pub(super) findings: Box<Findings>,
     stage: Stage,
 }
 
@@ -28,21 +30,25 @@ pub struct Batch<Stage> {
 #[derive(Debug)]
 pub struct Claimed;
 
+/// Stage of items that were looked up in the part of the filter that the threads hold, and in the
+/// fingerprints in flight.
+#[derive(Debug)]
+pub struct Found;
+
 /// Stage of items that were judged against the filter and the fingerprints in flight. The filter
 /// does not hold them yet.
 #[derive(Debug)]
-pub struct Judged(Box<Findings>);
+pub struct Judged;
 
 /// Stage of items that were looked up in the cached part of a filter in Redis, and in the
 /// fingerprints in flight. The commit may still find that some of the items for the sink were seen
 /// before.
 #[derive(Debug)]
-pub struct Sifted(Box<Findings>);
+pub struct Sifted;
 
 /// Stage of a batch that can be committed.
 #[derive(Debug)]
 pub struct Ready {
-    findings: Box<Findings>,
     base: Head,
     logged: Logged,
 }
@@ -50,32 +56,31 @@ pub struct Ready {
 impl Batch<Claimed> {
     /// Makes a batch of items that were read from the source.
     pub fn new(items: Items) -> Self {
-        Self { items: Arc::new(items), stage: Claimed }
+        Self { items: Arc::new(items), findings: Box::default(), stage: Claimed }
     }
 
     /// Adds the findings about the items.
-    pub fn found(&self, findings: Findings) -> Batch<Box<Findings>> {
-        Batch { items: Arc::clone(&self.items), stage: Box::new(findings) }
+    pub fn found(&self, findings: Findings) -> Batch<Found> {
+        Batch { items: Arc::clone(&self.items), findings: Box::new(findings), stage: Found }
     }
 }
 
-impl Batch<Box<Findings>> {
+impl Batch<Found> {
     /// Declares the batch judged, because the threads hold the whole filter.
     pub(crate) fn judged(self) -> Batch<Judged> {
-        self.map(Judged)
+        self.with(Judged)
     }
 
     /// Declares the batch sifted, because the threads do not hold the filter.
     pub fn sifted(self) -> Batch<Sifted> {
-        self.map(Sifted)
+        self.with(Sifted)
     }
 }
 
 impl Batch<Judged> {
     /// Makes the batch ready. `record` is the value that the log returned for it.
     pub(crate) fn logged(self, record: &Record) -> Batch<Ready> {
-        let (base, logged) = (record.base(), record.logged());
-        self.map(|Judged(findings)| Ready { findings, base, logged })
+        self.with(Ready { base: record.base(), logged: record.logged() })
     }
 }
 
@@ -89,13 +94,13 @@ impl Batch<Sifted> {
         if self.onward_len() <= most {
             return vec![self];
         }
-        let Self { items, stage: Sifted(mut rest) } = self;
+        let Self { items, findings: mut rest, .. } = self;
         let (mut parts, mut from) = (Vec::new(), 0);
         loop {
             // The part ends before the first item for the sink that would exceed `most`.
             let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
-            let stage = Sifted(Box::new(rest.take_before(to).moved(from)));
-            parts.push(Self { items: Arc::new(items.part(from..to)), stage });
+            let findings = Box::new(rest.take_before(to).moved(from));
+            parts.push(Self { items: Arc::new(items.part(from..to)), findings, stage: Sifted });
             if to == items.len() {
                 return parts;
             }
@@ -109,7 +114,7 @@ impl Batch<Sifted> {
         // The batch is not logged, so the position has only a head.
         let at = Position { head: base.next(), ..Position::START };
         let logged = Logged { at, ..Logged::START };
-        self.map(|Sifted(findings)| Ready { findings, base, logged })
+        self.with(Ready { base, logged })
     }
 }
 
@@ -136,78 +141,72 @@ impl<Stage> Batch<Stage> {
         &self.items
     }
 
-    fn map<Next>(self, next: impl FnOnce(Stage) -> Next) -> Batch<Next> {
-        Batch { items: self.items, stage: next(self.stage) }
-    }
-}
-
-impl<Stage: AsRef<Findings>> Batch<Stage> {
-    pub(super) fn findings(&self) -> &Findings {
-        self.stage.as_ref()
+    fn with<Next>(self, stage: Next) -> Batch<Next> {
+        Batch { items: self.items, findings: self.findings, stage }
     }
 
     /// Returns the number of items for the sink.
     pub fn onward_len(&self) -> usize {
-        self.stage.as_ref().onward.len()
+        self.findings.onward.len()
     }
 
     /// Returns the number of items that pass unchecked, because of their `dont_filter` or a rule.
     pub fn unfiltered_len(&self) -> usize {
-        self.stage.as_ref().unfiltered.len()
+        self.findings.unfiltered.len()
     }
 
     /// Iterates over the items that a rule let pass, as received, each with the number of the rule.
     pub fn passed(&self) -> impl Iterator<Item = (&[u8], u16)> {
-        let unfiltered = self.stage.as_ref().unfiltered.iter();
+        let unfiltered = self.findings.unfiltered.iter();
         unfiltered.filter_map(|&(index, rule)| Some((self.items.get(index as usize), rule?)))
     }
 
     /// Iterates over the items that a rule drops, as received, each with the number of the rule.
     pub fn dropped(&self) -> impl ExactSizeIterator<Item = (&[u8], u16)> {
-        let dropped = self.stage.as_ref().dropped.iter();
+        let dropped = self.findings.dropped.iter();
         dropped.map(|&(index, rule)| (self.items.get(index as usize), rule))
     }
 
     /// Returns the number of items with a fingerprint of their own.
     pub fn own_fingerprints(&self) -> usize {
-        self.stage.as_ref().own_fingerprints
+        self.findings.own_fingerprints
     }
 
     /// Returns the fingerprints that the filter gets after the commit of the batch.
     pub fn added(&self) -> &[Fingerprint] {
-        &self.stage.as_ref().added
+        &self.findings.added
     }
 
     /// Returns the lifetimes of the fingerprints that the filter gets.
     pub(crate) fn lifetimes(&self) -> &Lifetimes {
-        &self.stage.as_ref().lifetimes
+        &self.findings.lifetimes
     }
 
     /// Returns the changes of the counts by the items that limits let through.
     pub(crate) fn counted(&self) -> &[Counted] {
-        self.stage.as_ref().counted()
+        self.findings.counted()
     }
 
     /// Returns the unseen items that are over a limit, in order.
     pub fn over_limit(&self) -> &[OverLimit] {
-        self.stage.as_ref().over_limit()
+        self.findings.over_limit()
     }
 
     /// Returns the number of items that were seen before.
     pub fn seen_len(&self) -> usize {
-        let Findings { onward, dropped, rejects, .. } = self.stage.as_ref();
+        let Findings { onward, dropped, rejects, .. } = &*self.findings;
         let others = onward.len() + dropped.len() + rejects.len() + self.over_limit().len();
         self.items.len() - others
     }
 
     /// Returns the fingerprints that were seen before, if the engine keeps them.
     pub fn seen_fingerprints(&self) -> &[Fingerprint] {
-        &self.stage.as_ref().seen
+        &self.findings.seen
     }
 
     /// Iterates over the contents for the sink, in order: replacements, or items as received.
     pub fn onward(&self) -> impl Iterator<Item = &[u8]> {
-        let Findings { onward, emitted, .. } = self.stage.as_ref();
+        let Findings { onward, emitted, .. } = &*self.findings;
         let mut emitted = emitted.iter().peekable();
         onward.iter().map(move |&index| {
             while emitted.next_if(|(other, _)| *other < index).is_some() {}
@@ -220,7 +219,7 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
 
     /// Iterates over the scores of the items for the sink, in order.
     pub fn onward_scores(&self) -> impl Iterator<Item = f64> {
-        let Findings { onward, scores, .. } = self.stage.as_ref();
+        let Findings { onward, scores, .. } = &*self.findings;
         let mut scores = scores.iter().peekable();
         onward.iter().map(move |&index| {
             while scores.next_if(|(other, _)| *other < index).is_some() {}
@@ -231,7 +230,7 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
     /// Iterates over the fingerprints of the items for the sink, in order; `None` for an item that
     /// passed unchecked.
     pub fn onward_fingerprints(&self) -> impl Iterator<Item = Option<&Fingerprint>> {
-        let Findings { onward, unfiltered, added, .. } = self.stage.as_ref();
+        let Findings { onward, unfiltered, added, .. } = &*self.findings;
         let mut unfiltered = unfiltered.iter().map(|(index, _)| index).peekable();
         let mut added = added.iter();
         onward.iter().map(move |index| match unfiltered.next_if_eq(&index) {
@@ -242,18 +241,18 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
 
     /// Iterates over the items that could not be read, as received and in order, with the reason.
     pub fn rejects(&self) -> impl ExactSizeIterator<Item = (&[u8], &Unreadable)> {
-        let rejects = self.stage.as_ref().rejects.iter();
+        let rejects = self.findings.rejects.iter();
         rejects.map(|(index, reason)| (self.items.get(*index as usize), reason))
     }
 
     /// Iterates over the unreadable items. Yields the index of each of them in [`Batch::items`].
     pub(crate) fn rejected_at(&self) -> impl ExactSizeIterator<Item = usize> {
-        self.stage.as_ref().rejects.iter().map(|(index, _)| *index as usize)
+        self.findings.rejects.iter().map(|(index, _)| *index as usize)
     }
 
     /// Iterates over the items that were seen before, as received and in order.
     pub fn seen(&self) -> impl Iterator<Item = &[u8]> {
-        let Findings { onward, dropped, rejects, .. } = self.stage.as_ref();
+        let Findings { onward, dropped, rejects, .. } = &*self.findings;
         let mut onward = onward.iter().peekable();
         let mut dropped = dropped.iter().map(|(index, _)| index).peekable();
         let mut rejects = rejects.iter().map(|(index, _)| index).peekable();
@@ -265,24 +264,6 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
                 || over.next_if_eq(&&index).is_some();
             (!is_other).then_some(item)
         })
-    }
-}
-
-impl AsRef<Findings> for Judged {
-    fn as_ref(&self) -> &Findings {
-        &self.0
-    }
-}
-
-impl AsRef<Findings> for Sifted {
-    fn as_ref(&self) -> &Findings {
-        &self.0
-    }
-}
-
-impl AsRef<Findings> for Ready {
-    fn as_ref(&self) -> &Findings {
-        &self.findings
     }
 }
 

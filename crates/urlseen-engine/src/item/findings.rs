@@ -150,11 +150,11 @@ pub enum Fate<'a> {
     Rejected(&'a Unreadable),
 }
 
-impl<Stage: AsRef<Findings>> Batch<Stage> {
+impl<Stage> Batch<Stage> {
     /// Returns some of the last items as received, with their fates, in order: at most `most` of
     /// each fate. Looks only at a few items, so it is fast for each batch.
     pub fn last_items(&self, most: usize) -> Vec<(&[u8], Fate<'_>)> {
-        let Findings { onward, unfiltered, dropped, rejects, .. } = self.findings();
+        let Findings { onward, unfiltered, dropped, rejects, .. } = &*self.findings;
         let over = self.over_limit();
         let is_unseen =
             |index: &&u32| unfiltered.binary_search_by_key(*index, |&(other, _)| other).is_err();

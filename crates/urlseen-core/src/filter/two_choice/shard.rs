@@ -226,11 +226,6 @@ impl Shard {
         }
     }
 
-    /// Returns the smallest number of blocks with at least this number of slots.
-    pub(in crate::filter) fn blocks_for(slots: u64, bits: KeyBits, expires: bool) -> u64 {
-        Layout::with_slots(slots, bits, expires).blocks
-    }
-
     /// Copies the contents, with the memory of `buffer`.
     pub(in crate::filter) fn copy(&self, arena: &Arena, buffer: Vec<u8>) -> Contents {
         let mut bytes = buffer;

@@ -3,8 +3,7 @@
 use super::super::number::whole;
 use super::super::saved_keys::SavedForm;
 use super::super::{BLOCK_BYTES, SHARDS, ShardId};
-use super::layout::KeyBits;
-use super::shard::Shard;
+use super::layout::{KeyBits, Layout};
 
 /// Size of a filter of the kind `two-choice`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +35,7 @@ impl TwoChoiceSize {
     /// Returns the number of blocks of a full filter with this number of keys.
     pub(in crate::filter) fn blocks_at(&self, keys: u64) -> u64 {
         let slots = (keys.div_ceil(SHARDS as u64) * 10).div_ceil(9);
-        Shard::blocks_for(slots, self.bits, self.expires) * SHARDS as u64
+        Layout::with_slots(slots, self.bits, self.expires).blocks * SHARDS as u64
     }
 
     /// Returns the number of bytes of a filter with this number of keys. Each shard grows by a

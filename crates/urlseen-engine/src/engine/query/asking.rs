@@ -53,18 +53,10 @@ pub struct Answers {
 #[derive(Debug, Default)]
 pub(crate) struct Asking {
     /// Number of groups whose answers are not handed back yet.
-    asked: usize,
+    pub(crate) asked: usize,
     /// Number of groups whose answers were handed back and whose added keys are not yet set in the
     /// filter.
-    unremembered: usize,
-}
-
-impl Asking {
-    /// Counts a group whose answers are handed back.
-    pub(crate) fn hand_back(&mut self) {
-        self.asked -= 1;
-        self.unremembered += 1;
-    }
+    pub(crate) unremembered: usize,
 }
 
 impl Engine {

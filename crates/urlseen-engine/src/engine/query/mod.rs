@@ -71,7 +71,7 @@ pub struct QueryDispatcher {
     /// Number of the next group.
     next: u64,
     /// Queries whose questions are answered, and whose further request is not carried out yet.
-    extras: VecDeque<Member>,
+    pub(super) extras: VecDeque<Member>,
     /// True if additions are refused because the filter is full.
     pub is_full: bool,
     /// Maximum number of fingerprints that were forgotten and have not passed again.
@@ -256,11 +256,6 @@ impl QueryDispatcher {
     /// Returns true if the next action is to empty the filter.
     pub(super) fn is_emptying(&self) -> bool {
         self.extras.front().is_some_and(|member| member.extra == Extra::Empty)
-    }
-
-    /// Returns the oldest query that is answered and has a further request.
-    pub(super) fn next_extra(&mut self) -> Option<Member> {
-        self.extras.pop_front()
     }
 }
 

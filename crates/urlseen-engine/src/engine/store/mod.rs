@@ -14,7 +14,7 @@ mod thread;
 use std::io;
 
 use crate::engine::query::Answers;
-use crate::engine::{Engine, Handle};
+use crate::engine::{Engine, Event, Handle};
 use crate::item::batch::{Batch, Judged};
 pub use error::MismatchError;
 pub use fit::CrawlPosition;
@@ -104,7 +104,8 @@ impl Store {
         let mut records = group.finish()?.into_iter();
         let stored = writes.into_iter().zip(ends).map(|(write, end)| match write {
             Write::Batch(batch) => {
-                Stored::Batch(batch.logged(&records.next().expect("a record for each batch")))
+                let record = records.next().expect("a record for each batch");
+                Stored::Told(Event::Ready(batch.logged(&record)))
             }
             Write::Keys(_) => Stored::Added(end),
             Write::Changes(answers, _) => Stored::Answers(answers, end),

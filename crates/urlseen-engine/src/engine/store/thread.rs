@@ -10,11 +10,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Footprint, Reach, Store, Write};
 use crate::engine::query::Answers;
-use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
-use crate::item::batch::{Batch, Judged, Ready};
+use crate::engine::{BATCHES_MAX, EngineError, Event, GROUPS_MAX};
+use crate::item::batch::{Batch, Judged};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Change, Checkpoint, Finished, Logged, Requests, Timing};
+use urlseen_core::storage::{Change, Checkpoint, Logged, Requests, Timing};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -43,20 +43,14 @@ pub struct Storage {
 /// Event of the folder's thread.
 #[derive(Debug)]
 pub enum Stored {
-    /// A batch of the crawl is in the log.
-    Batch(Batch<Ready>),
+    /// Event that the thread itself tells the task.
+    Told(Event),
     /// The log has the new keys of a batch that belongs to no crawl, and ends here.
     Added(Logged),
     /// The log has the changes of these answers, and ends here.
     Answers(Answers, Logged),
     /// The log has the start of a generation.
     Generation(Generation),
-    /// The log is so long that it is time for a snapshot.
-    SnapshotDue,
-    /// A snapshot is finished, or has failed at its start or later.
-    Snapshot(io::Result<Finished>),
-    /// The contents of the folder have changed.
-    Footprint(Footprint),
     /// The log can no longer be written, or the next start would not find the log.
     Failed(io::Error),
 }
@@ -153,7 +147,7 @@ impl Storage {
     pub(crate) async fn stored(&mut self) -> Result<Stored, EngineError> {
         let stored = self.stored.recv().await.ok_or(EngineError::StoragePanicked)?;
         match stored {
-            Stored::Batch(_) | Stored::Added(_) => self.batches -= 1,
+            Stored::Told(Event::Ready(_)) | Stored::Added(_) => self.batches -= 1,
             Stored::Answers(..) => self.answers -= 1,
             _ => {}
         }
@@ -253,7 +247,7 @@ impl StorageThread {
         // If it does not begin now, it is reported again, even if it is due again at the next look.
         self.is_due_told = false;
         if let Err(error) = self.store.begin_due_snapshot(reach) {
-            self.say(Stored::Snapshot(Err(error)));
+            self.say(Stored::Told(Event::Snapshot(Err(error))));
         }
     }
 
@@ -261,7 +255,7 @@ impl StorageThread {
     fn tell_due(&mut self) {
         let is_due = self.store.kept.wants_snapshot();
         if is_due && !self.is_due_told {
-            self.say(Stored::SnapshotDue);
+            self.say(Stored::Told(Event::SnapshotDue));
         }
         self.is_due_told = is_due;
     }
@@ -273,14 +267,14 @@ impl StorageThread {
         }
         if let Some(finished) = self.store.kept.ended_snapshot(false) {
             self.has_news = true;
-            self.say(Stored::Snapshot(finished));
+            self.say(Stored::Told(Event::Snapshot(finished)));
         }
         self.tell_due();
         if std::mem::take(&mut self.has_news) {
             let footprint = self.store.kept.footprint();
             if self.shown.as_ref() != Some(&footprint) {
                 self.shown = Some(footprint.clone());
-                self.say(Stored::Footprint(footprint));
+                self.say(Stored::Told(Event::Footprint(footprint)));
             }
         }
     }
