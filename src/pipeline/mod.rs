@@ -10,10 +10,8 @@ mod filter;
 pub(crate) mod intake;
 mod persistence;
 mod queue;
-mod recovery;
 mod server;
 mod session;
-mod shared;
 pub(crate) mod shutdown;
 mod standalone;
 #[cfg(test)]
@@ -41,9 +39,9 @@ use urlseen_engine::engine::Works;
 use urlseen_engine::item::Reader;
 
 pub(crate) use error::RunError;
+pub(crate) use filter::Shared;
 pub(crate) use queue::Queue;
 pub use server::Server;
-pub(crate) use shared::Shared;
 pub(crate) use standalone::Standalone;
 
 /// Maximum number of claimed items that the daemon moves back to the source when it ends. If the

@@ -9,7 +9,6 @@ mod filter;
 mod phase;
 mod repeats;
 mod rules;
-mod samples;
 mod status;
 mod trend;
 
@@ -19,8 +18,8 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::config::Config;
+use counts::Samples;
 use rules::ByGroup;
-use samples::Samples;
 use trend::Growth;
 use urlseen_core::storage::Moment;
 use urlseen_engine::engine::Works;
@@ -28,13 +27,12 @@ use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
 
 pub(crate) use counts::FATES;
-pub use counts::{ByReason, Counts, Times};
+pub use counts::{ByReason, Counts, Sampled, Times};
 pub(crate) use filter::FilterReport;
 pub use filter::{FilterStatus, GenerationsStatus};
 pub use phase::{Backpressure, Phase};
 pub(crate) use repeats::{AllRepeats, Repeats};
 pub use rules::{ByRule, GroupCount, RuleCount};
-pub use samples::Sampled;
 pub(crate) use status::moment;
 pub use status::{
     Archive, ClientsStatus, Head, HeldStatus, Lists, PartitionStatus, RouteStatus, Status,

@@ -8,7 +8,6 @@
 //!
 //! A router has no filter and no folder, so any process can take over its list.
 
-mod batch;
 mod outbox;
 mod session;
 

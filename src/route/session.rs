@@ -12,8 +12,7 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::protocol::{Cursor, LEASE, LeaseHolder, Leased, MARGIN, RENEWAL};
 use urlseen_engine::item::Reader;
 
-use super::batch::{RoutedBatch, Share};
-use super::outbox::Outbox;
+use super::outbox::{Outbox, RoutedBatch, Share};
 use super::{RouteError, Router};
 use crate::pipeline::GIVE_BACK_MAX;
 use crate::pipeline::intake::Intake;

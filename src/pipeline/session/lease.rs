@@ -52,10 +52,10 @@ impl LeaseClaim {
 
 /// The lease, under the token of one connection.
 #[derive(Debug)]
-pub(in crate::pipeline) struct Lease {
-    pub(in crate::pipeline) token: Token,
+pub(super) struct Lease {
+    pub(super) token: Token,
     /// Time at which the lease counts as lost unless it is renewed before.
-    pub(in crate::pipeline) until: Instant,
+    pub(super) until: Instant,
     /// Time of the last request for the lease or for a renewal.
     asked: Instant,
     /// True if a renewal was due while the disk did not answer.
@@ -64,17 +64,17 @@ pub(in crate::pipeline) struct Lease {
 
 impl Lease {
     /// Notes a lease that was requested at `asked`.
-    pub(in crate::pipeline) fn new(token: Token, asked: Instant) -> Self {
+    pub(super) fn new(token: Token, asked: Instant) -> Self {
         Self { token, until: asked + LEASE - MARGIN, asked, is_due: false }
     }
 
     /// Notes that a renewal is requested now.
-    pub(in crate::pipeline) fn ask(&mut self) {
+    pub(super) fn ask(&mut self) {
         self.asked = Instant::now();
     }
 
     /// Notes that Redis granted the last renewal.
-    pub(in crate::pipeline) fn renewed(&mut self) {
+    pub(super) fn renewed(&mut self) {
         self.until = self.asked + LEASE - MARGIN;
     }
 }

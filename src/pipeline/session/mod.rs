@@ -29,8 +29,8 @@ use super::{Ending, Pipeline, RunError};
 use crate::pipeline::GIVE_BACK_MAX;
 use crate::report::{Backpressure, Phase, Report};
 
-pub(super) use begin::Owned;
-pub(super) use lease::{Lease, LeaseClaim};
+use lease::Lease;
+pub(super) use lease::LeaseClaim;
 
 /// Maximum number of batches that are read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;

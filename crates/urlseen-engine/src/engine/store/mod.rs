@@ -4,7 +4,6 @@
 //! never connects to Redis. All functions of [`Store`] wait for the disk. A task that must not wait
 //! uses [`Storage`], which calls them on a thread of its own.
 
-mod error;
 mod fit;
 mod local;
 mod recovering;
@@ -16,8 +15,7 @@ use std::io;
 use crate::engine::query::Answers;
 use crate::engine::{Engine, Event, Handle};
 use crate::item::batch::{Batch, Judged};
-pub use error::MismatchError;
-pub use fit::CrawlPosition;
+pub use fit::{CrawlPosition, MismatchError};
 pub use local::Local;
 pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]

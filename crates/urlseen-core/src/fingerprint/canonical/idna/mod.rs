@@ -1,11 +1,12 @@
 //! ASCII form of internationalised hosts, as w3lib writes them with Python's `idna` codec. This is
 //! IDNA 2003 (RFC 3490), not the UTS #46 of browsers: `faß.de` becomes `fass.de`.
 
-mod nameprep;
-mod punycode;
 mod tables;
 
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::decompose_canonical;
+
+use tables::{CLASSES, FOLDED};
 
 /// Maximum number of letters of a label (a part of a host between dots), by the limit of DNS.
 const MAX_LABEL: usize = 63;
@@ -48,7 +49,7 @@ fn push_label(label: &str, out: &mut String) -> Option<()> {
     if label.is_ascii() {
         fits(label).then(|| out.push_str(label))
     } else {
-        let label = nameprep::prepare(label)?;
+        let label = prepare(label)?;
         if label.is_ascii() {
             return fits(&label).then(|| out.push_str(&label));
         }
@@ -59,7 +60,7 @@ fn push_label(label: &str, out: &mut String) -> Option<()> {
         }
         let start = out.len();
         out.push_str(ACE_PREFIX);
-        punycode::push_encoded(&label, out);
+        push_encoded(&label, out);
         (out.len() - start <= MAX_LABEL).then_some(())
     }
 }
@@ -72,4 +73,149 @@ fn fits(label: &str) -> bool {
 /// these to plain dots, except the ideographic full stop.
 fn is_dot(letter: char) -> bool {
     matches!(letter, '.' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}')
+}
+
+/// Class of a letter after mapping and normalisation, from tables C and D of RFC 3454.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Other,
+    /// Letter of table D.2, written from left to right.
+    LeftToRight,
+    /// Letter of table D.1, written from right to left.
+    RightToLeft,
+    /// Prohibited letter: tables C.1.2, C.2.2 and C.3 to C.9.
+    Prohibited,
+}
+
+/// Prepares a label, which has been through NFKC, by nameprep (RFC 3491): maps, normalises and
+/// checks it. Returns `None` if Python's `encodings.idna.nameprep` raises an exception.
+///
+/// Nameprep requires the NFKC of Unicode 3.2. That NFKC does not decompose code points that Unicode
+/// added later. The label is already in the current NFKC, so only canonical composites can still be
+/// decomposed. The final NFKC composes them again, whatever letter follows. So the result is the
+/// same as with the NFKC of Unicode 3.2.
+fn prepare(label: &str) -> Option<String> {
+    let mut mapped = String::with_capacity(label.len());
+    for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
+        // Each part of a letter is mapped separately, because the parts are composed after the
+        // mapping.
+        decompose_canonical(letter, |part| {
+            match FOLDED.iter().find(|&&(folded, _)| folded == part) {
+                Some((_, fold)) => mapped.push_str(fold),
+                None => mapped.extend(part.to_lowercase()),
+            }
+        });
+    }
+    let prepared: String = mapped.nfkc().collect();
+    is_allowed(&prepared).then_some(prepared)
+}
+
+/// Returns true for the letters that nameprep removes (RFC 3454, table B.1).
+fn is_mapped_to_nothing(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}' | '\u{34f}' | '\u{1806}' | '\u{180b}'..='\u{180d}' | '\u{200b}'..='\u{200d}'
+            | '\u{2060}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+    )
+}
+
+/// Returns true if a label has no prohibited letter and obeys RFC 3454's rule for right-to-left
+/// text. A label with a right-to-left letter must begin and end with a right-to-left letter, and
+/// contain no left-to-right letter.
+fn is_allowed(label: &str) -> bool {
+    let classes = || label.chars().map(class);
+    if classes().any(|class| class == Class::Prohibited) {
+        return false;
+    }
+    let right_to_left = |class: Option<Class>| class == Some(Class::RightToLeft);
+    !classes().any(|class| class == Class::RightToLeft)
+        || !classes().any(|class| class == Class::LeftToRight)
+            && right_to_left(classes().next())
+            && right_to_left(classes().next_back())
+}
+
+fn class(letter: char) -> Class {
+    let code = u32::from(letter);
+    let range = CLASSES.partition_point(|&entry| entry >> 2 <= code);
+    // The table begins at U+0000, so a range begins at or before each code point.
+    match CLASSES[range.saturating_sub(1)] & 3 {
+        0 => Class::Other,
+        1 => Class::LeftToRight,
+        2 => Class::RightToLeft,
+        _ => Class::Prohibited,
+    }
+}
+
+const BASE: u32 = 36;
+const SKEW: u32 = 38;
+const FIRST_BIAS: u32 = 72;
+const FIRST_DAMP: u32 = 700;
+const DAMP: u32 = 2;
+
+/// Smallest and largest threshold (`tmin`, `tmax`).
+const MIN: u32 = 1;
+const MAX: u32 = 26;
+
+/// Appends the Punycode (RFC 3492) of a label of at most 63 letters. At that length no number overflows.
+fn push_encoded(label: &str, out: &mut String) {
+    let start = out.len();
+    out.extend(label.chars().filter(char::is_ascii));
+    let mut written = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
+    let mut first = true;
+    if written > 0 {
+        out.push('-');
+    }
+    let mut bias = FIRST_BIAS;
+    let mut delta = 0;
+    // All letters below this one are already written.
+    let mut next = 0x80;
+    while let Some(letter) = label.chars().map(u32::from).filter(|&letter| letter >= next).min() {
+        delta += (letter - next) * (written + 1);
+        for other in label.chars().map(u32::from) {
+            if other < letter {
+                delta += 1;
+            } else if other == letter {
+                push_number(delta, bias, out);
+                written += 1;
+                bias = adapted(delta, written, first);
+                first = false;
+                delta = 0;
+            }
+        }
+        delta += 1;
+        next = letter + 1;
+    }
+}
+
+/// Appends a number in digits whose weight depends on `bias` (RFC 3492, section 3.3).
+fn push_number(mut number: u32, bias: u32, out: &mut String) {
+    let mut position = BASE;
+    loop {
+        let threshold = position.saturating_sub(bias).clamp(MIN, MAX);
+        if number < threshold {
+            out.push(digit(number));
+            return;
+        }
+        number -= threshold;
+        out.push(digit(threshold + number % (BASE - threshold)));
+        number /= BASE - threshold;
+        position += BASE;
+    }
+}
+
+/// Returns the bias for the next number (RFC 3492, section 3.4).
+fn adapted(delta: u32, written: u32, first: bool) -> u32 {
+    let mut delta = delta / if first { FIRST_DAMP } else { DAMP };
+    delta += delta / written;
+    let mut bias = 0;
+    while delta > (BASE - MIN) * MAX / 2 {
+        delta /= BASE - MIN;
+        bias += BASE;
+    }
+    bias + (BASE - MIN + 1) * delta / (delta + SKEW)
+}
+
+/// Digit of a value: `a` to `z`, then `0` to `9`.
+fn digit(value: u32) -> char {
+    char::from_digit((value + 10) % BASE, BASE).unwrap_or_default()
 }
