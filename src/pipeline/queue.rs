@@ -43,10 +43,13 @@ impl Prepared {
 /// batch.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    head: Head,
-    /// Place in the processing list after the commit `head`.
-    cursor: Cursor,
-    batches: VecDeque<Prepared>,
+    /// Last batch that is known to be committed.
+    pub(crate) head: Head,
+    /// Place in the processing list after the commit `head`: the number of items that were claimed
+    /// and not committed. A claim changes it while the queue is empty.
+    pub(crate) cursor: Cursor,
+    /// Queued batches, oldest first. A session adds them with [`Queue::push`].
+    pub(crate) batches: VecDeque<Prepared>,
 }
 
 /// Result of comparing the queue with the last batch that Redis records.
@@ -80,21 +83,6 @@ impl Queue {
         Self { head, cursor, batches: VecDeque::new() }
     }
 
-    /// Returns the last batch that is known to be committed.
-    pub(crate) fn head(&self) -> Head {
-        self.head
-    }
-
-    /// Counts the queued batches.
-    pub(crate) fn batches(&self) -> usize {
-        self.batches.len()
-    }
-
-    /// Returns the number of items that were claimed and not committed at the last known commit.
-    pub(crate) fn processing(&self) -> u64 {
-        self.cursor
-    }
-
     /// Returns the position of the source before the batch at `index`, counted from the oldest. If
     /// `index` is the number of batches, returns the position after the last batch.
     pub(crate) fn cursor(&self, index: usize) -> Cursor {
@@ -115,22 +103,12 @@ impl Queue {
         self.batches.push_back(prepared);
     }
 
-    /// Returns the batch at `index` from the oldest.
-    pub(crate) fn get(&self, index: usize) -> Option<&Prepared> {
-        self.batches.get(index)
-    }
-
     /// Removes and returns the oldest batch, which Redis has committed.
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.head();
         self.cursor = prepared.end();
         Some(prepared)
-    }
-
-    /// Notes that the items after a cursor are claimed. The queue must be empty.
-    pub(crate) fn claimed(&mut self, cursor: Cursor) {
-        self.cursor = cursor;
     }
 
     /// Drops all batches, and returns their number.
@@ -190,7 +168,7 @@ mod tests {
             let resumed = queue.resume(crawl_state).unwrap();
             assert_eq!((resumed.committed.len(), resumed.stale), (known, false));
             assert_eq!(
-                (queue.batches(), queue.processing(), queue.head),
+                (queue.batches.len(), queue.cursor, queue.head),
                 (3 - known, processing, heads[known])
             );
         }
@@ -201,7 +179,7 @@ mod tests {
         let (mut queue, heads) = queue();
         let resumed = queue.resume(crawl_state(Some(heads[1]), 9)).unwrap();
         assert_eq!((resumed.committed.len(), resumed.stale), (1, true));
-        assert_eq!(queue.processing(), 9);
+        assert_eq!(queue.cursor, 9);
     }
 
     #[test]

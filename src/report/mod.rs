@@ -232,7 +232,7 @@ impl Reporter {
     /// Notes the durations that the engine and the folder of the filter have observed.
     pub(crate) fn note_times(&mut self, works: &Works) {
         let times = &mut self.now.status.times;
-        times.judge = works.engine.judge_times();
+        times.judge = works.engine.judge_times;
         if let Some(storage) = &works.storage {
             times.log_sync = storage.requests.log_syncs();
         }

@@ -94,7 +94,7 @@ impl Session<'_> {
                 return;
             }
             let Pipeline { parts: Parts { protocol, config, .. }, queue, .. } = &*self.pipeline;
-            let Some(prepared) = queue.get(self.sent) else { return };
+            let Some(prepared) = queue.batches.get(self.sent) else { return };
             let rejects_max = match config.rejects.when_full {
                 RejectsFull::Wait => 0,
                 RejectsFull::DropOldest => config.rejects.max_len,
@@ -245,10 +245,10 @@ impl Session<'_> {
     fn backpressure(&self) -> Option<Backpressure> {
         let Pipeline { parts, queue, .. } = &*self.pipeline;
         let Config { sink, rejects: list, .. } = &parts.config;
-        let next = queue.get(self.sent)?;
+        let next = queue.batches.get(self.sent)?;
         // The reported lengths contain the items of executed commits.
         let executed = self.replicas.waiting();
-        let sent = || (executed..self.sent).filter_map(|index| queue.get(index));
+        let sent = || (executed..self.sent).filter_map(|index| queue.batches.get(index));
         let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
         if sink.max_len > 0
             && next.batch.onward_len() > 0

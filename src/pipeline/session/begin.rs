@@ -146,7 +146,7 @@ impl Pipeline {
         self.settle(&committed, unseen);
         let stale = std::mem::take(&mut self.are_stale) || stale;
         let aborted = if stale { self.queue.clear() } else { 0 };
-        let (again, head) = (self.queue.batches(), self.queue.head());
+        let (again, head) = (self.queue.batches.len(), self.queue.head);
         if stale {
             self.reporter.counts().batches_aborted += aborted as u64;
             self.filter.abort(head).await?;

@@ -157,7 +157,7 @@ impl Session<'_> {
 
     fn report(&mut self) {
         let Self { pipeline, show, .. } = self;
-        pipeline.reporter.note(pipeline.queue.head(), pipeline.queue.processing());
+        pipeline.reporter.note(pipeline.queue.head, pipeline.queue.cursor);
         show(&pipeline.report());
     }
 

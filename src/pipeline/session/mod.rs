@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
         let recovered = owned.recover(pipeline).await?;
         let Recovered { link, waiter, lease, sink_length, rejected_length } = recovered;
         let queue = &pipeline.queue;
-        let read_to = queue.cursor(queue.batches());
+        let read_to = queue.cursor(queue.batches.len());
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
         let ServerLimits { batch, items, .. } = pipeline.limits;
         let mut session = Self {
@@ -165,22 +165,22 @@ impl<'a> Session<'a> {
         self.pipeline.answer_all().await?;
         let Pipeline { queue, filter, .. } = &mut *self.pipeline;
         queue.clear();
-        let head = queue.head();
+        let head = queue.head;
         filter.abort(head).await?;
         // After this, the counts of the filter are final.
         filter.works.engine.caught_up().await?;
         filter.watch_fill();
         if let Some(shared) = &mut filter.shared {
-            shared.look(self.requests.link()).await?;
+            shared.look(&mut self.requests.link).await?;
         }
         let protocol = &self.pipeline.parts.protocol;
         let reply =
-            self.requests.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
+            self.requests.link.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
         let Pipeline { reporter, filter, queue, .. } = &mut *self.pipeline;
-        queue.claimed(given.left);
+        queue.cursor = given.left;
         reporter.note_source(given.source);
-        reporter.note(queue.head(), queue.processing());
+        reporter.note(queue.head, queue.cursor);
         if let Some(footprint) = filter.rest(head).await? {
             reporter.keep_footprint(footprint);
         }
@@ -192,9 +192,9 @@ impl<'a> Session<'a> {
     fn look(&mut self) {
         let Pipeline { reporter, filter, queue, arrivals, .. } = &mut *self.pipeline;
         filter.watch_fill();
-        reporter.note(queue.head(), queue.processing());
+        reporter.note(queue.head, queue.cursor);
         reporter.note_times(&filter.works);
-        reporter.now.waiting_since = arrivals.since(queue.processing() > 0, self.intake.is_empty());
+        reporter.now.waiting_since = arrivals.since(queue.cursor > 0, self.intake.is_empty());
         reporter.now.lease_until = Some(self.lease.until.into_std());
         reporter.now.next_generation = filter.works.next_generation();
         let status = &mut reporter.now.status;
@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
     /// Counts the batches that are requested or read, and whose commit Redis has not confirmed.
     fn on_their_way(&self) -> usize {
         let Pipeline { filter, queue, .. } = &*self.pipeline;
-        self.intake.on_their_way() + filter.works.in_progress() + queue.batches()
+        self.intake.on_their_way() + filter.works.in_progress() + queue.batches.len()
     }
 
     /// Claims items of the source once all claimed items are sent to be committed. While batches
@@ -252,7 +252,7 @@ impl<'a> Session<'a> {
         let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
         let is_full = if filter.works.engine.full.is_some() {
             // The run first commits the batches that were tested before.
-            filter.works.in_progress() == 0 && queue.batches() == 0
+            filter.works.in_progress() == 0 && queue.batches.len() == 0
         } else {
             parts.config.filter.when_full == WhenFull::Stop && filter.is_past_capacity()
         };

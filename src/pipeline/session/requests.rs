@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Value};
+use redis::Cmd;
 
 use super::duties::Take;
 use super::{RunError, Session};
@@ -58,7 +58,8 @@ const SEVERAL_MAX: usize = WAITING_MAX - SINGLES;
 
 /// A connection for requests.
 pub(super) struct Requests {
-    link: Link,
+    /// The connection. Its user may call it directly while no request is pending.
+    pub(super) link: Link,
     /// Requests that wait for their replies, oldest first, with the times at which they were sent.
     pending: VecDeque<(Pending, Instant)>,
 }
@@ -129,16 +130,6 @@ impl Requests {
     fn iter(&self) -> impl Iterator<Item = &Pending> {
         self.pending.iter().map(|(pending, _)| pending)
     }
-
-    /// Sends a request and waits for its reply. No other request may be pending.
-    pub(super) async fn call(&mut self, command: &Cmd) -> Result<Value, LinkError> {
-        self.link.call(command).await
-    }
-
-    /// Returns the connection. No request may be pending.
-    pub(super) fn link(&mut self) -> &mut Link {
-        &mut self.link
-    }
 }
 
 impl Session<'_> {
@@ -155,7 +146,7 @@ impl Session<'_> {
                     self.pipeline.reporter.note_source(0);
                 }
                 self.intake.claimed(cursor);
-                self.pipeline.queue.claimed(cursor);
+                self.pipeline.queue.cursor = cursor;
                 self.pipeline.backoff.reset();
             }
             Pending::Window => {

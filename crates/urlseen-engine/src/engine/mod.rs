@@ -151,8 +151,9 @@ pub struct Engine {
     judging: VecDeque<Instant>,
     /// Number of batches that were handed back and are neither committed nor aborted.
     pub(crate) uncommitted: usize,
-    judge_times: Histogram,
-    asking: Asking,
+    /// Durations from the submission of a batch until it is judged.
+    pub judge_times: Histogram,
+    pub(crate) asking: Asking,
     /// Error of a filter that had no room for a batch, which [`Engine::heard`] returns once. That
     /// batch and all later ones are not judged.
     pub full: Option<Full>,
@@ -211,11 +212,6 @@ impl Engine {
     /// Counts the batches that were submitted and not handed back.
     pub(crate) fn in_progress(&self) -> usize {
         self.judging.len()
-    }
-
-    /// Returns the durations from the submission of a batch until it is judged.
-    pub fn judge_times(&self) -> Histogram {
-        self.judge_times
     }
 
     /// Makes each later batch keep the fingerprints of its seen items.

@@ -163,7 +163,7 @@ impl Works {
 
     /// Returns true if a query waits for the threads or the log.
     pub fn is_asked(&self) -> bool {
-        self.engine.asking() > 0 || self.storage.as_ref().is_some_and(|it| it.answers > 0)
+        self.engine.asking.asked > 0 || self.storage.as_ref().is_some_and(|it| it.answers > 0)
     }
 
     /// Returns the next event, or waits forever if no event can come. Accepts new queries only if

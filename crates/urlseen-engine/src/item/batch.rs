@@ -9,9 +9,7 @@
 
 use std::sync::Arc;
 
-use urlseen_core::filter::generation::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Head, Logged, Position, Record};
 
 use super::findings::{Findings, OverLimit};
@@ -22,7 +20,7 @@ use crate::item::{Items, Unreadable};
 pub struct Batch<Stage> {
     items: Arc<Items>,
     /// Findings about the items; nothing in the stage [`Claimed`].
-    pub(super) findings: Box<Findings>,
+    pub(crate) findings: Box<Findings>,
     stage: Stage,
 }
 
@@ -175,16 +173,6 @@ impl<Stage> Batch<Stage> {
     /// Returns the fingerprints that the filter gets after the commit of the batch.
     pub fn added(&self) -> &[Fingerprint] {
         &self.findings.added
-    }
-
-    /// Returns the lifetimes of the fingerprints that the filter gets.
-    pub(crate) fn lifetimes(&self) -> &Lifetimes {
-        &self.findings.lifetimes
-    }
-
-    /// Returns the changes of the counts by the items that limits let through.
-    pub(crate) fn counted(&self) -> &[Counted] {
-        self.findings.counted()
     }
 
     /// Returns the unseen items that are over a limit, in order.

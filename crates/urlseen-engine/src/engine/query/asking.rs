@@ -65,11 +65,6 @@ impl Engine {
         self.asking.asked + self.asking.unremembered < GROUPS_MAX
     }
 
-    /// Counts the groups of questions whose answers are not handed back yet.
-    pub(crate) fn asking(&self) -> usize {
-        self.asking.asked
-    }
-
     /// Asks a group of questions. The answers come in the order of the groups.
     ///
     /// # Panics

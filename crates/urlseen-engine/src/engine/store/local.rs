@@ -50,7 +50,8 @@ impl Local {
         let store = self.store.as_mut().ok_or_else(unkept)?;
         store.at = None;
         let mut group = store.kept.journal()?.group();
-        group.append(batch.added(), batch.lifetimes(), batch.counted())?;
+        let found = &batch.findings;
+        group.append(&found.added, &found.lifetimes, found.counted())?;
         Ok(batch.logged(&group.finish()?[0]))
     }
 

@@ -84,10 +84,12 @@ impl Store {
             match write {
                 Write::Batch(batch) => {
                     self.at = None;
-                    group.append(batch.added(), batch.lifetimes(), batch.counted())?;
+                    let found = &batch.findings;
+                    group.append(&found.added, &found.lifetimes, found.counted())?;
                 }
                 Write::Keys(batch) => {
-                    group.change(Change::Add, batch.added(), batch.lifetimes())?;
+                    let found = &batch.findings;
+                    group.change(Change::Add, &found.added, &found.lifetimes)?;
                 }
                 Write::Changes(_, changes) => {
                     for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
