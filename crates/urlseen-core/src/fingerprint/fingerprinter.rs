@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::algorithms::{RequestParts, Verbatim};
+use super::algorithms::{RequestParts, Text, Verbatim};
 use super::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use super::same::{Merger, SameRules, SameStep, TrackingList};
-use super::text::Text;
 use super::{Algorithm, Fingerprint};
 
 /// All settings that determine the fingerprint of a request. Fingerprints can be compared only if

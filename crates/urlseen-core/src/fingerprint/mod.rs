@@ -12,7 +12,6 @@ pub mod lanes;
 pub mod pages;
 mod partition;
 pub mod same;
-mod text;
 
 pub use algorithms::{Algorithm, UnknownAlgorithmError};
 pub use by_pages::ByPages;

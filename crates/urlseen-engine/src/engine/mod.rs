@@ -13,8 +13,6 @@
 //! short batch is read and judged by the task that submits it. Engines may share their threads
 //! ([`Threads`]).
 
-mod error;
-mod generating;
 mod judge;
 mod limiter;
 pub mod query;
@@ -35,7 +33,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::item::Options;
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
-pub use error::{EngineError, StartError};
 use judge::Judge;
 use limiter::Limiter;
 pub use query::{Answer, Question, Wanted};
@@ -44,7 +41,7 @@ use queue::{Done, Queue, SHORT};
 use reading::{Readers, Reading};
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
-pub use threads::Threads;
+pub use threads::{EngineError, StartError, Threads};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{

@@ -1,4 +1,4 @@
-//! Threads that read and judge.
+//! Threads that read and judge, and the errors at their start and during their work.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use crossbeam_channel::{Sender, unbounded};
 use tokio::sync::oneshot;
 
 use super::queue::Queue;
-use super::{EngineError, StartError};
+use urlseen_core::filter::{BuildError, Full};
 
 /// Entry of the line from which threads take work.
 pub(super) enum Work {
@@ -90,6 +90,37 @@ impl Work {
 /// Returns the number of threads to start if `wanted` threads are wanted.
 fn count_of(wanted: usize, processors: usize) -> usize {
     if wanted == 0 { processors } else { wanted }.min(Threads::MAX)
+}
+
+/// Reason why an engine did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The filter cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A thread could not be started.
+    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
+    Thread(std::io::Error),
+}
+
+/// Reason why an engine cannot continue.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum EngineError {
+    /// A reader or the judge panicked. The filter may be wrong.
+    #[error(
+        "a filter thread panicked (see its message above). Items that were not committed stay \
+         where they are. Start again, and please report the message"
+    )]
+    Panicked,
+    /// The thread of the storage folder panicked.
+    #[error(
+        "the thread of the storage folder panicked (see its message above). Start again, and \
+         please report the message"
+    )]
+    StoragePanicked,
+    /// The filter has no room for the unseen keys of a batch. Nothing of the batch is committed.
+    #[error("{0}; items that were not committed stay where they are")]
+    Full(Full),
 }
 
 #[cfg(test)]

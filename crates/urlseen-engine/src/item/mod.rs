@@ -10,21 +10,21 @@ mod items;
 pub mod json;
 mod pickle;
 mod reader;
-mod reject_reason;
 mod request;
-mod start_url;
 
 use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 pub use content::{ItemContent, ItemSummary, OwnedRequest};
 pub use findings::{Fate, Findings, OverLimit};
 pub use items::Items;
 use json::JsonError;
 pub(crate) use pickle::PickleError;
-pub use reject_reason::RejectReason;
 pub use request::{ItemRequest, bare_url};
 
 pub use reader::{ExpireRule, NamedRule, Options, Reader};
+use urlseen_core::choices;
 use urlseen_core::filter::PlacementError;
 pub use urlseen_core::filter::choice::{Emit, ItemForm};
 use urlseen_core::filter::generation::Lifetime;
@@ -132,6 +132,89 @@ pub enum Unreadable {
     Grown { most: usize },
     #[error("the item has {length} bytes, more than source.item_bytes ({most})")]
     TooLarge { length: usize, most: usize },
+}
+
+choices! {
+    /// Reason of a reject, without the details of the item. A new reason is one line here, and its
+    /// place in [`RejectReason::of`].
+    #[derive(PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    RejectReason {
+        /// The item has no bytes.
+        Empty = "empty",
+        /// The URL is invalid or not UTF-8.
+        Url = "url",
+        /// The JSON is invalid, or has a value of the wrong type.
+        Json = "json",
+        /// The pickle is invalid, or has a value of the wrong type.
+        Pickle = "pickle",
+        /// The fingerprint is missing or malformed, or the filter cannot hold it.
+        Fingerprint = "fingerprint",
+        /// The `ttl` is not a time.
+        Expiry = "expiry",
+        /// The priority is not a finite number.
+        Priority = "priority",
+        /// The fingerprint belongs to another partition.
+        Partition = "partition",
+        /// The output for the sink is missing or too large.
+        Output = "output",
+        /// The item is larger than `source.item_bytes`.
+        Size = "size",
+    }
+}
+
+impl RejectReason {
+            /// All reasons, with their words.
+            pub const ALL: &'static [(&'static str, Self)] = &[$( ($word, Self::$Variant) ),+];
+        }
+    };
+}
+
+reasons! {
+    /// The item has no bytes.
+    Empty = "empty",
+    /// The URL is invalid or not UTF-8.
+    Url = "url",
+    /// The JSON is invalid, or has a value of the wrong type.
+    Json = "json",
+    /// The pickle is invalid, or has a value of the wrong type.
+    Pickle = "pickle",
+    /// The fingerprint is missing or malformed, or the filter cannot hold it.
+    Fingerprint = "fingerprint",
+    /// The `ttl` is not a time.
+    Expiry = "expiry",
+    /// The priority is not a finite number.
+    Priority = "priority",
+    /// The fingerprint belongs to another partition.
+    Partition = "partition",
+    /// The output for the sink is missing or too large.
+    Output = "output",
+    /// The item is larger than `source.item_bytes`.
+    Size = "size",
+}
+
+impl RejectReason {
+    /// Returns the reason for a message.
+    pub fn of(unreadable: &Unreadable) -> Self {
+        match unreadable {
+            Unreadable::Empty => Self::Empty,
+            Unreadable::NotUtf8 { .. } | Unreadable::Url(_) | Unreadable::BeforeScheme { .. } => {
+                Self::Url
+            }
+            Unreadable::Json(_) => Self::Json,
+            Unreadable::Pickle(_) => Self::Pickle,
+            Unreadable::NoTab
+            | Unreadable::TabInFingerprint
+            | Unreadable::Fingerprint
+            | Unreadable::NoDigest { .. }
+            | Unreadable::NoPlace(_) => Self::Fingerprint,
+            Unreadable::Ttl => Self::Expiry,
+            Unreadable::Priority { .. } => Self::Priority,
+            Unreadable::OtherPartition { .. } => Self::Partition,
+            Unreadable::NothingToEmit | Unreadable::Grown { .. } => Self::Output,
+            Unreadable::TooLarge { .. } => Self::Size,
+        }
+    }
 }
 
 /// Form of the items to read.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::json::{self, JsonError};
 use super::pickle::Pickles;
 use super::request::{self, ItemRequest};
-use super::{Emit, Form, Identity, Item, ItemForm, Unreadable, start_url};
+use super::{Emit, Form, Identity, Item, ItemForm, Unreadable};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Lifetime;
 use urlseen_core::fingerprint::pages::{Page, Pages};
@@ -251,11 +251,11 @@ impl Reader {
         let url = said.url.as_deref().ok_or(Unreadable::NothingToEmit)?;
         let most = most_made(bytes.len());
         let meta = match form {
-            ItemForm::Json => start_url::meta_of_json(bytes)?.map(Cow::Borrowed),
+            ItemForm::Json => request::meta_of_json(bytes)?.map(Cow::Borrowed),
             ItemForm::Pickle => self.pickles.meta(bytes)?.map(Cow::Owned),
             _ => None,
         };
-        let written = start_url::write(url, said, meta.as_deref(), most);
+        let written = request::write_start_url(url, said, meta.as_deref(), most);
         written.map_err(|TooLong| Unreadable::Grown { most })
     }
 

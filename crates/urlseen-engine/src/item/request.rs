@@ -1,15 +1,22 @@
-//! Content of a request, common to all forms of an item: its URL, its priority and its `ttl`.
+//! Content of a request, common to all forms of an item: its URL, its priority and its `ttl`. A start
+//! URL for the sink is JSON that scrapy-redis's `RedisMixin.make_request_from_data` reads. That method
+//! knows `url`, `method` and `meta`. It would turn any other key into form data, which replaces the
+//! query of a GET.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use memchr::{memchr, memmem};
+use serde_json::value::RawValue;
 
 use super::Unreadable;
+use super::json::{FieldName, JsonError};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Lifetime;
-use urlseen_core::filter::item_form::MARK;
+use urlseen_core::filter::item_form::{MARK, unmarked};
 use urlseen_core::fingerprint::{Fingerprint, Request};
+use urlseen_core::redis::reject::bounded::{Bounded, TooLong};
 
 /// Request that an item describes, with a URL, a fingerprint, or both.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,6 +183,39 @@ impl Ttl<'_> {
         };
         span.map(Some).ok_or(Unreadable::Ttl)
     }
+}
+
+/// Writes JSON of at most `most` bytes for the request to `url`. `meta` is JSON, or absent.
+pub(super) fn write_start_url(
+    url: &str,
+    said: &ItemRequest<'_>,
+    meta: Option<&[u8]>,
+    most: usize,
+) -> Result<Box<[u8]>, TooLong> {
+    let mut json = Bounded::new(most).with_room(url.len() + meta.map_or(0, <[u8]>::len) + 48);
+    json.push(b"{\"url\": ")?;
+    json.push_json(url)?;
+    let method = said.method.to_uppercase();
+    if method != "GET" {
+        json.push(b", \"method\": ")?;
+        json.push_json(&method)?;
+    }
+    if let Some(meta) = meta {
+        json.push(b", \"meta\": ")?;
+        json.push(meta)?;
+    }
+    json.push(b"}")?;
+    Ok(json.into_bytes().into())
+}
+
+/// Cuts the `meta` out of an item in JSON, unchanged. Returns `None` if the `meta` is empty.
+pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
+    // If a key is repeated, its last value counts.
+    let fields: BTreeMap<FieldName<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
+    let meta = fields.get(&FieldName(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
+    let is_empty =
+        |meta: &[u8]| meta == b"null" || meta.iter().all(|byte| b"{} \t\r\n".contains(byte));
+    Ok(meta.filter(|meta| !is_empty(meta)))
 }
 
 #[cfg(test)]

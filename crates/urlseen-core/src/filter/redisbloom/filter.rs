@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::TIGHTENING;
+use super::dump::FIRST;
 use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::layer::{Layer, key_hash};
-use super::loader::FIRST;
 use super::rate::{Rate, rate_of};
 use crate::filter::{Capacity, ErrorRate, Full, KeyHash};
 

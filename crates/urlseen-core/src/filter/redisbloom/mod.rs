@@ -24,11 +24,11 @@ mod error;
 mod filter;
 mod header;
 mod layer;
-mod loader;
 mod rate;
 #[cfg(test)]
 mod tests;
 
+pub use dump::Loader;
 #[cfg(test)]
 pub(crate) use error::FormatError;
 pub use error::{ChunkError, ReserveError};
@@ -37,7 +37,6 @@ pub(crate) use filter::MAX_CHUNK;
 pub use filter::{Chunk, DEFAULT_EXPANSION, Filter, Reservation};
 pub use layer::Layer;
 pub(super) use layer::key_hash;
-pub use loader::Loader;
 pub use rate::Rate;
 pub(super) use rate::forecast;
 

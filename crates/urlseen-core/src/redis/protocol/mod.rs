@@ -37,8 +37,6 @@ mod rejects;
 #[cfg(feature = "link")]
 mod reply;
 mod script;
-#[cfg(feature = "link")]
-mod sink;
 mod table;
 
 pub use held::{HeldCalls, HeldCount, HeldRequest, Popped, Requeued};
@@ -51,11 +49,10 @@ pub use table::PartitionTable;
 #[cfg(feature = "link")]
 pub use self::{
     claim::{Cursor, Places, Source},
-    commit::{Commit, Order},
+    commit::{Commit, Order, Sink, SinkKind},
     crawl::Protocol,
     keys::Keys,
     lease::{LEASE, LeaseHolder, Leased, MARGIN, RENEWAL, Token},
     rejects::{Fate, RejectsList, Sorted},
     reply::{Committed, CrawlState, GivenBack, ProtocolError, ScriptError},
-    sink::{Sink, SinkKind},
 };
