@@ -135,9 +135,9 @@ impl RunError {
         if is_of_redis { Self::Away(Box::new(self)) } else { self }
     }
 
-    /// Logs this error of a session in the phase `now`. Returns the time until the next attempt, and
-    /// the phase until then; `None` if no further session can succeed. With `standby`, the run waits
-    /// for a lease that another process holds.
+    /// Logs this error of a session in the phase `now`. Returns the time until the next attempt,
+    /// and the phase until then; `None` if no further session can succeed. With `standby`, the run
+    /// waits for a lease that another process holds.
     pub(crate) fn retry(
         &self,
         now: &Phase,

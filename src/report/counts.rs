@@ -1,5 +1,5 @@
-//! Counts of a run since its start, durations of its operations, and a sample of the newest items, by
-//! fate and by rule, for people who watch a crawl.
+//! Counts of a run since its start, durations of its operations, and a sample of the newest items,
+//! by fate and by rule, for people who watch a crawl.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Batches on their way to the partitions. The outbox of a partition pushes items to its source until
-//! the partition has acknowledged them.
+//! Batches on their way to the partitions. The outbox of a partition pushes items to its source
+//! until the partition has acknowledged them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -203,9 +203,9 @@ impl Session<'_> {
 }
 
 /// Saves of Redis and its replicas. A replica that takes over may restart, and then comes back with
-/// its own last save. urlseen must keep the files with which it can recover the filter to that save.
-/// So the session asks the replicas for their saves before a snapshot, because old files are deleted
-/// after the snapshot.
+/// its own last save. urlseen must keep the files with which it can recover the filter to that
+/// save. So the session asks the replicas for their saves before a snapshot, because old files are
+/// deleted after the snapshot.
 impl Session<'_> {
     /// Asks Redis for the oldest state to which Redis may return, if there is a storage folder.
     pub(super) fn ask_for_persistence(&mut self) {

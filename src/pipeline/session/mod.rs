@@ -252,7 +252,7 @@ impl<'a> Session<'a> {
         let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
         let is_full = if filter.works.engine.full.is_some() {
             // The run first commits the batches that were tested before.
-            filter.works.in_progress() == 0 && queue.batches.len() == 0
+            filter.works.in_progress() == 0 && queue.batches.is_empty()
         } else {
             parts.config.filter.when_full == WhenFull::Stop && filter.is_past_capacity()
         };

@@ -1,7 +1,7 @@
 //! Engine: reads items and judges them. To judge items means to find the unseen ones.
 //!
 //! ```text
-//! submit -> read (any thread, in parts) -> judge (one at a time) -> heard ... log, commit ... settle
+//! submit -> read (any thread, in parts) -> judge (one at a time) -> heard ... log ... settle
 //! ```
 //!
 //! Threads read the items of a batch in equal parts, and compute the fingerprints and key hashes,

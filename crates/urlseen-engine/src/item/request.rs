@@ -1,7 +1,7 @@
-//! Content of a request, common to all forms of an item: its URL, its priority and its `ttl`. A start
-//! URL for the sink is JSON that scrapy-redis's `RedisMixin.make_request_from_data` reads. That method
-//! knows `url`, `method` and `meta`. It would turn any other key into form data, which replaces the
-//! query of a GET.
+//! Content of a request, common to all forms of an item: its URL, its priority and its `ttl`. A
+//! start URL for the sink is JSON that scrapy-redis's `RedisMixin.make_request_from_data` reads.
+//! That method knows `url`, `method` and `meta`. It would turn any other key into form data, which
+//! replaces the query of a GET.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

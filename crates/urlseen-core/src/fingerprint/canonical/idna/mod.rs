@@ -156,7 +156,8 @@ const DAMP: u32 = 2;
 const MIN: u32 = 1;
 const MAX: u32 = 26;
 
-/// Appends the Punycode (RFC 3492) of a label of at most 63 letters. At that length no number overflows.
+/// Appends the Punycode (RFC 3492) of a label of at most 63 letters. At that length no number
+/// overflows.
 fn push_encoded(label: &str, out: &mut String) {
     let start = out.len();
     out.extend(label.chars().filter(char::is_ascii));
