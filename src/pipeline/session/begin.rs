@@ -160,7 +160,7 @@ impl Pipeline {
     }
 
     /// Recovers the filter to the last batch that Redis records. Then ties the crawl in Redis to
-    /// this filter.
+    /// this filter, and begins the generation of the present time if fingerprints expire.
     async fn recover(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let cursor = owned.crawl_state.cursor;
         if let Some(shared) = &mut self.filter.shared {
@@ -183,14 +183,9 @@ impl Pipeline {
         self.filter.watch_fill();
         self.queue = Queue::new(head, cursor);
         self.are_stale = false;
-        self.begin_generations(&mut owned.link).await
-    }
-
-    /// Begins the generation of the present time, if the fingerprints of the filter expire.
-    async fn begin_generations(&mut self, link: &mut Link) -> Result<(), RunError> {
         let works = &mut self.filter.works;
         if works.needs_time() {
-            let time = connect::server_time(link).await?;
+            let time = connect::server_time(&mut owned.link).await?;
             if let Some(doubt) = works.begin_generations(time).await? {
                 warn!("{doubt}");
             }

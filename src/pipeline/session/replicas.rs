@@ -72,13 +72,6 @@ impl Replicas {
             wanted - have
         );
     }
-
-    /// Logs that the wait is over, if the log said that commits wait.
-    fn tell_end(&mut self) {
-        if std::mem::take(&mut self.is_told) {
-            info!("the replicas have acknowledged all commits: the work continues");
-        }
-    }
 }
 
 impl Pipeline {
@@ -113,7 +106,9 @@ impl Session<'_> {
             return self.replicas.tell(have);
         }
         self.settle_executed();
-        self.replicas.tell_end();
+        if std::mem::take(&mut self.replicas.is_told) {
+            info!("the replicas have acknowledged all commits: the work continues");
+        }
     }
 
     /// Waits for the replies to all requests. Then waits once more for the replicas, if they do not

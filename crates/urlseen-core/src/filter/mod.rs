@@ -31,7 +31,6 @@ pub mod native;
 mod native_tests;
 pub mod number;
 mod outlook;
-mod places;
 mod rate;
 pub mod redis_kind;
 pub mod redisbloom;

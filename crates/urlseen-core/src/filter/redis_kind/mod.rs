@@ -2,7 +2,6 @@
 //! fingerprints, and the Lua functions that test and add items.
 
 mod keys;
-mod question;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -10,9 +9,8 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use self::keys::RedisFilterKeys;
-pub(super) use self::question::Asked;
-pub use self::question::Question;
+pub(super) use self::keys::Asked;
+pub use self::keys::{Question, RedisFilterKeys};
 pub(super) use self::strings::BIT;
 use super::Outlook;
 use super::bit_strings::{BitPosition, PlacementError};

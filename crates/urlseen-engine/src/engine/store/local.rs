@@ -78,33 +78,34 @@ impl Local {
         theirs: Option<Head>,
         filter: Option<RandomId>,
     ) -> Result<Recovery, MismatchError> {
-        self.engine.restoring();
-        let recovered = match &mut self.store {
-            Some(store) => store.recover_to(theirs, filter)?,
-            None => Recovery::empty(theirs),
-        };
-        self.engine.restored_blocking()?;
-        Ok(recovered)
+        let head = theirs.unwrap_or(Head::START);
+        let empty = || Recovery { head, filter: RandomId::random(), how: How::New };
+        self.restored(empty, |store| store.recover_to(theirs, filter))
     }
 
     /// Recovers the filter to the last position that the folder records. The caller needs no head
     /// from Redis.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
-        self.engine.restoring();
-        let Some(store) = &mut self.store else { return Ok(How::New) };
-        let how = store.recover()?;
-        self.engine.restored_blocking()?;
-        Ok(how)
+        self.restored(|| How::New, Store::recover)
     }
 
     /// Keeps the filter of the folder: see [`Store::adopt`].
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
+        self.restored(|| theirs.unwrap_or(Head::START), |store| store.adopt(theirs))
+    }
+
+    /// Restores the filter from the folder. If there is none, only makes the result `empty`.
+    fn restored<T>(
+        &mut self,
+        empty: impl FnOnce() -> T,
+        restore: impl FnOnce(&mut Store) -> Result<T, MismatchError>,
+    ) -> Result<T, MismatchError> {
         self.engine.restoring();
-        let head = match &mut self.store {
-            Some(store) => store.adopt(theirs)?,
-            None => theirs.unwrap_or(Head::START),
+        let done = match &mut self.store {
+            Some(store) => restore(store)?,
+            None => empty(),
         };
         self.engine.restored_blocking()?;
-        Ok(head)
+        Ok(done)
     }
 }

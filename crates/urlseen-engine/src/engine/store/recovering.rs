@@ -47,14 +47,6 @@ pub enum How {
     },
 }
 
-impl Recovery {
-    /// Returns the result for an empty filter without a folder, at the position of Redis.
-    pub(super) fn empty(theirs: Option<Head>) -> Self {
-        let (head, filter) = (theirs.unwrap_or(Head::START), RandomId::random());
-        Self { head, filter, how: How::New }
-    }
-}
-
 impl Store {
     /// Checks that this filter can belong to a crawl. `theirs` is the head of the crawl in Redis,
     /// and `filter` is the id of the filter that Redis names. Reads only the folder's header.
@@ -147,15 +139,11 @@ impl Store {
         self.filter().expect("the folder has a header")
     }
 
-    /// Returns the error of a new folder, which lacks all batches that Redis has.
-    fn knows_nothing_of(&self, theirs: Head) -> MismatchError {
-        MismatchError::New { dir: self.kept.folder.dir().to_owned(), theirs }
-    }
-
     /// Begins the new folder with an empty filter.
     fn begin(&mut self, theirs: Option<Head>) -> Result<Recovery, MismatchError> {
         let at = theirs.unwrap_or(Head::START);
-        let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
+        let dir = self.kept.folder.dir().to_owned();
+        let lacking = (at.seq > 0).then_some(MismatchError::New { dir, theirs: at });
         let begun = self.kept.begin(&self.spec, at).map_err(|error| self.unrecovered(error))?;
         self.at = Some(begun.position.head);
         let how = match lacking {
