@@ -164,36 +164,6 @@ choices! {
 }
 
 impl RejectReason {
-            /// All reasons, with their words.
-            pub const ALL: &'static [(&'static str, Self)] = &[$( ($word, Self::$Variant) ),+];
-        }
-    };
-}
-
-reasons! {
-    /// The item has no bytes.
-    Empty = "empty",
-    /// The URL is invalid or not UTF-8.
-    Url = "url",
-    /// The JSON is invalid, or has a value of the wrong type.
-    Json = "json",
-    /// The pickle is invalid, or has a value of the wrong type.
-    Pickle = "pickle",
-    /// The fingerprint is missing or malformed, or the filter cannot hold it.
-    Fingerprint = "fingerprint",
-    /// The `ttl` is not a time.
-    Expiry = "expiry",
-    /// The priority is not a finite number.
-    Priority = "priority",
-    /// The fingerprint belongs to another partition.
-    Partition = "partition",
-    /// The output for the sink is missing or too large.
-    Output = "output",
-    /// The item is larger than `source.item_bytes`.
-    Size = "size",
-}
-
-impl RejectReason {
     /// Returns the reason for a message.
     pub fn of(unreadable: &Unreadable) -> Self {
         match unreadable {
