@@ -12,12 +12,9 @@ pub enum PartitionChoice {
     All,
     /// Partitions with these numbers.
     Numbers(BTreeSet<u16>),
-    /// The share of a process whose host name ends with `-0`, `-1` and so on.
-    Ordinal {
-        /// Number of processes that share the partitions; `None` for one process for each
-        /// partition.
-        processes: Option<u16>,
-    },
+    /// The share of a process whose host name ends with `-0`, `-1` and so on, with the number of
+    /// processes that share the partitions; `None` for one process for each partition.
+    Ordinal(Option<u16>),
 }
 
 impl PartitionChoice {
@@ -30,7 +27,7 @@ impl PartitionChoice {
         Ok(match self {
             Self::All => all.collect(),
             Self::Numbers(numbers) => all.filter(|it| numbers.contains(&it.number())).collect(),
-            Self::Ordinal { processes } => {
+            Self::Ordinal(processes) => {
                 let name = host.split('.').next().unwrap_or_default();
                 let ordinal = name.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
                 let ordinal: u64 = ordinal.ok_or_else(|| {
@@ -57,19 +54,19 @@ impl PartitionChoice {
     /// Returns the largest number of a partition or of processes that the choice names.
     pub(super) fn largest(&self) -> u16 {
         match self {
-            Self::All | Self::Ordinal { processes: None } => 0,
+            Self::All | Self::Ordinal(None) => 0,
             Self::Numbers(numbers) => numbers.last().copied().unwrap_or(0),
-            Self::Ordinal { processes: Some(processes) } => processes - 1,
+            Self::Ordinal(Some(processes)) => processes - 1,
         }
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
         if let Some(ordinal) = text.strip_prefix("ordinal") {
             let Some(number) = ordinal.strip_prefix('/') else {
-                return ordinal.is_empty().then_some(Self::Ordinal { processes: None });
+                return ordinal.is_empty().then_some(Self::Ordinal(None));
             };
             let processes = number.parse().ok().filter(|number| (1..=256).contains(number))?;
-            return Some(Self::Ordinal { processes: Some(processes) });
+            return Some(Self::Ordinal(Some(processes)));
         }
         if text == "all" {
             return Some(Self::All);
@@ -93,8 +90,8 @@ impl fmt::Display for PartitionChoice {
                 let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
                 f.write_str(&numbers.join(","))
             }
-            Self::Ordinal { processes: None } => f.write_str("ordinal"),
-            Self::Ordinal { processes: Some(processes) } => write!(f, "ordinal/{processes}"),
+            Self::Ordinal(None) => f.write_str("ordinal"),
+            Self::Ordinal(Some(processes)) => write!(f, "ordinal/{processes}"),
         }
     }
 }

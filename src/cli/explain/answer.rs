@@ -7,8 +7,7 @@ use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::{Look, Named, look, named};
 
 use super::Subject;
-use super::passing::Passing;
-use super::passing::Times;
+use super::passing::{Passing, Times};
 use crate::cli::check::FilterAccess;
 use crate::cli::prelude::*;
 

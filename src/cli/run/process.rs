@@ -11,14 +11,7 @@ use tracing::{Instrument, error, info, info_span};
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::query::Asked;
 
-use super::Ended;
-use super::Outcome;
-use super::RunArgs;
-use super::Work;
-use super::begin;
-use super::full;
-use super::open;
-use super::serve;
+use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::AdminServer;
 use crate::admin::telemetry::Console;
 use crate::cli::prelude::*;

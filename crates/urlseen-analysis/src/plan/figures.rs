@@ -7,8 +7,7 @@ use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Kind, Outlook, Parameters, SpecError};
 
 use super::target::{PlanError, Planned, Target};
-use super::variants;
-use super::{grouped, lost_text, rate_text, size};
+use super::{grouped, lost_text, rate_text, size, variants};
 
 /// Fill levels at which the error rate of each kind is shown, in percent of capacity.
 const PERCENT: [u64; 4] = [50, 100, 150, 200];

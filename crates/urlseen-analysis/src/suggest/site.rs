@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::pages::Page;
 use urlseen_core::fingerprint::same::{Fold, TrackingList};
-use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
+use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter, Request};
 use urlseen_core::limit::pattern;
 
 use super::Trial;

@@ -2,8 +2,7 @@
 
 use crate::config::toml_text;
 
-use super::found::FoundKey;
-use super::found::Use;
+use super::found::{FoundKey, Use};
 use crate::cli::prelude::*;
 
 /// Configuration for a crawl, with the reasons and the next commands.
