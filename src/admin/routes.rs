@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -108,20 +108,6 @@ fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
     Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason.to_owned()))
 }
 
-/// Reads the body of a request.
-async fn bytes(body: Body, limits: &Limits) -> Result<Bytes, Refusal> {
-    let bytes = axum::body::to_bytes(body, limits.body_bytes);
-    let Ok(bytes) = tokio::time::timeout(limits.body, bytes).await else {
-        let reason = format!("the body did not arrive within {:?}", limits.body);
-        return Err(Refusal(StatusCode::REQUEST_TIMEOUT, reason));
-    };
-    // The body is too large, or the connection is lost. A lost client reads no answer.
-    bytes.map_err(|_| {
-        let reason = format!("a body has at most {} bytes", limits.body_bytes);
-        Refusal(StatusCode::PAYLOAD_TOO_LARGE, reason)
-    })
-}
-
 /// Answer with a status other than 200, and the reason for the status.
 struct Refusal(StatusCode, String);
 
@@ -171,7 +157,16 @@ impl RouteState {
     /// Reads the items in the body of a request.
     async fn items(&self, body: Body) -> Result<Vec<Vec<u8>>, Refusal> {
         let limits = &self.limits;
-        let bytes = bytes(body, limits).await?;
+        let bytes = axum::body::to_bytes(body, limits.body_bytes);
+        let bytes = tokio::time::timeout(limits.body, bytes).await.map_err(|_| {
+            let reason = format!("the body did not arrive within {:?}", limits.body);
+            Refusal(StatusCode::REQUEST_TIMEOUT, reason)
+        })?;
+        // The body is too large, or the connection is lost. A lost client reads no answer.
+        let bytes = bytes.map_err(|_| {
+            let reason = format!("a body has at most {} bytes", limits.body_bytes);
+            Refusal(StatusCode::PAYLOAD_TOO_LARGE, reason)
+        })?;
         let bad = |reason: String| {
             let like = r#"it must look like {"items": ["https://example.com/"]}"#;
             Refusal(StatusCode::BAD_REQUEST, format!("{reason}; {like}"))

@@ -76,14 +76,6 @@ impl Filter for ExactFilter {
         Ok(keys.iter().map(|key| seen.contains(key)).collect())
     }
 
-    fn bits(&self) -> u64 {
-        0
-    }
-
-    fn hashes(&self) -> u32 {
-        0
-    }
-
     fn delete(&self) -> Result<(), Error> {
         self.called()?.clear();
         Ok(())

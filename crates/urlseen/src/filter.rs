@@ -61,10 +61,14 @@ pub trait Filter: Send + Sync {
     }
 
     /// Returns the number of bits of the filter. For a kind that stores keys, the number is 0.
-    fn bits(&self) -> u64;
+    fn bits(&self) -> u64 {
+        0
+    }
 
     /// Returns the number of bits that a key sets. For a kind that stores keys, the number is 0.
-    fn hashes(&self) -> u32;
+    fn hashes(&self) -> u32 {
+        0
+    }
 
     /// Deletes all keys permanently. The empty filter can still be used.
     ///

@@ -9,24 +9,17 @@ fn default_hint(address: &str) -> &'static str {
 }
 
 /// Permission that an ACL of Redis denied. Redis names a denied command, but never a denied key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// Command in capitals; a subcommand follows a bar, as in `SCRIPT|LOAD`.
+    #[error("run {0}")]
     Command(String),
     /// A command inside a script. Redis before 7.2 does not name this command.
+    #[error("run one of the commands in the script")]
     CommandInScript,
     /// One of the keys of the command.
+    #[error("touch one of the keys of the command")]
     Key,
-}
-
-impl std::fmt::Display for Denied {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Command(name) => write!(f, "run {name}"),
-            Self::CommandInScript => f.write_str("run one of the commands in the script"),
-            Self::Key => f.write_str("touch one of the keys of the command"),
-        }
-    }
 }
 
 /// Error of the connection to Redis. `LinkError::from` converts every error of the `redis` crate.

@@ -4,7 +4,6 @@
 //! The clock of the generations reads the time of day only at the start of a run, to learn the time
 //! since the start of the last run. After that, it counts the time since boot.
 
-use std::fmt;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -165,13 +164,19 @@ impl Timing {
 
 /// Reason why it is unknown how much time has passed since the last run. Then this time does not
 /// count, and URLs pass later, but never too early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
     /// The clocks of this machine and of Redis disagree by this time.
+    #[error("the clock of this machine or that of Redis was set by {}{UNCOUNTED}", shown(*.0))]
     Disagree(Duration),
     /// By a clock, it is earlier than at the start of the last run, by this time.
+    #[error("a clock shows {} less than at the start of the last run{UNCOUNTED}", shown(*.0))]
     Earlier(Duration),
 }
+
+/// Effect of a doubt, and its remedy.
+const UNCOUNTED: &str = ". So the time since then does not count: URLs that were let through \
+    before pass again later than filter.expire_after says. `urlseen storage catch-up` counts it";
 
 impl GenerationClock {
     /// Makes a clock at `now`, for a filter that is in the generation `recorded`. Returns the
@@ -231,25 +236,6 @@ fn passed(
         return Err(Doubt::Disagree(difference));
     }
     Ok(local.min(redis))
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Disagree(by) => {
-                let by = shown(*by);
-                write!(f, "the clock of this machine or that of Redis was set by {by}")?;
-            }
-            Self::Earlier(by) => {
-                let by = shown(*by);
-                write!(f, "a clock shows {by} less than at the start of the last run")?;
-            }
-        }
-        f.write_str(
-            ". So the time since then does not count: URLs that were let through before pass again \
-             later than filter.expire_after says. `urlseen storage catch-up` counts it",
-        )
-    }
 }
 
 #[cfg(test)]

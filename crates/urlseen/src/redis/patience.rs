@@ -51,13 +51,10 @@ impl Patience {
 /// [`ErrorKind::Refused`] if another try would not help.
 pub(super) fn last(error: &RedisError, is_cluster: bool) -> Error {
     let cause = LinkError::from(error.clone());
-    let (is_elsewhere, remedy) = match cause {
-        LinkError::Moved { .. } if !is_cluster => {
-            (true, "; write the address of a Redis Cluster as redis+cluster://HOST:PORT")
-        }
-        _ => (false, ""),
-    };
+    let is_elsewhere = !is_cluster && matches!(cause, LinkError::Moved { .. });
     if is_elsewhere || !cause.is_passing() {
+        let remedy = "; write the address of a Redis Cluster as redis+cluster://HOST:PORT";
+        let remedy = if is_elsewhere { remedy } else { "" };
         let text = format!("Redis refuses the call: {error}{remedy}");
         return Error::new(ErrorKind::Refused, text);
     }
