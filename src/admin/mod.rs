@@ -21,7 +21,6 @@ mod access;
 mod check;
 mod client;
 mod hosts;
-mod listener;
 mod metrics;
 mod page;
 pub(crate) mod printable;

@@ -1,4 +1,4 @@
-//! Thread of the admin endpoint.
+//! Thread of the admin endpoint, which serves one request on each connection, within the limits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,16 +8,28 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::config::{HostPort, Secret};
-use axum::middleware;
+use axum::{Extension, Router, middleware};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio_util::net::Listener;
+use tracing::debug;
 
 use super::access::Access;
 use super::hosts::Hosts;
-use super::listener::serve;
 use super::socket::{self, SOCKET, SocketFile};
 use super::{Limits, View, routes};
+use crate::serve::accept;
+
+/// Maximum number of headers in a request.
+const HEADERS: usize = 64;
+
+/// Smallest buffer that hyper accepts. The head of a request has to fit into the buffer.
+const BUFFER_MIN: usize = 8 << 10;
 
 /// Maximum number of threads that wait for an answer of the filter's threads.
 const BLOCKING_THREADS: usize = 2;
@@ -180,24 +192,65 @@ impl Drop for AdminServer {
     }
 }
 
+/// Serves all clients that connect, and never returns.
+async fn serve<L>(mut listener: L, router: Router, limits: Limits)
+where
+    L: Listener<Io: Send + Unpin + 'static>,
+{
+    let mut places = Places::new(limits.connections);
+    loop {
+        let tried = "the admin endpoint cannot accept a connection";
+        let (stream, _) = accept(&mut listener, tried).await;
+        let busy = Busy::default();
+        let connection = connection(stream, router.clone().layer(Extension(busy.clone())), limits);
+        let task = tokio::spawn(async move {
+            if tokio::time::timeout(limits.connection, connection).await.is_err() {
+                debug!("an admin connection was cut off after {:?}", limits.connection);
+            }
+        });
+        places.take(task.abort_handle(), busy);
+        // Lets the new task run first. If the request has already arrived, the task answers it
+        // before a newer connection can end the task.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Reads one request of a connection and sends the answer.
+async fn connection<S>(stream: S, router: Router, limits: Limits)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_headers(HEADERS)
+        .max_buf_size(limits.head_bytes.max(BUFFER_MIN))
+        // Each connection serves one request, so a connection that is not busy is idle.
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    if let Err(error) = connection.await {
+        debug!("an admin connection ended early: {error}");
+    }
+}
+
 /// Lock that is held while the daemon works on the request of a connection.
 pub(super) type Busy = Arc<Mutex<()>>;
 
 /// Connections to one listen address, in the order in which they were accepted. If no place is
 /// free, a new connection takes the place of an idle one.
-pub(super) struct Places {
+struct Places {
     most: usize,
     taken: VecDeque<(AbortHandle, Busy)>,
 }
 
 impl Places {
-    pub(super) fn new(most: usize) -> Self {
+    fn new(most: usize) -> Self {
         Self { most, taken: VecDeque::new() }
     }
 
     /// Takes a place for a connection. If no place is free, ends the oldest idle connection. Only
     /// one check of items runs at a time, so at most one connection is busy.
-    pub(super) fn take(&mut self, task: AbortHandle, busy: Busy) {
+    fn take(&mut self, task: AbortHandle, busy: Busy) {
         self.taken.retain(|(task, _)| !task.is_finished());
         if self.taken.len() >= self.most {
             let idle = self.taken.iter().position(|(_, busy)| busy.try_lock().is_ok());

@@ -12,7 +12,7 @@ use super::framing::{Framing, FramingError, FramingLimits};
 use super::reply::{self, Reply, Version};
 use super::session::{self, ClientSession};
 use super::session::{Received, Transaction};
-use super::{ServerState, about, answer, bloom};
+use super::{ServerState, about, bloom};
 use crate::config::ItemForm;
 use urlseen_core::filter::Fill;
 use urlseen_core::fingerprint::Fingerprint;
@@ -374,7 +374,8 @@ impl Client {
                     for (place, answer) in known {
                         own.insert(place, answer);
                     }
-                    answer::reply(shape, wanted, &own).write(version, &mut self.connection.replies);
+                    reply::to_answers(shape, wanted, &own)
+                        .write(version, &mut self.connection.replies);
                 }
                 Due::Fill(reply) => {
                     if let Some(fill) = fill {

@@ -6,8 +6,6 @@
 //! access to the filter.
 
 mod about;
-mod alarm;
-mod answer;
 mod bloom;
 mod client;
 mod command;
@@ -21,8 +19,8 @@ mod session;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use alarm::Alarm;
 use framing::FramingLimits;
+use server::Alarm;
 pub use server::QueryServer;
 pub(crate) use server::{ClientCount, accept};
 use tokio::sync::Semaphore;

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use super::ServerState;
 use super::client::Client;
 use super::connection::Connection;
 use crate::config::{Config, HostPort};
-use crate::report::ClientsStatus;
+use crate::report::{ClientsStatus, Repeats};
 use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::Asker;
@@ -139,4 +139,23 @@ async fn serve(
     SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
     let connection = Connection::new(stream, peer, state.settings.greeting_timeout);
     Client::new(Arc::clone(&state), asker, id, connection).run().await
+}
+
+/// State of the warning about clients that speak HTTP. It is one warning for all clients.
+#[derive(Debug, Default)]
+pub(super) struct Alarm(Mutex<Repeats>);
+
+impl Alarm {
+    /// Logs a warning about a client, unless the last warning is recent.
+    pub(super) fn raise(&self, peer: SocketAddr) {
+        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(silent) = count.turn(Instant::now()) {
+            warn!(
+                "possible attack: {peer} sent HTTP to serve.listen, as a web page can make a \
+                 browser do; the connection is closed, and no part of the request was carried \
+                 out. Look for the program at that address, and set URLSEEN_SERVE_PASSWORD. \
+                 Other such connections since the last warning: {silent}"
+            );
+        }
+    }
 }
