@@ -7,7 +7,6 @@ mod calls;
 mod consumer;
 mod filter;
 mod link;
-mod patience;
 mod search;
 
 use std::time::Duration;

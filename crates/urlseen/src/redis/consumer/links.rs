@@ -10,8 +10,7 @@ use redis::{ErrorKind as Kind, RedisError, RedisResult, Value};
 
 use crate::redis::RedisOptions;
 use crate::redis::address::Address;
-use crate::redis::link::{Link, is_unknown_script};
-use crate::redis::patience::{self, Patience};
+use crate::redis::link::{self, Link, Patience, is_unknown_script};
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::protocol::Call;
 
@@ -81,7 +80,7 @@ impl Links {
     /// Returns the error that opened the circuit breaker at this place.
     pub(super) fn open_circuit(&self, place: usize) -> Option<String> {
         let reason = self.breakers.as_ref()?.reason(place)?;
-        Some(patience::last(&reason, self.is_cluster).to_string())
+        Some(link::last(&reason, self.is_cluster).to_string())
     }
 
     /// Returns the number of connections.
@@ -208,8 +207,7 @@ impl CircuitBreakers {
         address: &Address,
         options: RedisOptions,
     ) {
-        if patience::last(error, true).kind() == ErrorKind::Refused || self.reason(place).is_some()
-        {
+        if link::last(error, true).kind() == ErrorKind::Refused || self.reason(place).is_some() {
             return;
         }
         let node = self.at(place).node.clone();
@@ -269,7 +267,7 @@ fn packed(group: &[&mut Open<'_>]) -> Vec<u8> {
 fn wait(all: &Weak<CircuitBreakers>, place: usize, address: &Address, options: &RedisOptions) {
     loop {
         thread::sleep(PAUSE);
-        let found = address.find(options).map_err(|error| patience::last(&error, true));
+        let found = address.find(options).map_err(|error| link::last(&error, true));
         let Some(breakers) = all.upgrade() else { return };
         if found.map_or_else(|error| error.kind() == ErrorKind::Refused, |_| true) {
             breakers.at(place).reason = None;
@@ -280,5 +278,5 @@ fn wait(all: &Weak<CircuitBreakers>, place: usize, address: &Address, options: &
 
 /// Makes the error of a call over a connection whose circuit breaker is open.
 pub(in crate::redis) fn circuit_open(reason: &RedisError) -> RedisError {
-    (Kind::Io, "the connection rests", patience::last(reason, true).to_string()).into()
+    (Kind::Io, "the connection rests", link::last(reason, true).to_string()).into()
 }
