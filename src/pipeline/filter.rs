@@ -124,22 +124,6 @@ impl RunFilter {
         rested.await?.map(Some).map_err(RunError::Folder)
     }
 
-    /// Checks that a filter in Redis is still the same, and reads its fill.
-    pub(super) async fn reopen(&mut self, link: &mut Link) -> Result<(), RunError> {
-        match &mut self.shared {
-            Some(shared) => shared.reopen(link).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Notes the fill of a key in Redis. A lower fill than before shows that another program
-    /// emptied the filter. Then the caches of seen keys are emptied, too.
-    pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
-        if self.shared.as_mut().is_some_and(|shared| shared.note(sample, answer)) {
-            self.works.engine.evict_seen();
-        }
-    }
-
     /// Returns a request to the disk that has waited for too long, if there is one.
     pub(super) fn hang(&self) -> Option<Hang> {
         self.disk.as_ref().and_then(Disk::hang)

@@ -88,7 +88,9 @@ impl Owned {
     /// Redis records.
     pub(super) async fn recover(mut self, pipeline: &mut Pipeline) -> Result<Recovered, RunError> {
         pipeline.ask_limits(&mut self.link).await?;
-        pipeline.filter.reopen(&mut self.link).await?;
+        if let Some(shared) = &mut pipeline.filter.shared {
+            shared.reopen(&mut self.link).await?;
+        }
         let protocol = &pipeline.parts.protocol;
         let sink_length = protocol.length(self.link.call(&protocol.sink_length()).await?)?;
         let rejected_length =

@@ -14,6 +14,7 @@ use urlseen_core::storage::Moment;
 
 use super::forgetting::FORGETS;
 use super::{Pending, Pipeline, RunError, Session};
+use crate::pipeline::filter::RunFilter;
 use crate::pipeline::persistence::replicas;
 use crate::pipeline::server::{Awaited, Infos};
 
@@ -195,7 +196,11 @@ impl Session<'_> {
             }
             let (sample, ask) = shared.ask();
             self.ask_also(NAME, &ask, move |session, answer| {
-                session.pipeline.filter.note_fill(sample, answer);
+                let RunFilter { shared, works, .. } = &mut session.pipeline.filter;
+                // Then the caches of seen keys are emptied, too.
+                if shared.as_mut().is_some_and(|shared| shared.note(sample, answer)) {
+                    works.engine.evict_seen();
+                }
                 Ok(())
             });
         }

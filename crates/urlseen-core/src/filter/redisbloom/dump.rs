@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
-use super::error::{ChunkError, FormatError};
 use super::filter::{Chunk, Filter};
 use super::layer::Layer;
+use super::{ChunkError, FormatError};
 
 /// First bytes of a dump.
 pub(crate) const MAGIC: &[u8; 8] = b"RBDUMP 1";

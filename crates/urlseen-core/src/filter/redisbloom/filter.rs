@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::ReserveError;
 use super::TIGHTENING;
 use super::dump::FIRST;
-use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::layer::{Layer, key_hash};
 use super::rate::{Rate, rate_of};

@@ -22,9 +22,9 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
 use super::layer::{self, Layer};
+use super::{ChunkError, FormatError};
 
 /// Numbers before the records of the layers. The header is little endian, and urlseen is built only
 /// for little-endian machines. So the bytes need no conversion.

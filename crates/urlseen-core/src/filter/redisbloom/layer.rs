@@ -1,7 +1,7 @@
 //! Layer of a filter: a Bloom filter with its own capacity and error rate.
 
+use super::ReserveError;
 use super::TIGHTENING;
-use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
 use crate::filter::key_hash::murmur64a;

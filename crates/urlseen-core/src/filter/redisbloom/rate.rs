@@ -23,7 +23,7 @@
 //! closed set, for o > 1. So the true rate of a layer of less than 2,000 bits can be twice the
 //! computed rate. For larger layers, the two rates differ by less than 25 %.
 
-use super::error::ReserveError;
+use super::ReserveError;
 use super::header::{Options, Shape};
 use crate::filter::Outlook;
 use crate::filter::bit_strings::fill;

@@ -21,7 +21,6 @@
 
 mod authority;
 mod bytes;
-mod error;
 mod idna;
 mod split;
 mod steps;
@@ -31,7 +30,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use error::CanonicalizeError;
+pub use authority::CanonicalizeError;
 pub(crate) use steps::{Observer, Pass};
 pub use steps::{Rule, Step, Trace, UrlPart, parts, trace, trace_verbatim};
 

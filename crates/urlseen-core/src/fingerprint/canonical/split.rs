@@ -3,9 +3,8 @@
 
 use memchr::{memchr2, memchr3};
 
-use super::authority;
+use super::authority::{self, CanonicalizeError};
 use super::bytes::SCHEME;
-use super::error::CanonicalizeError;
 use super::steps::{Observer, Rule};
 use super::tail::UrlTail;
 use crate::fingerprint::lanes;

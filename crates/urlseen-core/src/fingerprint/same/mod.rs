@@ -11,12 +11,10 @@ mod names;
 #[cfg(test)]
 mod tests;
 mod text;
-mod tracking;
 
 pub use fold::Fold;
-pub use names::param_name;
+pub use names::{TrackingList, param_name};
 pub use text::SameRulesError;
-pub use tracking::TrackingList;
 
 use std::fmt;
 use std::sync::Arc;
