@@ -9,7 +9,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 use tracing::warn;
 
 use super::query::{Extra, QueryDispatcher};
-use super::store::{Footprint, MismatchError, Storage, Store, Stored};
+use super::store::{Footprint, MismatchError, Storage, Store, Stored, Write};
 use super::{Engine, EngineError, Heard};
 use crate::item::batch::{Batch, Judged, Ready, Sifted};
 use urlseen_core::filter::Full;
@@ -148,14 +148,14 @@ impl Works {
     /// Logs a batch of the crawl after the last logged batch.
     pub fn log(&mut self, batch: Batch<Judged>) {
         if let Some(storage) = &mut self.storage {
-            storage.write(batch);
+            storage.write(Write::Batch(batch));
         }
     }
 
     /// Adds the new keys of a batch that belongs to no crawl: first to the log, then to the filter.
     pub(crate) fn add(&mut self, batch: Batch<Judged>) {
         if let Some(storage) = &mut self.storage {
-            storage.add(batch);
+            storage.write(Write::Keys(batch));
         } else {
             let generation = self.engine.generation();
             self.engine.settle(Logged { generation, ..Logged::START });
@@ -179,7 +179,7 @@ impl Works {
         tokio::select! {
             biased;
             generating = Generating::due(generations.as_mut()) => {
-                let begun = generating.look(storage.as_ref(), engine);
+                let begun = generating.look(storage.as_mut(), engine);
                 Ok(begun.map_or(Event::Swept, Event::Generation))
             }
             // Groups of questions are rare, so they do not delay other events for long.
@@ -311,7 +311,7 @@ impl Generating {
     /// start first. Frees some slots of expired keys.
     pub(super) fn look(
         &mut self,
-        storage: Option<&Storage>,
+        storage: Option<&mut Storage>,
         engine: &mut Engine,
     ) -> Option<Generation> {
         if engine.gauge().generations().is_some_and(|it| it.expired > 0) {
@@ -323,7 +323,7 @@ impl Generating {
         }
         self.begun = due;
         if let Some(storage) = storage {
-            storage.begin_generation(due);
+            storage.write(Write::Generation(due));
             return None;
         }
         engine.begin_generation(due);

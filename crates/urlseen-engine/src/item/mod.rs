@@ -50,22 +50,9 @@ pub struct Item<'a> {
     pub lifetime: Lifetime,
 }
 
-impl From<Fingerprint> for Item<'_> {
-    /// Makes an item that has only a fingerprint.
-    #[inline]
-    fn from(fingerprint: Fingerprint) -> Self {
-        Self::only(Identity::Fingerprint(fingerprint), true)
-    }
-}
-
-impl From<Identity> for Item<'_> {
-    /// Makes an item that has only an identity.
-    fn from(identity: Identity) -> Self {
-        Self::only(identity, false)
-    }
-}
-
 impl Item<'_> {
+    /// Makes an item that has only an identity. If `has_own_fingerprint` is true, that is a
+    /// fingerprint of its own.
     #[inline]
     fn only(identity: Identity, has_own_fingerprint: bool) -> Self {
         let (url, emitted, passed, score) = (None, None, None, 0.0);

@@ -174,7 +174,7 @@ impl Reader {
         let Ruling { identity, passed, lifetime } =
             if self.has_rules { self.by_rules(&said)? } else { self.identity(&said)?.into() };
         if let Identity::Dropped(_) = identity {
-            return Ok(identity.into());
+            return Ok(Item::only(identity, false));
         }
         let score = if self.options.scored { said.priority.score()? } else { 0.0 };
         let emitted = match self.options.emit {
@@ -290,7 +290,7 @@ pub(super) fn fingerprint(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
     if lanes::any(bytes, |lanes| lanes::equal(lanes, b'\t')) {
         return Err(Unreadable::TabInFingerprint);
     }
-    Ok(Fingerprint::from_text(bytes).into())
+    Ok(given(Fingerprint::from_text(bytes)))
 }
 
 /// Reads `FINGERPRINT<TAB>PAYLOAD`. urlseen does not read the payload.
@@ -298,7 +298,7 @@ pub(super) fn fingerprint(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
 pub(super) fn tab(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
     let tab =
         lanes::position(bytes, |lanes| lanes::equal(lanes, b'\t')).ok_or(Unreadable::NoTab)?;
-    Ok(Fingerprint::from_text(&bytes[..tab]).into())
+    Ok(given(Fingerprint::from_text(&bytes[..tab])))
 }
 
 /// Reads a raw digest, which an import has checked.
@@ -306,5 +306,10 @@ pub(super) fn tab(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
 fn digest(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
     let digest = Fingerprint::from_raw(bytes);
     let digest = digest.ok_or(Unreadable::NoDigest { length: bytes.len() })?;
-    Ok(digest.into())
+    Ok(given(digest))
+}
+
+#[inline]
+fn given<'a>(fingerprint: Fingerprint) -> Item<'a> {
+    Item::only(Identity::Fingerprint(fingerprint), true)
 }

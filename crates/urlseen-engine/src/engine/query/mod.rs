@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::Engine;
-use crate::engine::store::Storage;
+use crate::engine::store::{Storage, Write};
 use urlseen_core::filter::Fill;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
@@ -198,7 +198,7 @@ impl QueryDispatcher {
         let changes = self.changes(&mut answers);
         // Clients are answered in order, so answers without a change wait for earlier changes.
         match storage.filter(|storage| !changes.is_empty() || storage.answers > 0) {
-            Some(storage) => storage.record(answers, changes),
+            Some(storage) => storage.write(Write::Changes(answers, changes)),
             None => self.finish(answers, engine.generation(), None, engine),
         }
     }

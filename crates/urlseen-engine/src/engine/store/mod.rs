@@ -55,7 +55,7 @@ pub struct Store {
 
 /// Entry that is to be written to the log.
 #[derive(Debug)]
-pub(super) enum Write {
+pub(in crate::engine) enum Write {
     /// A batch of the crawl, which follows the last logged batch.
     Batch(Batch<Judged>),
     /// The new keys of a batch that belongs to no crawl.

@@ -11,10 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::{Footprint, Reach, Store, Write};
 use crate::engine::query::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, Event, GROUPS_MAX};
-use crate::item::batch::{Batch, Judged};
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Change, Checkpoint, Logged, Requests, Timing};
+use urlseen_core::storage::{Checkpoint, Logged, Requests, Timing};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -91,16 +89,14 @@ impl Storage {
         )
     }
 
-    /// Logs a batch of the crawl after the last logged batch.
-    pub(crate) fn write(&mut self, batch: Batch<Judged>) {
-        self.batches += 1;
-        self.write_down(Write::Batch(batch));
-    }
-
-    /// Logs the new keys of a batch that belongs to no crawl.
-    pub(crate) fn add(&mut self, batch: Batch<Judged>) {
-        self.batches += 1;
-        self.write_down(Write::Keys(batch));
+    /// Writes to the log, after all earlier writes. An event tells when the log has it.
+    pub(in crate::engine) fn write(&mut self, write: Write) {
+        match &write {
+            Write::Batch(_) | Write::Keys(_) => self.batches += 1,
+            Write::Changes(..) => self.answers += 1,
+            Write::Generation(_) => {}
+        }
+        self.tell(Job::Write(Box::new(write)));
     }
 
     /// Records the progress of imports, after all earlier writes are on the disk.
@@ -110,17 +106,6 @@ impl Storage {
                 worker.say(Stored::Failed(error));
             }
         });
-    }
-
-    /// Logs the changes of these answers. [`Stored::Answers`] then returns the answers.
-    pub(crate) fn record(&mut self, answers: Answers, changes: Vec<(Change, Fingerprint)>) {
-        self.answers += 1;
-        self.write_down(Write::Changes(answers, changes));
-    }
-
-    /// Logs that a generation begins. All later batches and changes belong to this generation.
-    pub(in crate::engine) fn begin_generation(&self, generation: Generation) {
-        self.write_down(Write::Generation(generation));
     }
 
     /// Begins a snapshot, if it is time for one.
@@ -156,10 +141,6 @@ impl Storage {
 
     fn work(&self, work: impl FnOnce(&mut StorageThread) + Send + 'static) {
         self.tell(Job::Do(Box::new(work)));
-    }
-
-    fn write_down(&self, write: Write) {
-        self.tell(Job::Write(Box::new(write)));
     }
 
     /// Gives the thread a job. If the thread has ended, [`Storage::stored`] reports that.
