@@ -12,19 +12,16 @@ mod thread;
 
 use std::io;
 
-use crate::engine::query::Answers;
-use crate::engine::{Engine, Event, Handle};
-use crate::item::batch::{Batch, Judged};
+use crate::engine::{Engine, Handle};
 pub use fit::{CrawlPosition, MismatchError};
 pub use local::Local;
 pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]
 pub(super) use thread::StorageThread;
+pub(in crate::engine) use thread::Write;
 pub use thread::{Storage, Stored};
-use urlseen_core::filter::generation::{Generation, Lifetimes};
-use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
-    Change, Checkpoint, FilterStorage, Finished, Folder, Head, StoragePolicy, StorageSpec,
+    Checkpoint, FilterStorage, Finished, Folder, Head, StoragePolicy, StorageSpec,
 };
 pub use urlseen_core::storage::{Footprint, Reach};
 
@@ -53,19 +50,6 @@ pub struct Store {
     at: Option<Head>,
 }
 
-/// Entry that is to be written to the log.
-#[derive(Debug)]
-pub(in crate::engine) enum Write {
-    /// A batch of the crawl, which follows the last logged batch.
-    Batch(Batch<Judged>),
-    /// The new keys of a batch that belongs to no crawl.
-    Keys(Batch<Judged>),
-    /// Answers to questions, and their changes in order. The changes do not depend on commits.
-    Changes(Answers, Vec<(Change, Fingerprint)>),
-    /// Start of a generation, to which all later entries belong.
-    Generation(Generation),
-}
-
 impl Store {
     /// Makes the storage of a filter in `folder`. The filter judges nothing before
     /// [`Store::recover_to`] or [`Store::recover`].
@@ -73,45 +57,6 @@ impl Store {
         let Keeping { spec, policy, emit_again } = keeping;
         let kept = FilterStorage::new(engine.handle(), folder, policy);
         Self { kept, spec, emit_again, at: None }
-    }
-
-    /// Writes batches and changes to the log, in their order. When the call returns, all of them
-    /// are written, and are on the disk if the policy demands a sync.
-    fn write(&mut self, writes: Vec<Write>) -> io::Result<Vec<Stored>> {
-        let mut group = self.kept.journal()?.group();
-        let mut ends = Vec::new();
-        for write in &writes {
-            match write {
-                Write::Batch(batch) => {
-                    self.at = None;
-                    let found = &batch.findings;
-                    group.append(&found.added, &found.lifetimes, found.counted())?;
-                }
-                Write::Keys(batch) => {
-                    let found = &batch.findings;
-                    group.change(Change::Add, &found.added, &found.lifetimes)?;
-                }
-                Write::Changes(_, changes) => {
-                    for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
-                        let fingerprints: Vec<_> = run.iter().map(|(_, it)| it.clone()).collect();
-                        group.change(run[0].0, &fingerprints, &Lifetimes::default())?;
-                    }
-                }
-                Write::Generation(generation) => group.begin_generation(*generation)?,
-            }
-            ends.push(group.logged());
-        }
-        let mut records = group.finish()?.into_iter();
-        let stored = writes.into_iter().zip(ends).map(|(write, end)| match write {
-            Write::Batch(batch) => {
-                let record = records.next().expect("a record for each batch");
-                Stored::Told(Event::Ready(batch.logged(&record)))
-            }
-            Write::Keys(_) => Stored::Added(end),
-            Write::Changes(answers, _) => Stored::Answers(answers, end),
-            Write::Generation(generation) => Stored::Generation(generation),
-        });
-        Ok(stored.collect())
     }
 
     /// Cuts off the batches after `head`: see [`FilterStorage::cut`].

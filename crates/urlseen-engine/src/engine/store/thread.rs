@@ -1,4 +1,4 @@
-//! Thread of a folder. Only this thread waits for the disk.
+//! Thread of a folder, which writes the log. Only this thread waits for the disk.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Footprint, Reach, Store, Write};
+use super::{Footprint, Reach, Store};
 use crate::engine::query::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, Event, GROUPS_MAX};
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::storage::{Checkpoint, Logged, Requests, Timing};
+use crate::item::batch::{Batch, Judged};
+use urlseen_core::filter::generation::{Generation, Lifetimes};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::storage::{Change, Checkpoint, Logged, Requests, Timing};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -51,6 +53,19 @@ pub enum Stored {
     Generation(Generation),
     /// The log can no longer be written, or the next start would not find the log.
     Failed(io::Error),
+}
+
+/// Entry that is to be written to the log.
+#[derive(Debug)]
+pub(in crate::engine) enum Write {
+    /// A batch of the crawl, which follows the last logged batch.
+    Batch(Batch<Judged>),
+    /// The new keys of a batch that belongs to no crawl.
+    Keys(Batch<Judged>),
+    /// Answers to questions, and their changes in order. The changes do not depend on commits.
+    Changes(Answers, Vec<(Change, Fingerprint)>),
+    /// Start of a generation, to which all later entries belong.
+    Generation(Generation),
 }
 
 /// Job of the folder's thread.
@@ -158,6 +173,47 @@ impl Drop for Storage {
             // A panic has printed its message, and `stored` reported it.
             let _ = thread.join();
         }
+    }
+}
+
+impl Store {
+    /// Writes batches and changes to the log, in their order. When the call returns, all of them
+    /// are written, and are on the disk if the policy demands a sync.
+    fn write(&mut self, writes: Vec<Write>) -> io::Result<Vec<Stored>> {
+        let mut group = self.kept.journal()?.group();
+        let mut ends = Vec::new();
+        for write in &writes {
+            match write {
+                Write::Batch(batch) => {
+                    self.at = None;
+                    let found = &batch.findings;
+                    group.append(&found.added, &found.lifetimes, found.counted())?;
+                }
+                Write::Keys(batch) => {
+                    let found = &batch.findings;
+                    group.change(Change::Add, &found.added, &found.lifetimes)?;
+                }
+                Write::Changes(_, changes) => {
+                    for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
+                        let fingerprints: Vec<_> = run.iter().map(|(_, it)| it.clone()).collect();
+                        group.change(run[0].0, &fingerprints, &Lifetimes::default())?;
+                    }
+                }
+                Write::Generation(generation) => group.begin_generation(*generation)?,
+            }
+            ends.push(group.logged());
+        }
+        let mut records = group.finish()?.into_iter();
+        let stored = writes.into_iter().zip(ends).map(|(write, end)| match write {
+            Write::Batch(batch) => {
+                let record = records.next().expect("a record for each batch");
+                Stored::Told(Event::Ready(batch.logged(&record)))
+            }
+            Write::Keys(_) => Stored::Added(end),
+            Write::Changes(answers, _) => Stored::Answers(answers, end),
+            Write::Generation(generation) => Stored::Generation(generation),
+        });
+        Ok(stored.collect())
     }
 }
 
