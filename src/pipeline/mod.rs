@@ -9,7 +9,6 @@ mod error;
 mod filter;
 pub(crate) mod intake;
 mod persistence;
-mod queue;
 mod server;
 mod session;
 pub(crate) mod shutdown;
@@ -28,7 +27,7 @@ use crate::report::{ByRule, Phase, Report, Reporter};
 use filter::RunFilter;
 use intake::Arrivals;
 use serde::Serialize;
-use session::LeaseClaim;
+use session::{LeaseClaim, Queue};
 use tracing::{info, warn};
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
@@ -40,7 +39,6 @@ use urlseen_engine::item::Reader;
 
 pub(crate) use error::RunError;
 pub(crate) use filter::Shared;
-pub(crate) use queue::Queue;
 pub use server::Server;
 pub(crate) use standalone::Standalone;
 

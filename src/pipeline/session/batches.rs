@@ -9,7 +9,8 @@
 //! acknowledged, or until the batch is aborted. Redis acknowledges a commit with its reply. If the
 //! crawl waits for replicas, they must have the commit, too.
 
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime};
 
 use redis::Cmd;
 use tokio::time::{Instant, sleep};
@@ -17,15 +18,99 @@ use tracing::{debug, error, info, warn};
 
 use super::{Pending, Session};
 use crate::config::{Config, RejectsFull};
-use crate::pipeline::queue::Prepared;
 use crate::pipeline::{Parts, Pipeline};
 use crate::report::Backpressure;
-use urlseen_core::redis::protocol::{Commit, Committed, Order};
+use urlseen_core::redis::protocol::{Commit, Committed, Cursor, Order};
+use urlseen_core::redis::reject;
+use urlseen_core::storage::Head;
 use urlseen_engine::engine::Event;
-use urlseen_engine::item::batch::{Batch, Sifted};
+use urlseen_engine::item::Unreadable;
+use urlseen_engine::item::batch::{Batch, Ready, Sifted};
 
 /// Maximum number of commits that are sent and not acknowledged.
 const IN_FLIGHT_MAX: usize = 3;
+
+/// Batch with everything that its commit needs.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Prepared {
+    pub(in crate::pipeline) batch: Batch<Ready>,
+    /// Rejects of the batch, as JSON.
+    pub(in crate::pipeline) rejects: Vec<Vec<u8>>,
+    /// True for a complete batch, and for the last part of a batch that was split.
+    pub(in crate::pipeline) is_last: bool,
+}
+
+impl Prepared {
+    /// Prepares a batch. `is_last` is true for a complete batch, and for the last part of a batch
+    /// that was split.
+    pub(in crate::pipeline) fn new(batch: Batch<Ready>, is_last: bool) -> Self {
+        let now = SystemTime::now();
+        let rejects = batch.rejects().map(|(item, reason)| {
+            let is_large = matches!(reason, Unreadable::TooLarge { .. });
+            let write = if is_large { reject::shortened } else { reject::write };
+            write(item, reason, now)
+        });
+        Self { rejects: rejects.collect(), batch, is_last }
+    }
+
+    /// Returns the place in the processing list after the commit.
+    fn end(&self) -> Cursor {
+        self.batch.items().left()
+    }
+}
+
+/// Ready batches in the order of their commits, and the position of the crawl before the first
+/// batch.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Queue {
+    /// Last batch that is known to be committed.
+    pub(in crate::pipeline) head: Head,
+    /// Place in the processing list after the commit `head`: the number of items that were claimed
+    /// and not committed. A claim changes it while the queue is empty.
+    pub(in crate::pipeline) cursor: Cursor,
+    /// Queued batches, oldest first. A session adds them with [`Queue::push`].
+    pub(in crate::pipeline) batches: VecDeque<Prepared>,
+}
+
+impl Queue {
+    /// Makes an empty queue. `head` and `cursor` are those that Redis records.
+    pub(in crate::pipeline) fn new(head: Head, cursor: Cursor) -> Self {
+        Self { head, cursor, batches: VecDeque::new() }
+    }
+
+    /// Returns the position of the source before the batch at `index`, counted from the oldest. If
+    /// `index` is the number of batches, returns the position after the last batch.
+    pub(in crate::pipeline) fn cursor(&self, index: usize) -> Cursor {
+        match index.checked_sub(1) {
+            Some(before) => self.batches[before].end(),
+            None => self.cursor,
+        }
+    }
+
+    /// Returns the head that the next batch follows.
+    pub(in crate::pipeline) fn next_base(&self) -> Head {
+        self.batches.back().map_or(self.head, |last| last.batch.head())
+    }
+
+    /// Adds a batch that follows [`Queue::next_base`].
+    pub(in crate::pipeline) fn push(&mut self, prepared: Prepared) {
+        debug_assert_eq!(prepared.batch.base(), self.next_base());
+        self.batches.push_back(prepared);
+    }
+
+    /// Removes and returns the oldest batch, which Redis has committed.
+    pub(in crate::pipeline) fn committed(&mut self) -> Option<Prepared> {
+        let prepared = self.batches.pop_front()?;
+        self.head = prepared.batch.head();
+        self.cursor = prepared.end();
+        Some(prepared)
+    }
+
+    /// Drops all batches, and returns their number.
+    pub(in crate::pipeline) fn clear(&mut self) -> usize {
+        self.batches.drain(..).count()
+    }
+}
 
 /// Batches that are read and submitted.
 impl Session<'_> {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, interval_at};
 use tracing::{info, warn};
 
 use super::Lease;
-use crate::pipeline::queue::{Queue, Resumed};
+use super::batches::{Prepared, Queue};
 use crate::pipeline::{Pipeline, RunError, Shared};
 use crate::report::Phase;
 use urlseen_core::filter::id::RandomId;
@@ -242,3 +242,51 @@ impl Pipeline {
         Ok(())
     }
 }
+
+/// Result of comparing the queue with the last batch that Redis records.
+#[derive(Debug)]
+struct Resumed {
+    /// Batches that were committed, oldest first.
+    committed: Vec<Prepared>,
+    /// True if the batches that are still queued no longer match the claimed items, and must be
+    /// tested again.
+    stale: bool,
+}
+
+/// Error: the last batch that Redis records is neither the last known commit nor a queued batch.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Redis {}, but this run last committed {ours}: either Redis came back with older data, or \
+     another program changed the crawl's state. The filter is recovered to the last batch that \
+     Redis records",
+    theirs.as_ref().map_or_else(
+        || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
+struct Diverged {
+    /// Last batch that Redis records. `None` if Redis does not know the crawl.
+    theirs: Option<Head>,
+    /// Last batch that this run committed.
+    ours: Head,
+}
+
+impl Queue {
+    /// Compares the queue with the last batch that Redis records, after a connection was lost or
+    /// Redis refused a commit. Removes the committed batches from the queue.
+    fn resume(&mut self, crawl_state: CrawlState) -> Result<Resumed, Diverged> {
+        let diverged = Diverged { theirs: crawl_state.head, ours: self.head };
+        let theirs = crawl_state.head.ok_or_else(|| diverged.clone())?;
+        let mut heads = self.batches.iter().map(|prepared| prepared.batch.head());
+        let committed = match heads.position(|head| head == theirs) {
+            Some(index) => index + 1,
+            None if theirs == self.head => 0,
+            None => return Err(diverged),
+        };
+        let committed = (0..committed).filter_map(|_| self.committed()).collect();
+        let stale = self.cursor != crawl_state.cursor;
+        self.cursor = crawl_state.cursor;
+        Ok(Resumed { committed, stale })
+    }
+}
+
+#[cfg(test)]
+#[path = "begin_tests.rs"]
+mod tests;

@@ -29,6 +29,7 @@ use super::{Ending, Pipeline, RunError};
 use crate::pipeline::GIVE_BACK_MAX;
 use crate::report::{Backpressure, Phase, Report};
 
+pub(super) use batches::Queue;
 use lease::Lease;
 pub(super) use lease::LeaseClaim;
 

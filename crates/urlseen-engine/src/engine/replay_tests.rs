@@ -5,7 +5,7 @@
 use tempfile::TempDir;
 
 use super::query::{self, Asker, Extra};
-use super::store::{Keeping, Local};
+use super::store::{Keeping, Local, Write};
 use super::tests::{batch, engine_for, urls};
 use super::works_tests::question;
 use super::*;
@@ -118,7 +118,7 @@ impl World {
         if let Some(generation) = &mut self.generation {
             *generation += 1;
             let generation = Generation::new(*generation);
-            self.works.storage.as_ref().unwrap().begin_generation(generation);
+            self.works.storage.as_mut().unwrap().write(Write::Generation(generation));
             while self.works.engine.generation() != generation {
                 let event = self.works.next(true).await.unwrap();
                 self.take(event);

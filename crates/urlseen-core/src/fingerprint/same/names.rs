@@ -1,6 +1,6 @@
 //! Names of parameters: those of a rule, and the lists of parameters that only track a visitor.
 //!
-//! Lists of parameters with which advertisers, mailings and analytics follow readers.
+//! A list has parameters with which advertisers, mailings and analytics follow readers.
 //!
 //! A server answers with the same page whatever value these parameters have. A list never changes
 //! after its release, because the fingerprints in filters depend on it. A longer list gets a new
