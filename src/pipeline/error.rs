@@ -129,12 +129,6 @@ impl RunError {
         }
     }
 
-    /// Returns the error of a run that was asked to stop while it waited for its next attempt.
-    pub(super) fn after_stop(self) -> Self {
-        let is_of_redis = !self.is_for_want_of_descriptors() && !matches!(self, Self::Hanging(_));
-        if is_of_redis { Self::Away(Box::new(self)) } else { self }
-    }
-
     /// Logs this error of a session in the phase `now`. Returns the time until the next attempt,
     /// and the phase until then; `None` if no further session can succeed. With `standby`, the run
     /// waits for a lease that another process holds.

@@ -45,8 +45,8 @@ pub(crate) struct Intake {
     windows: VecDeque<(Cursor, u64)>,
     /// Number of items that were requested with the claim that Redis has not answered yet.
     first: Option<u64>,
-    /// Batches that wait for room in the engine.
-    backlog: VecDeque<Batch<Claimed>>,
+    /// Batches that wait for room in the engine, oldest first. The session takes them.
+    pub(crate) backlog: VecDeque<Batch<Claimed>>,
 }
 
 impl Intake {
@@ -123,11 +123,6 @@ impl Intake {
             let parts = self.window.split(items).into_iter();
             self.backlog.extend(parts.map(Batch::<Claimed>::new));
         }
-    }
-
-    /// Removes and returns the oldest batch that waits for the engine.
-    pub(crate) fn next_batch(&mut self) -> Option<Batch<Claimed>> {
-        self.backlog.pop_front()
     }
 
     /// Decides whether the items of the source are claimed now. A session may call this only when
@@ -242,7 +237,7 @@ impl Window {
     /// in bytes. An item that exceeds this limit alone becomes a batch of one item.
     fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
-        let largest = items.largest();
+        let largest = items.largest;
         self.is_starting &= self.items() < self.items_max as u64;
         // The window grows slowly again after a large item, because large items seldom come alone.
         let faded = self.item - self.item / if self.is_starting { 2 } else { 8 };

@@ -186,7 +186,9 @@ impl Pipeline {
                     }
                     // A process that waits for the lease has no batches.
                     RunError::Redis(ProtocolError::Held { .. }) => Ok(Ending::Stopped),
-                    failure => Err(failure.after_stop()),
+                    RunError::Hanging(_) => Err(failure),
+                    _ if failure.is_for_want_of_descriptors() => Err(failure),
+                    failure => Err(RunError::Away(Box::new(failure))),
                 };
             }
         }

@@ -18,9 +18,6 @@ use urlseen_engine::flow::feed::{Bad, Pages};
 /// Run that answers clients until it is told to stop.
 pub(crate) struct Standalone {
     works: Works,
-    /// Capacity of a filter of fixed size: more fingerprints raise its error rate. `None` for a
-    /// filter that takes more memory instead.
-    limit: Option<u64>,
     when_full: WhenFull,
     reporter: Reporter,
     filter: FilterReport,
@@ -40,7 +37,7 @@ impl Standalone {
     ) -> Self {
         let mut filter = FilterReport::new(&works.engine, parameters, limit);
         let reporter = reporter.with_filter(filter.status(&works.engine, None));
-        Self { works, limit, when_full, reporter, filter, stop }
+        Self { works, when_full, reporter, filter, stop }
     }
 
     /// Recovers the filter, and answers queries until the run is asked to stop. If `every` is set,
@@ -53,7 +50,8 @@ impl Standalone {
         self.enter(Phase::Recovering);
         self.recover().await?;
         self.enter(Phase::Working);
-        let Self { works, limit, when_full, reporter, filter, stop } = self;
+        let Self { works, when_full, reporter, filter, stop } = self;
+        let limit = filter.limit;
         // The feed has no pages. It ends at the request to stop, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
         let mut stopped = stop.clone();

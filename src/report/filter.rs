@@ -121,7 +121,7 @@ impl FilterStatus {
 pub(crate) struct FilterReport {
     /// Capacity of a filter of fixed size: more fingerprints raise its error rate. `None` for a
     /// filter that takes more memory instead.
-    limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
     /// Observer that warns if a filter with a limit becomes full.
     watch: Option<FillWatch>,
     /// Number of layers of a filter that grows, as last reported.

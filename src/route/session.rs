@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
     async fn read(&mut self, after: Cursor, count: u64) -> Result<(), RouteError> {
         self.intake.asked(count);
         self.intake.read(self.leased.read(after, count).await?);
-        while let Some(batch) = self.intake.next_batch() {
+        while let Some(batch) = self.intake.backlog.pop_front() {
             self.items += batch.items().len() as u64;
             self.bytes += batch.items().bytes_len();
             let count = self.router.config.partitions.count;

@@ -55,7 +55,7 @@ impl Prepared {
 
     /// Returns the place in the processing list after the commit.
     fn end(&self) -> Cursor {
-        self.batch.items().left()
+        self.batch.items().left
     }
 }
 
@@ -118,7 +118,7 @@ impl Session<'_> {
     pub(super) fn submit(&mut self) {
         let engine = &mut self.pipeline.filter.works.engine;
         while engine.has_room()
-            && let Some(batch) = self.intake.next_batch()
+            && let Some(batch) = self.intake.backlog.pop_front()
         {
             engine.submit(batch);
         }

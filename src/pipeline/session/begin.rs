@@ -236,7 +236,7 @@ impl Pipeline {
     async fn renew(&self, owned: &mut Owned) -> Result<(), RunError> {
         let Owned { link, lease, .. } = owned;
         let protocol = &self.parts.protocol;
-        lease.ask();
+        lease.asked = Instant::now();
         protocol.done(link.call(&protocol.renew(&lease.token)).await?)?;
         lease.renewed();
         Ok(())

@@ -164,7 +164,9 @@ impl Session<'_> {
 
     fn check(&mut self) {
         self.look();
-        self.renew_if_due();
+        if self.lease.is_due {
+            self.renew();
+        }
         self.ask_fill();
         if self.pipeline.filter.snapshots.is_due {
             self.ask_for_persistence();

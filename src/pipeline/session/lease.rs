@@ -57,20 +57,15 @@ pub(super) struct Lease {
     /// Time at which the lease counts as lost unless it is renewed before.
     pub(super) until: Instant,
     /// Time of the last request for the lease or for a renewal.
-    asked: Instant,
+    pub(super) asked: Instant,
     /// True if a renewal was due while the disk did not answer.
-    is_due: bool,
+    pub(super) is_due: bool,
 }
 
 impl Lease {
     /// Notes a lease that was requested at `asked`.
     pub(super) fn new(token: Token, asked: Instant) -> Self {
         Self { token, until: asked + LEASE - MARGIN, asked, is_due: false }
-    }
-
-    /// Notes that a renewal is requested now.
-    pub(super) fn ask(&mut self) {
-        self.asked = Instant::now();
     }
 
     /// Notes that Redis granted the last renewal.
@@ -89,15 +84,8 @@ impl Session<'_> {
         self.lease.is_due = self.pipeline.filter.hang().is_some();
         if !self.lease.is_due {
             let renew = self.pipeline.parts.protocol.renew(&self.lease.token);
-            self.lease.ask();
+            self.lease.asked = Instant::now();
             self.requests.ask(Pending::Renewal, &renew);
-        }
-    }
-
-    /// Requests a renewal that was delayed by the disk, if the disk answers again.
-    pub(super) fn renew_if_due(&mut self) {
-        if self.lease.is_due {
-            self.renew();
         }
     }
 

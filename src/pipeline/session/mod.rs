@@ -93,7 +93,7 @@ impl<'a> Session<'a> {
             lease,
             intake: Intake::new(waiter, source, (items, batch), read_to),
             sent: 0,
-            replicas: Replicas::new(pipeline.parts.protocol.wanted_replicas()),
+            replicas: Replicas::new(pipeline.parts.protocol.wanted_replicas),
             pressure: Pressure::new(sink_length, rejected_length),
             duties: Duties::new(pipeline, report_every),
             answers: Answers::new(),

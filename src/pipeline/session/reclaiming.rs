@@ -12,7 +12,7 @@ use urlseen_core::redis::protocol::{HeldCalls, Requeued, Stopped};
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers.
     pub(super) fn look_for_stopped_consumers(&mut self) {
-        let consumers = self.pipeline.parts.protocol.held().consumers();
+        let consumers = self.pipeline.parts.protocol.held.consumers();
         self.ask("consumers", &consumers, |session, reply| {
             let heartbeats = HeldCalls::heartbeats(reply).map_err(LinkError::from)?;
             session.note_consumers(heartbeats);
@@ -29,7 +29,7 @@ impl Session<'_> {
                 break;
             }
             let Stopped { consumer, heartbeat } = &stopped;
-            let held = self.pipeline.parts.protocol.held();
+            let held = &self.pipeline.parts.protocol.held;
             let requeue = held.requeue(consumer, heartbeat, &[]).by_text();
             self.ask_also("requeue", &requeue, move |session, reply| {
                 session.requeued(&stopped, reply)
@@ -44,7 +44,7 @@ impl Session<'_> {
             self.pipeline.reporter.now.status.held = Some(HeldStatus::default());
             return;
         }
-        let length = self.pipeline.parts.protocol.held().held_length(consumers).by_text();
+        let length = self.pipeline.parts.protocol.held.held_length(consumers).by_text();
         self.ask("held requests", &length, move |session, reply| {
             let requests = session.pipeline.parts.protocol.length(reply)?;
             session.pipeline.reporter.now.status.held =
@@ -57,7 +57,7 @@ impl Session<'_> {
     /// rejects.
     fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), RunError> {
         let requeued = HeldCalls::requeued(reply).map_err(LinkError::from)?;
-        if let Some(words) = self.pipeline.parts.protocol.held().foreign(stopped, &requeued) {
+        if let Some(words) = self.pipeline.parts.protocol.held.foreign(stopped, &requeued) {
             warn!("{words}");
         }
         let Requeued::Done { put_back, too_often } = requeued else { return Ok(()) };
@@ -74,7 +74,7 @@ impl Session<'_> {
             }
             let reason = too_often.reason(consumer);
             warn!("a request of the consumer {consumer:?} is rejected: {reason}");
-            let held = self.pipeline.parts.protocol.held();
+            let held = &self.pipeline.parts.protocol.held;
             let reject = held.reject_too_often(consumer, &too_often).by_text();
             self.ask_also("reject of a held request", &reject, |_, _| Ok(()));
         }

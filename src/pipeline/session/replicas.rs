@@ -77,7 +77,7 @@ impl Replicas {
 impl Pipeline {
     /// Waits once until the wanted replicas have all writes of a connection.
     pub(super) async fn wait_for_replicas(&mut self, link: &mut Link) -> Result<(), RunError> {
-        let wanted = self.parts.protocol.wanted_replicas();
+        let wanted = self.parts.protocol.wanted_replicas;
         if wanted == 0 {
             return Ok(());
         }

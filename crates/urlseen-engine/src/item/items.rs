@@ -14,9 +14,9 @@ pub struct Items {
     /// Total length of all items.
     len: usize,
     /// Size in bytes of the largest item.
-    largest: usize,
+    pub largest: usize,
     /// Number of items that are known to follow this sequence in the source.
-    left: u64,
+    pub left: u64,
 }
 
 impl Items {
@@ -37,16 +37,6 @@ impl Items {
     #[must_use]
     pub fn before(self, left: u64) -> Self {
         Self { left, ..self }
-    }
-
-    /// Returns the number of items that are known to follow this sequence in the source.
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// Returns the size in bytes of the largest item.
-    pub fn largest(&self) -> usize {
-        self.largest
     }
 
     /// Makes an item of each line of a text, without the line feed. Every line, even the last, ends
@@ -151,8 +141,8 @@ mod tests {
         let items = Items::from_lines(b"a\nbb\n\nccc\n".to_vec());
         let items = items.before(10);
         let part = items.part(1..3);
-        assert_eq!((part.left(), part.largest()), (11, 2));
-        assert_eq!(items.largest(), 3);
-        assert_eq!(items.part(0..4).left(), 10);
+        assert_eq!((part.left, part.largest), (11, 2));
+        assert_eq!(items.largest, 3);
+        assert_eq!(items.part(0..4).left, 10);
     }
 }

@@ -49,9 +49,10 @@ pub struct Protocol {
     pub(super) has_acl_check: bool,
     /// Filter in Redis; `None` if the daemon has the filter.
     pub(super) filter: Option<Arc<RedisFilterKeys>>,
-    held: HeldCalls,
-    /// Number of replicas that must have a commit.
-    wanted_replicas: u64,
+    /// Calls about held requests.
+    pub held: HeldCalls,
+    /// Number of replicas that must have a commit, `redis.wait_replicas`.
+    pub wanted_replicas: u64,
 }
 
 impl Protocol {
@@ -102,11 +103,6 @@ impl Protocol {
     /// Returns the names of the crawl's keys in Redis.
     pub fn keys(&self) -> &Keys {
         &self.keys
-    }
-
-    /// Returns the calls about held requests.
-    pub fn held(&self) -> &HeldCalls {
-        &self.held
     }
 
     /// Returns everything that the calls need: keys of the right types, and permitted commands.
@@ -174,11 +170,6 @@ impl Protocol {
     /// Reads the reply to `INFO`.
     pub fn info(&self, reply: Value) -> Result<String, ProtocolError> {
         value("INFO", reply)
-    }
-
-    /// Returns the number of replicas that must have a commit, `redis.wait_replicas`.
-    pub fn wanted_replicas(&self) -> u64 {
-        self.wanted_replicas
     }
 
     /// Waits until the wanted replicas have all earlier writes of the connection, or until a

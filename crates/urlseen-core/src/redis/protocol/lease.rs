@@ -137,7 +137,7 @@ impl Protocol {
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = self.call("begin", &[lease, state, record], token);
         command.arg(filter.to_string()).arg(FORMAT);
-        command.arg(seq).arg(commit_id.to_string()).arg(self.held().record().fields());
+        command.arg(seq).arg(commit_id.to_string()).arg(self.held.record().fields());
         command
     }
 
