@@ -155,7 +155,7 @@ sections! {
         batch_bytes: usize = whole(1 << 10..=64 << 20, " of bytes"), 8_388_608;
         /// Maximum size of an item in bytes. A larger item becomes a reject without the rest of it.
         item_bytes: usize = whole(64 << 10..=64 << 20, " of bytes"), 16_777_216;
-        /// Time that a claim waits for more items while few arrive.
+        /// Minimum time between two claims while few items arrive.
         linger: Option<Duration> = duration_or_off("1ms", "1s"), Some(Duration::from_millis(2));
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Intake {
     /// the session is ending.
     waiter: Option<Link>,
     supply: Supply,
-    /// Short wait before a claim, so that more items arrive.
+    /// Short wait between claims, so that more items arrive.
     linger: Linger,
     window: Window,
     /// Cursor after the requested items.
@@ -262,32 +262,30 @@ impl Window {
 /// Minimum number of items in a claim after which the session sends the next claim without a wait.
 const ENOUGH: u64 = 64;
 
-/// Delays claims while each claim finds only few items.
+/// Keeps claims apart while each claim finds only few items.
 #[derive(Debug)]
 struct Linger {
     span: Duration,
-    /// True if the last claim returned few items.
-    is_trickle: bool,
+    /// Earliest time of the next claim. `None` if the last claim found enough items.
+    not_before: Option<time::Instant>,
     until: Option<time::Instant>,
 }
 
 impl Linger {
-    /// Returns a linger that waits for `span` before each claim, as long as claims find only few
-    /// items.
+    /// Returns a linger that waits until `span` has passed since the last claim, as long as claims
+    /// find only few items. An item that arrives later is claimed at once.
     fn new(span: Duration) -> Self {
-        Self { span, is_trickle: true, until: None }
+        Self { span, not_before: None, until: None }
     }
 
-    /// Begins the wait. Call it when the first item has arrived in the source.
+    /// Begins the wait, if there is one. Call it when the first item has arrived in the source.
     fn begin(&mut self) {
-        if self.is_trickle && !self.span.is_zero() {
-            self.until = Some(time::Instant::now() + self.span);
-        }
+        self.until = self.not_before.filter(|&earliest| earliest > time::Instant::now());
     }
 
-    /// Notes the number of items of a claim.
+    /// Notes the number of items of a claim that Redis has just answered.
     fn note(&mut self, items: u64) {
-        self.is_trickle = items < ENOUGH;
+        self.not_before = (items < ENOUGH).then(|| time::Instant::now() + self.span);
     }
 
     /// Returns true if the wait is over.

@@ -2,19 +2,20 @@
 
 use super::*;
 
-/// Fails if the daemon waits for more items although the last claim found many.
+/// Fails if the daemon waits for more items although the last claim found many, or is long ago.
 #[test]
-fn a_claim_waits_only_if_the_last_claim_found_few_items() {
-    let mut linger = Linger::new(Duration::from_secs(1));
+fn a_claim_waits_only_after_a_claim_that_found_few_items() {
+    let mut linger = Linger::new(Duration::from_hours(1));
+    linger.begin();
+    assert!(linger.is_over(), "before the first claim");
     for (items, waits) in [(1, true), (ENOUGH, false), (1000, false), (ENOUGH - 1, true)] {
         linger.note(items);
-        linger.until = None;
         linger.begin();
         assert_eq!(linger.is_over(), !waits, "{items}");
     }
-    let mut never = Linger::new(Duration::ZERO);
-    never.begin();
-    assert!(never.is_over());
+    linger.not_before = Some(time::Instant::now());
+    linger.begin();
+    assert!(linger.is_over(), "the last claim is long ago");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Change, Checkpoint, Logged, Requests, Timing};
 
 /// Time between two checks of the folder.
-const LOOK: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Maximum number of records that share a sync.
 const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
