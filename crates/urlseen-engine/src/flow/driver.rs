@@ -52,8 +52,14 @@ pub struct Flow<'a> {
 
 /// Effect of a flow on the outside.
 pub trait Effect {
-    /// Acts on a judged batch. Is called after the log has the previous batch.
+    /// Acts on a judged batch.
     fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()>;
+
+    /// Returns how many of the previous batches the log may lack when the effect acts on a batch.
+    /// After a kill, the effect of those is repeated as well.
+    fn unlogged(&self) -> usize {
+        0
+    }
 
     /// Fails if no more output is wanted, for example because the reader of the output is gone. The
     /// driver calls this function from time to time, because a flow without unseen items writes no
@@ -67,6 +73,10 @@ pub trait Effect {
 impl Effect for () {
     fn apply(&mut self, _: &Page, _: &Batch<Judged>) -> io::Result<()> {
         Ok(())
+    }
+
+    fn unlogged(&self) -> usize {
+        2
     }
 }
 
@@ -172,7 +182,7 @@ impl Driver<'_> {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.carry_out()?;
+            self.settle()?;
             if self.judged.is_empty() && self.flow.works.in_progress() == 0 {
                 if let Some(why) = &self.flow.works.engine.full {
                     return Err(WorksError::from(EngineError::Full(why.clone())).into());
@@ -231,11 +241,11 @@ impl Driver<'_> {
         }
     }
 
-    /// Carries out the effects of the judged batches and passes the batches to the log. The effect
-    /// of a batch waits until the log has the previous batch. So after a kill, at most one effect
-    /// is repeated.
-    fn carry_out(&mut self) -> Result<(), FlowError> {
-        while self.flow.works.writing() == 0
+    /// Carries out the effects of the judged batches and passes the batches to the log. An effect
+    /// on the outside waits until the log has the previous batch. So after a kill, at most one such
+    /// effect is repeated.
+    fn settle(&mut self) -> Result<(), FlowError> {
+        while self.flow.works.writing() <= self.flow.effect.unlogged()
             && let Some(batch) = self.judged.pop_front()
         {
             let page = self.judging.pop_front().expect("every batch comes from a page");
@@ -303,7 +313,7 @@ impl Driver<'_> {
             let event = self.flow.works.next(false).await?;
             self.take(event);
         }
-        self.flow.works.engine.caught_up().await?;
+        self.flow.works.engine.settled().await?;
         let cursors: Vec<_> = std::mem::take(&mut self.cursors.latest).into_values().collect();
         if let Some(storage) = &self.flow.works.storage {
             let rested =
