@@ -92,7 +92,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let flow = Flow {
         works: &mut works,
         pages: input::lines(args.files.clone()).spawn()?,
-        effect: &mut printed,
+        effect: Some(&mut printed),
         fill: settings::fill_watch(&parameters),
         remedy: "Give a larger --capacity, or --kind two-choice with a --grow-to that suffices, \
                  and with --storage a new folder",

@@ -109,7 +109,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let flow = Flow {
         works: &mut works,
         pages: origin.open(checkpoints)?.spawn()?,
-        effect: &mut (),
+        effect: None,
         fill: settings::fill_watch(&parameters),
         remedy: "Raise its capacity, or choose the kind two-choice with a grow_to that suffices, \
                  and import again, into an empty storage folder",

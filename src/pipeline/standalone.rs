@@ -63,7 +63,7 @@ impl Standalone {
         let flow = Flow {
             works,
             pages: Pages { expected: 0, receiver },
-            effect: &mut (),
+            effect: None,
             fill: limit.map(FillWatch::new),
             remedy: REMEDY,
             audience: &mut Publisher {

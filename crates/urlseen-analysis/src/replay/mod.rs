@@ -232,7 +232,7 @@ impl Replay<'_> {
         let flow = Flow {
             works: &mut self.works,
             pages: feed.spawn()?,
-            effect: self.judging,
+            effect: Some(self.judging),
             fill: None,
             remedy: "",
             audience: self.audience,

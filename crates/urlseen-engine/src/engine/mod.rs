@@ -326,6 +326,11 @@ impl Engine {
         self.handle.queue.add(Judge::abort);
     }
 
+    /// Lets the filter grow for this number of further keys, if there is room.
+    pub(crate) fn expect(&mut self, keys: u64) {
+        self.handle.queue.add(move |judge| judge.expect(keys));
+    }
+
     /// Empties the cache of seen keys, for a filter in Redis.
     pub fn evict_seen(&mut self) {
         self.handle.queue.add(|judge| judge.filter.clear());

@@ -5,10 +5,10 @@ use tempfile::TempDir;
 
 use super::query::{self, Asker, Extra};
 use super::store::{Keeping, Local};
-use super::tests::{batch, engine, urls};
+use super::tests::{batch, engine, engine_for, urls};
 use super::*;
 use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
+use urlseen_core::filter::{FilterSpec, Kind, Parameters, Seed, Sizing};
 use urlseen_core::fingerprint::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Folder, Head, StoragePolicy, StorageSpec};
@@ -28,6 +28,18 @@ pub(crate) fn works(folder: &TempDir) -> (Works, Asker) {
     local.recover_to(None, None).unwrap();
     let (asker, dispatcher) = query::open(0);
     (local.work(dispatcher).unwrap(), asker)
+}
+
+/// Returns a filter that grows, without a folder.
+pub(crate) fn growing() -> Works {
+    let value = |name| match name {
+        "filter.capacity" | "filter.seed" => Some("1".to_owned()),
+        "filter.grow_to" => Some("10000000".to_owned()),
+        "filter.error_rate" => Some("1e-9".to_owned()),
+        _ => None,
+    };
+    let engine = engine_for(Kind::TWO_CHOICE.read(&value).unwrap(), 1);
+    Works::new(engine, None, query::open(0).1)
 }
 
 pub(crate) fn question(wanted: Wanted, number: u32) -> Question {

@@ -27,6 +27,9 @@ use urlseen_core::storage::Checkpoint;
 /// the processor's caches.
 const JUDGING_MAX: usize = 4;
 
+/// Maximum number of batches of an import that the log does not have yet.
+const WRITING_MAX: usize = 3;
+
 /// Time between two checks of the filter and its folder. Each check also reports the progress.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -40,8 +43,9 @@ pub struct Flow<'a> {
     pub works: &'a mut Works,
     /// Pages of items to judge.
     pub pages: Pages,
-    /// Effect of each judged batch, before the log has its keys.
-    pub effect: &'a mut dyn Effect,
+    /// Effect of each judged batch, before the log has its keys. `None` for an import: its keys
+    /// differ from each other.
+    pub effect: Option<&'a mut dyn Effect>,
     /// Watch on the fill of the filter; `None` if no warning about the fill is wanted.
     pub fill: Option<FillWatch>,
     /// Remedy for a full filter, as the last sentence of warnings about the fill.
@@ -52,31 +56,14 @@ pub struct Flow<'a> {
 
 /// Effect of a flow on the outside.
 pub trait Effect {
-    /// Acts on a judged batch.
+    /// Acts on a judged batch. Is called after the log has the previous batch.
     fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()>;
-
-    /// Returns how many of the previous batches the log may lack when the effect acts on a batch.
-    /// After a kill, the effect of those is repeated as well.
-    fn unlogged(&self) -> usize {
-        0
-    }
 
     /// Fails if no more output is wanted, for example because the reader of the output is gone. The
     /// driver calls this function from time to time, because a flow without unseen items writes no
     /// output.
     fn check(&self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Effect that does nothing.
-impl Effect for () {
-    fn apply(&mut self, _: &Page, _: &Batch<Judged>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn unlogged(&self) -> usize {
-        2
     }
 }
 
@@ -182,7 +169,7 @@ impl Driver<'_> {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.settle()?;
+            self.carry_out()?;
             if self.judged.is_empty() && self.flow.works.in_progress() == 0 {
                 if let Some(why) = &self.flow.works.engine.full {
                     return Err(WorksError::from(EngineError::Full(why.clone())).into());
@@ -241,20 +228,34 @@ impl Driver<'_> {
         }
     }
 
-    /// Carries out the effects of the judged batches and passes the batches to the log. An effect
-    /// on the outside waits until the log has the previous batch. So after a kill, at most one such
-    /// effect is repeated.
-    fn settle(&mut self) -> Result<(), FlowError> {
-        while self.flow.works.writing() <= self.flow.effect.unlogged()
+    /// Carries out the effects of the judged batches and passes the batches to the log. The effect
+    /// of a batch waits until the log has the previous batch. So after a kill, at most one effect
+    /// is repeated.
+    fn carry_out(&mut self) -> Result<(), FlowError> {
+        let writing_max = if self.flow.effect.is_some() { 1 } else { WRITING_MAX };
+        while self.flow.works.writing() < writing_max
             && let Some(batch) = self.judged.pop_front()
         {
             let page = self.judging.pop_front().expect("every batch comes from a page");
-            self.flow.effect.apply(&page, &batch).map_err(FlowError::Output)?;
+            match &mut self.flow.effect {
+                Some(effect) => effect.apply(&page, &batch).map_err(FlowError::Output)?,
+                None => self.expect_more(&page, batch.onward_len()),
+            }
             self.count(&batch, page);
             self.flow.works.add(batch);
             self.record();
         }
         Ok(())
+    }
+
+    /// Lets the filter grow at once for all keys of an import whose first page had this number of
+    /// new keys.
+    fn expect_more(&mut self, first: &Page, new: usize) {
+        let left = self.progress.expected.saturating_sub(first.read);
+        if self.progress.read == 0 && first.read > 0 {
+            let more = new as u128 * u128::from(left) / u128::from(first.read);
+            self.flow.works.engine.expect(u64::try_from(more).unwrap_or(u64::MAX));
+        }
     }
 
     /// Counts a batch and its page, and reports the malformed entries.
@@ -289,7 +290,8 @@ impl Driver<'_> {
 
     /// Fails if no more output is wanted, and otherwise reports the progress.
     fn look(&mut self) -> Result<(), FlowError> {
-        self.flow.effect.check().map_err(FlowError::Output)?;
+        let checked = self.flow.effect.as_ref().map_or(Ok(()), |effect| effect.check());
+        checked.map_err(FlowError::Output)?;
         self.tell();
         Ok(())
     }
@@ -313,7 +315,7 @@ impl Driver<'_> {
             let event = self.flow.works.next(false).await?;
             self.take(event);
         }
-        self.flow.works.engine.settled().await?;
+        self.flow.works.engine.caught_up().await?;
         let cursors: Vec<_> = std::mem::take(&mut self.cursors.latest).into_values().collect();
         if let Some(storage) = &self.flow.works.storage {
             let rested =

@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use super::driver::{Audience, Effect, Flow, Progress};
 use super::feed::{Bad, Page, Pages};
 use crate::engine::query::Extra;
-use crate::engine::works_tests::{question, works};
-use crate::engine::{Answer, Wanted};
+use crate::engine::works_tests::{growing, question, works};
+use crate::engine::{Answer, Wanted, Works};
 use crate::item::batch::{Batch, Judged};
 
 /// Number of unseen items in each batch whose effect has happened, in order.
@@ -61,7 +61,7 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
         let flow = Flow {
             works: &mut works,
             pages: Pages { expected: 0, receiver },
-            effect: &mut Effects(effects),
+            effect: Some(&mut Effects(effects)),
             fill: None,
             remedy: "",
             audience: &mut Silent,
@@ -89,4 +89,27 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
         assert_eq!((count.read, count.new, count.seen), (30, 20, 10));
         assert_eq!(later, [Some(5), Some(5)]);
     });
+}
+
+/// Fails if the filter grows step by step while an import of known size adds its keys.
+#[test]
+fn an_import_lets_the_filter_grow_once() {
+    let mut works = growing();
+    let bytes = |works: &Works| works.engine.gauge().fill().bytes;
+    let before = bytes(&works);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime
+        .block_on(async {
+            let (feed, receiver) = mpsc::channel(1);
+            feed.try_send(Ok(Page { read: 1, ..page(0..1000) })).unwrap();
+            drop(feed);
+            let pages = Pages { expected: 1000, receiver };
+            let (fill, remedy) = (None, "");
+            let works = &mut works;
+            Flow { works, pages, effect: None, fill, remedy, audience: &mut Silent }.run().await
+        })
+        .unwrap()
+        .1
+        .unwrap();
+    assert!(bytes(&works) > before + 1_000_000, "{} bytes", bytes(&works));
 }
