@@ -158,22 +158,17 @@ pub enum PlacementError {
 
 /// Error of a setting that is impossible in a layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the layout {layout} cannot have {setting} {found}: {allowed}")]
-pub struct SizeError {
-    layout: &'static str,
-    setting: &'static str,
-    found: String,
-    allowed: String,
-}
+#[error("{0}")]
+pub struct SizeError(String);
 
 impl SizeError {
     pub(super) fn new(
         layout: &'static str,
         setting: &'static str,
         found: impl fmt::Display,
-        allowed: impl Into<String>,
+        allowed: impl fmt::Display,
     ) -> Self {
-        Self { layout, setting, found: found.to_string(), allowed: allowed.into() }
+        Self(format!("the layout {layout} cannot have {setting} {found}: {allowed}"))
     }
 
     /// Refuses a capacity of 0, and an error rate that is not between 0 and 1.
@@ -192,7 +187,7 @@ impl SizeError {
         layout: &'static str,
         capacity: u64,
         error_rate: f64,
-        allowed: impl Into<String>,
+        allowed: impl fmt::Display,
     ) -> Self {
         let found = format!("{capacity} at the error rate {error_rate:e}");
         Self::new(layout, "the capacity", found, allowed)

@@ -18,29 +18,6 @@ pub const REMEDY_IN_FOLDER: &str = "Raise filter.capacity, or set filter.kind = 
 pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it \
      with urlseen storage reset: all that was seen is emitted again";
 
-/// Mark that a filter has just crossed, and the numbers for the warning.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Crossing {
-    /// Current number of keys in the filter, in percent of its capacity.
-    pub(crate) percent: u64,
-    /// Current number of keys in the filter.
-    pub(crate) keys: u64,
-    /// Current error rate of the filter.
-    pub(crate) error_rate: f64,
-}
-
-/// Warning text: fill level and its effect on the error rate.
-impl std::fmt::Display for Crossing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { percent, keys, error_rate } = self;
-        write!(
-            f,
-            "the filter has {keys} fingerprints, {percent} % of what it is made for: the filter \
-             now reports a share of {error_rate:.1e} of the unseen fingerprints as seen"
-        )
-    }
-}
-
 /// Observer of a filter's fill. It gives each warning once. A mark is a percentage of the capacity,
 /// such as 80 or 100.
 #[derive(Debug, Clone)]
@@ -56,13 +33,17 @@ impl FillWatch {
         Self { capacity, told: 0 }
     }
 
-    /// Returns the highest mark that a filter with this number of keys has crossed, if that mark is
-    /// new. `error_rate` returns the current error rate.
-    pub fn observe(&mut self, keys: u64, error_rate: impl FnOnce() -> f64) -> Option<Crossing> {
+    /// Returns a warning if a filter with this number of keys has crossed a new mark: the fill
+    /// level, and its effect on the error rate. `error_rate` returns the current error rate.
+    pub fn observe(&mut self, keys: u64, error_rate: impl FnOnce() -> f64) -> Option<String> {
         let share = 100.0 * keys as f64 / self.capacity as f64;
         let crossed = marks().take_while(|&mark| share >= mark as f64).last();
         self.told = crossed.filter(|&mark| mark > self.told)?;
-        Some(Crossing { percent: whole(share), keys, error_rate: error_rate() })
+        let (percent, error_rate) = (whole(share), error_rate());
+        Some(format!(
+            "the filter has {keys} fingerprints, {percent} % of what it is made for: the filter \
+             now reports a share of {error_rate:.1e} of the unseen fingerprints as seen"
+        ))
     }
 }
 
@@ -74,29 +55,30 @@ mod tests {
     fn each_mark_causes_one_warning_with_the_present_error_rate() {
         let mut fill = FillWatch::new(256_000);
         let told: Vec<_> = (0..2_300_000).filter_map(|keys| fill.observe(keys, || 0.5)).collect();
-        let at = |crossing: &Crossing| (crossing.percent, crossing.keys);
-        assert_eq!(
-            told.iter().map(at).collect::<Vec<_>>(),
-            [
-                (80, 204_800),
-                (100, 256_000),
-                (150, 384_000),
-                (200, 512_000),
-                (400, 1_024_000),
-                (800, 2_048_000)
-            ]
-        );
-        assert!(told.iter().all(|crossing| crossing.to_string().contains("a share of 5.0e-1")));
+        let crossed = [
+            (80, 204_800),
+            (100, 256_000),
+            (150, 384_000),
+            (200, 512_000),
+            (400, 1_024_000),
+            (800, 2_048_000),
+        ];
+        let warning = |(percent, keys)| {
+            format!(
+                "the filter has {keys} fingerprints, {percent} % of what it is made for: the \
+                 filter now reports a share of 5.0e-1 of the unseen fingerprints as seen"
+            )
+        };
+        assert_eq!(told, crossed.map(warning));
     }
 
     #[test]
     fn several_marks_crossed_at_once_cause_one_warning() {
         let mut one = FillWatch::new(256_000);
-        let crossing = one.observe(1_448_960, || 0.5).unwrap();
-        assert_eq!((crossing.percent, crossing.keys), (566, 1_448_960));
-        let text = crossing.to_string();
+        let text = one.observe(1_448_960, || 0.5).unwrap();
         assert!(text.contains("1448960 fingerprints, 566 % of what it is made for"), "{text}");
         assert_eq!(one.observe(2_047_999, || 0.5), None);
-        assert_eq!(one.observe(u64::MAX, || 0.5).unwrap().keys, u64::MAX);
+        let text = one.observe(u64::MAX, || 0.5).unwrap();
+        assert!(text.contains("18446744073709551615 fingerprints"), "{text}");
     }
 }

@@ -83,7 +83,7 @@ impl Generations {
 
 /// Number of generations after which a fingerprint passes again: 1 to 5, or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lifetime(u8);
+pub struct Lifetime(pub(crate) u8);
 
 impl Lifetime {
     /// Lifetime of `filter.expire_after`: five generations.
@@ -116,11 +116,6 @@ impl Lifetime {
         let lifetime = Self(byte);
         let is_known = (Self(1)..=Self::WHOLE).contains(&lifetime) || lifetime == Self::FOREVER;
         is_known.then_some(lifetime)
-    }
-
-    /// Returns the byte for the log.
-    pub(crate) fn byte(self) -> u8 {
-        self.0
     }
 }
 
@@ -221,7 +216,7 @@ mod tests {
         for (index, lifetime) in [5, 2, 5, 255, 5].into_iter().enumerate() {
             lifetimes.push(index, Lifetime(lifetime));
         }
-        let all: Vec<_> = (0..6).map(|index| lifetimes.of(index).byte()).collect();
+        let all: Vec<_> = (0..6).map(|index| lifetimes.of(index).0).collect();
         assert_eq!(all, [5, 2, 5, 255, 5, 5]);
         assert!(!lifetimes.are_whole());
     }

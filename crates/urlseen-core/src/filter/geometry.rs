@@ -39,9 +39,9 @@ impl Blocks {
 /// blocks, the key sets `bits_per_block` bits, which may coincide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    blocks: Blocks,
-    bits_per_block: u8,
-    blocks_per_part: u32,
+    pub(crate) blocks: Blocks,
+    pub(crate) bits_per_block: u8,
+    pub(crate) blocks_per_part: u32,
 }
 
 impl Geometry {
@@ -54,21 +54,6 @@ impl Geometry {
         let possible =
             (1..=Self::MAX_BITS_PER_BLOCK).contains(&bits_per_block) && blocks_per_part > 0;
         possible.then_some(Self { blocks, bits_per_block, blocks_per_part })
-    }
-
-    /// Returns the number of blocks that hold the bits of a key.
-    pub(crate) fn blocks(&self) -> Blocks {
-        self.blocks
-    }
-
-    /// Returns the number of bits that a key sets in each of its blocks.
-    pub(crate) fn bits_per_block(&self) -> u8 {
-        self.bits_per_block
-    }
-
-    /// Returns the number of blocks in each part of a shard.
-    pub(crate) fn blocks_per_part(&self) -> u32 {
-        self.blocks_per_part
     }
 
     /// Returns k, the number of bits that a key sets in all blocks together.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Random 64-bit id, shown as 16 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "storage", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "storage", serde(into = "String", try_from = "String"))]
 pub struct RandomId(u64);
@@ -52,11 +52,5 @@ pub fn random() -> u64 {
 impl fmt::Display for RandomId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
-    }
-}
-
-impl fmt::Debug for RandomId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

@@ -29,7 +29,7 @@ impl KeyHash {
     /// Computes the key hash of a fingerprint under a seed, by the rule of urlseen's own kinds.
     #[inline]
     pub(super) fn of(seed: Seed, fingerprint: &Fingerprint) -> Self {
-        let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
+        let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.0);
         Self { h1, h2, shard: ShardId::of(h1), kept: None }
     }
 
@@ -135,7 +135,7 @@ pub const SHARD_RULE: &str = "murmur3-x64-128-top-byte";
 /// Id of a shard. A shard is the part of a filter that holds all keys whose seeded hash has one
 /// leading byte. Without the seed, links of one shard cannot be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ShardId(u8);
+pub struct ShardId(pub(crate) u8);
 
 impl ShardId {
     /// Returns the shard of a key by [`SHARD_RULE`]. `hash` is the first word of the key's seeded
@@ -151,18 +151,6 @@ impl ShardId {
     /// Iterates over all shards, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..=u8::MAX).map(Self)
-    }
-
-    /// Returns the shard with this number in a file.
-    #[cfg(feature = "storage")]
-    pub(crate) fn kept(index: u8) -> Self {
-        Self(index)
-    }
-
-    /// Returns the shard's number in a file.
-    #[cfg(feature = "storage")]
-    pub(crate) fn byte(self) -> u8 {
-        self.0
     }
 
     /// Returns the shard's number, 0 to 255.

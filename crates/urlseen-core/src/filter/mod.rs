@@ -57,6 +57,5 @@ pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use redisbloom::Reservation;
 pub use region::AllocationError;
 pub use sizing::Sizing;
-pub use spec::Seed;
-pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, SpecDifference, SpecError};
+pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference, SpecError};
 pub use strings::{Placed, ScriptFilter};

@@ -68,8 +68,8 @@ impl Native {
     /// A position counts from the first bit of the shard's first block. A key has [`Geometry::k`]
     /// positions; some may coincide.
     pub(crate) fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
-        let per_block = self.geometry.bits_per_block();
-        (0..self.geometry.blocks().get() as usize).flat_map(move |part| {
+        let per_block = self.geometry.bits_per_block;
+        (0..self.geometry.blocks.get() as usize).flat_map(move |part| {
             let first = self.block(key_hash, part) as u64 * u64::from(BLOCK_BITS);
             let draw = self.draw(key_hash, part);
             (0..per_block).map(move |n| first + draw.bit(n))
@@ -80,7 +80,7 @@ impl Native {
     /// from the first block of the shard.
     #[inline(always)]
     pub(in crate::filter) fn block(&self, key_hash: KeyHash, part: usize) -> usize {
-        let in_part = self.geometry.blocks_per_part() as usize;
+        let in_part = self.geometry.blocks_per_part as usize;
         let word = Words::from(key_hash, part).next();
         let block = (u128::from(word) * in_part as u128) >> u64::BITS;
         // The number is below `in_part`.
@@ -92,9 +92,9 @@ impl Native {
     /// Returns the draw of a key in the block that the key has in this part.
     #[inline(always)]
     pub(in crate::filter) fn draw(&self, key_hash: KeyHash, part: usize) -> Draw {
-        let bits = self.geometry.bits_per_block();
+        let bits = self.geometry.bits_per_block;
         let (full, rest) = (bits / POSITIONS_PER_WORD, bits % POSITIONS_PER_WORD);
-        let first = self.geometry.blocks().get() as usize
+        let first = self.geometry.blocks.get() as usize
             + part * usize::from(bits.div_ceil(POSITIONS_PER_WORD));
         Draw { words: Words::from(key_hash, first), full, rest }
     }

@@ -41,28 +41,20 @@ pub fn parse_number(text: &str) -> Result<f64, CountError> {
 fn parse_magnitude(unsigned: &str) -> Result<u64, CountError> {
     let (mantissa, power) = split_power(unsigned)?;
     let (whole, fraction) = split_fraction(mantissa)?;
-    let fraction = fraction.trim_end_matches('0');
     let all = format!("{whole}{fraction}");
-    let significant = all.trim_start_matches('0');
+    let significant = all.trim_end_matches('0');
     if significant.is_empty() {
         return Ok(0);
     }
-    // The value is the mantissa's digits, read as one whole number, times ten to this power.
-    let shift = power.saturating_sub(i64::try_from(fraction.len()).unwrap_or(i64::MAX));
+    // The value is the digits up to the last one that is not 0, read as one whole number, times ten
+    // to this power.
+    let shift = i128::from(power) + whole.len() as i128 - significant.len() as i128;
     if shift < 0 {
-        let excess = usize::try_from(shift.unsigned_abs()).unwrap_or(usize::MAX);
-        let zeros = significant.len() - significant.trim_end_matches('0').len();
-        if excess > zeros {
-            return Err(CountError::NotWhole);
-        }
-        return significant[..significant.len() - excess].parse().map_err(|_| CountError::TooLarge);
+        return Err(CountError::NotWhole);
     }
-    let value: u64 = significant.parse().map_err(|_| CountError::TooLarge)?;
-    u32::try_from(shift)
-        .ok()
-        .and_then(|shift| 10_u64.checked_pow(shift))
-        .and_then(|scale| value.checked_mul(scale))
-        .ok_or(CountError::TooLarge)
+    let scale = u32::try_from(shift).ok().and_then(|shift| 10_u64.checked_pow(shift));
+    let value = scale.and_then(|scale| significant.parse::<u64>().ok()?.checked_mul(scale));
+    value.ok_or(CountError::TooLarge)
 }
 
 /// Splits a mantissa at its decimal point. One of the two sides may be empty.

@@ -129,7 +129,7 @@ mod tests {
     fn the_loss_of_a_recorded_geometry_is_that_of_its_error_rate() {
         let (capacity, rate) = ("1000".parse().unwrap(), "0.001".parse().unwrap());
         let sizing = Sizing::new(capacity, rate);
-        let few = Geometry::new(sizing.geometry.blocks(), 3, 1).unwrap();
+        let few = Geometry::new(sizing.geometry.blocks, 3, 1).unwrap();
         let parameters = Parameters::native(&Sizing { geometry: few, ..sizing }, None);
         let sum: f64 = (0..1000).map(|keys| few.error_rate_at(keys)).sum();
         let lost = parameters.lost_urls(1000).unwrap();

@@ -72,8 +72,8 @@ impl BlockRate {
 
     /// Returns the error rate of a shard with `keys` keys.
     fn of_shard(&self, geometry: Geometry, keys: u64) -> f64 {
-        let part = self.of_part(keys, geometry.blocks_per_part());
-        part.powi(geometry.blocks().get().cast_signed())
+        let part = self.of_part(keys, geometry.blocks_per_part);
+        part.powi(geometry.blocks.get().cast_signed())
     }
 
     /// Returns the error rate of a filter with `keys` evenly spread keys.
@@ -91,13 +91,13 @@ impl Geometry {
     /// Returns the error rate of a filter with `keys` evenly spread keys: the share of unseen keys
     /// that it reports as seen. Takes up to a millisecond.
     pub(crate) fn error_rate_at(&self, keys: u64) -> f64 {
-        BlockRate::of(self.bits_per_block()).of_filter(*self, keys)
+        BlockRate::of(self.bits_per_block).of_filter(*self, keys)
     }
 
     /// Returns the error rate of a filter whose shards have these numbers of keys. Unseen keys are
     /// evenly spread over the shards. Takes up to a millisecond.
     pub(crate) fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
-        let block = BlockRate::of(self.bits_per_block());
+        let block = BlockRate::of(self.bits_per_block);
         keys.iter().map(|&keys| block.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
     }
 
@@ -109,9 +109,9 @@ impl Geometry {
         let zeros = (bits - ones as f64).max(1.0);
         // A key does not set a bit if it chose another block of the part, or if all its draws miss
         // the bit.
-        let draws = i32::from(self.bits_per_block());
+        let draws = i32::from(self.bits_per_block);
         let misses = (1.0 - 1.0 / f64::from(BLOCK_BITS)).powi(draws);
-        let set = (1.0 - misses) / f64::from(self.blocks_per_part());
+        let set = (1.0 - misses) / f64::from(self.blocks_per_part);
         whole(((zeros / bits).ln() / (-set).ln_1p()).round())
     }
 }

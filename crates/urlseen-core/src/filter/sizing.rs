@@ -246,7 +246,7 @@ mod tests {
         ] {
             for capacity in [2_000_000, 1_000_000_000, Capacity::MAX] {
                 let sizing = sizing(capacity, rate);
-                assert_eq!(sizing.geometry.blocks(), blocks, "{rate:e}");
+                assert_eq!(sizing.geometry.blocks, blocks, "{rate:e}");
                 let optimum = sizing.error_rate.optimal_bits_per_key();
                 assert!(bits_per_key_of(&sizing) < WORTH * optimum, "{rate:e} {capacity}");
             }
@@ -260,11 +260,11 @@ mod tests {
                 let sizing = sizing(capacity, rate);
                 let geometry = sizing.geometry;
                 assert!(geometry.error_rate_at(capacity) <= rate, "{rate:e} {capacity}");
-                let Some(blocks) = geometry.blocks_per_part().checked_sub(1).filter(|&n| n > 0)
+                let Some(blocks) = geometry.blocks_per_part.checked_sub(1).filter(|&n| n > 0)
                 else {
                     continue;
                 };
-                let fewer = Geometry::new(geometry.blocks(), geometry.bits_per_block(), blocks);
+                let fewer = Geometry::new(geometry.blocks, geometry.bits_per_block, blocks);
                 let fewer = fewer.unwrap();
                 assert!(fewer.error_rate_at(capacity) > rate, "{rate:e} {capacity}");
             }
@@ -293,7 +293,7 @@ mod tests {
                 let asked = ErrorRate::new(rate).unwrap();
                 let sized = Sizing::new(Capacity::new(capacity).unwrap(), asked).geometry;
                 let (geometry, found) = Geometry::fitting(sized.bytes(), capacity).unwrap();
-                let shape = |of: Geometry| (of.blocks(), of.k());
+                let shape = |of: Geometry| (of.blocks, of.k());
                 assert_eq!(shape(geometry), shape(sized), "{rate:e} {capacity}");
                 assert!(geometry.bytes() <= sized.bytes(), "{rate:e} {capacity}");
                 // The rounding to whole blocks matters if the number of blocks is small.
@@ -317,8 +317,7 @@ mod tests {
             (1 << 29, 10_000_000, true),
         ] {
             let (best, rate) = Geometry::fitting(bytes, keys).unwrap();
-            let blocks =
-                Blocks::ALL.into_iter().filter(|&blocks| of_any || blocks == best.blocks());
+            let blocks = Blocks::ALL.into_iter().filter(|&blocks| of_any || blocks == best.blocks);
             for blocks in blocks {
                 let part = best.shard_blocks() / u64::from(blocks.get());
                 for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
@@ -335,7 +334,7 @@ mod tests {
         let least = SHARDS as u64 * 64;
         assert_eq!(Geometry::fitting(least - 1, 1), None);
         let (geometry, rate) = Geometry::fitting(least, 1).unwrap();
-        assert_eq!((geometry.bytes(), geometry.blocks()), (least, Blocks::One));
+        assert_eq!((geometry.bytes(), geometry.blocks), (least, Blocks::One));
         assert!(rate < 1e-12);
     }
 }

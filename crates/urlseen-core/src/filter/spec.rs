@@ -4,10 +4,9 @@
 //! storage folder, Redis and the commands describe a filter in the same way.
 
 use std::fmt;
-use std::str::FromStr;
 
 use super::bit_strings::SizeError;
-use super::kinds::{CAPACITY, ERROR_RATE};
+use super::kinds::{CAPACITY, ERROR_RATE, Values};
 use super::redisbloom::ReserveError;
 use super::{CapacityError, ErrorRateError, Kind, Parameters, id};
 use crate::fingerprint::FingerprintSpec;
@@ -107,13 +106,14 @@ impl FilterSpec {
     /// # Errors
     /// A part is missing or invalid, or no filter can have these parts.
     pub fn read(value: impl Fn(&'static str) -> Option<String>) -> Result<Self, SpecError> {
+        let values = Values(&value);
         Ok(Self {
-            parameters: part::<Kind>(&value, "filter.kind")?.read(&value)?,
+            parameters: values.part::<Kind>("filter.kind")?.read(&value)?,
             fingerprint: FingerprintSpec {
-                algorithm: part(&value, "fingerprint.algorithm")?,
-                keep_fragments: part(&value, "fingerprint.keep_fragments")?,
-                drop_tracking: optional(&value, DROP_TRACKING)?,
-                same: optional(&value, SAME)?,
+                algorithm: values.part("fingerprint.algorithm")?,
+                keep_fragments: values.part("fingerprint.keep_fragments")?,
+                drop_tracking: values.open(DROP_TRACKING)?.unwrap_or_default(),
+                same: values.open(SAME)?.unwrap_or_default(),
             },
         })
     }
@@ -165,31 +165,13 @@ impl FilterSpec {
     }
 }
 
-/// Reads one required part of a spec.
-pub(super) fn part<T: FromStr>(
-    value: &impl Fn(&'static str) -> Option<String>,
-    name: &'static str,
-) -> Result<T, SpecError> {
-    let found = value(name);
-    let read = found.as_deref().and_then(|text| text.parse().ok());
-    read.ok_or(SpecError::Unreadable { name, found })
-}
-
-/// Reads a part of a spec that may be missing.
-fn optional<T: FromStr + Default>(
-    value: &impl Fn(&'static str) -> Option<String>,
-    name: &'static str,
-) -> Result<T, SpecError> {
-    if value(name).is_none() { Ok(T::default()) } else { part(value, name) }
-}
-
 /// Seed of a filter's hash: 32 bits, as in MurmurHash3.
 ///
 /// The seed is drawn at random once, and stored with the filter. An attacker who knows the seed can
 /// craft links that make the filter report certain unseen links as seen. Filters with different
 /// seeds report different unseen keys as seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Seed(u32);
+pub struct Seed(pub(crate) u32);
 
 impl Seed {
     /// Draws a random seed from the system.
@@ -202,11 +184,6 @@ impl Seed {
     /// Makes a seed of a number that was configured, or recorded with the filter.
     pub fn new(seed: u32) -> Self {
         Self(seed)
-    }
-
-    /// Returns the seed as a number, to be recorded with the filter.
-    pub(crate) fn get(self) -> u32 {
-        self.0
     }
 }
 

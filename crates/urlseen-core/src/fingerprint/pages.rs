@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 
 /// Maximum length of a pattern in bytes. A longer pattern takes longer to parse.
 const LONGEST_PATTERN: usize = 4096;
-/// Maximum memory for a compiled pattern, in bytes.
+/// Maximum memory for a compiled pattern or list of names, in bytes.
 pub(super) const LARGEST: usize = 1 << 20;
 /// Maximum length in bytes of a host or path that a pattern can match. This bounds the time of a
 /// match, which grows with the length and with the states of the pattern.
@@ -32,8 +32,8 @@ pub struct Page<'a> {
 }
 
 /// Regular expression with a bounded size.
-#[derive(Clone)]
-pub struct Pattern(Regex);
+#[derive(Debug, Clone)]
+pub struct Pattern(pub(super) Regex);
 
 impl Pages {
     /// Keys of the patterns in a rule of the configuration. The pattern `extension` is for the
@@ -175,12 +175,6 @@ impl Eq for Pattern {}
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_str())
-    }
-}
-
-impl fmt::Debug for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.0.as_str(), f)
     }
 }
 

@@ -200,7 +200,7 @@ pub(super) fn encode(
         }
     }
     if generation != Generation::FOREVER && !lifetimes.are_whole() {
-        bytes.extend((0..fingerprints.len()).map(|index| lifetimes.of(index).byte()));
+        bytes.extend((0..fingerprints.len()).map(|index| lifetimes.of(index).0));
     }
     let body = &bytes[start + HEAD..];
     let length = u32::try_from(body.len()).map_err(too_long)?;

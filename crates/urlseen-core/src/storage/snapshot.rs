@@ -287,7 +287,7 @@ impl Snapshot {
         let (_, [_, tombstones]) = self.split();
         let bytes = self.bytes(file, tombstones)?;
         let each = bytes.chunks_exact(TOMBSTONE).map(Fields);
-        Ok(each.map(|mut it| (ShardId::kept(it.u8()), u128::from_le_bytes(it.array()))).collect())
+        Ok(each.map(|mut it| (ShardId(it.u8()), u128::from_le_bytes(it.array()))).collect())
     }
 
     fn bytes(&self, file: &dyn DiskFile, section: &Section) -> Result<Vec<u8>, ReadError> {

@@ -148,7 +148,7 @@ impl Sections {
     /// hash of a fingerprint.
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         for id in ids {
-            self.tombstones.push(shard.byte());
+            self.tombstones.push(shard.0);
             self.tombstones.extend(id.to_le_bytes());
         }
     }

@@ -18,7 +18,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
     usual: &[(BIT, "32"), (HASH_NUMBER, "15"), (BLOCK_NUM, "1")],
     read: |values| {
-        values.by_numbers(|[bit, hash_number, block_num]| Ok(layout(bit, hash_number, block_num)?))
+        values.by_numbers(KIND, |[bit, hashes, blocks]| Ok(layout(bit, hashes, blocks)?))
     },
     ..IN_REDIS
 });

@@ -31,7 +31,8 @@ pub use native::NATIVE;
 use parameters::KindParameters;
 pub use parameters::Parameters;
 pub use redisbloom::REDISBLOOM;
-use values::{EXPIRE_AFTER, Values, expire_after_field};
+pub(super) use values::Values;
+use values::{EXPIRE_AFTER, expire_after_field};
 
 #[cfg(test)]
 pub(super) use {
@@ -141,7 +142,7 @@ const IN_REDIS: Registered = Registered {
     shards: SHARDS,
     free: &[],
     frozen: &[],
-    read: |values| Err(SpecError::NotInRedis(values.kind)),
+    read: |_| Err(SpecError::NotInRedis(NATIVE)),
 };
 
 impl Kind {

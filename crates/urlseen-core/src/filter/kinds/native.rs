@@ -130,16 +130,16 @@ impl KindParameters for NativeParameters {
         let derived = [
             ("filter.bits", geometry.bits()),
             (K, geometry.k().into()),
-            (BLOCKS, geometry.blocks().get().into()),
-            (BITS_PER_BLOCK, geometry.bits_per_block().into()),
-            (BLOCKS_PER_PART, geometry.blocks_per_part().into()),
+            (BLOCKS, geometry.blocks.get().into()),
+            (BITS_PER_BLOCK, geometry.bits_per_block.into()),
+            (BLOCKS_PER_PART, geometry.blocks_per_part.into()),
         ];
         derived.map(|(name, number)| (name, number.to_string())).into()
     }
 
     fn shape(&self) -> String {
         let geometry = self.0.geometry;
-        format!("{} blocks of {} bits each", geometry.blocks().get(), geometry.bits_per_block())
+        format!("{} blocks of {} bits each", geometry.blocks.get(), geometry.bits_per_block)
     }
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
@@ -207,7 +207,7 @@ impl RedisKind for Native {
 
     fn script(&self) -> KindScript {
         let geometry = self.geometry;
-        let (blocks, width) = (geometry.blocks().get(), geometry.bits_per_block());
+        let (blocks, width) = (geometry.blocks.get(), geometry.bits_per_block);
         KindScript {
             lua: format!("local BLOCKS, WIDTH = {blocks}, {width}\n{}", include_str!("blocks.lua")),
             cost: BLOCK * blocks as usize,
@@ -217,7 +217,7 @@ impl RedisKind for Native {
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
         let geometry = self.geometry;
-        let (blocks, width) = (geometry.blocks().get() as usize, geometry.bits_per_block().into());
+        let (blocks, width) = (geometry.blocks.get() as usize, geometry.bits_per_block.into());
         let mut asked = Asked::new(|number| self.key(base, number));
         let mut positions: Vec<u64> = Vec::with_capacity(blocks * width);
         for fingerprint in fingerprints {

@@ -81,7 +81,7 @@ impl Parameters {
         kind: Kind,
         value: &dyn Fn(&'static str) -> Option<String>,
     ) -> Result<Self, SpecError> {
-        let values = Values { kind, value };
+        let values = Values(value);
         let seed = if kind.has_seed() { values.open(SEED)?.map(Seed::new) } else { None };
         let own = (kind.0.read)(&values)?;
         let has_shards = kind.0.rules[1] == SHARD_RULE;
@@ -104,7 +104,7 @@ impl Parameters {
     /// Returns the parameters under their names in the configuration, for [`Kind::read`]. A
     /// parameter without a value yet is left out.
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
-        let seed = self.0.seed.map(|seed| (SEED, seed.get().to_string()));
+        let seed = self.0.seed.map(|seed| (SEED, seed.0.to_string()));
         // The number of partitions is left out in a crawl with one partition.
         let partitions = Some(self.0.partitions).filter(|&it| it != PartitionCount::ONE);
         let partitions = partitions.map(|it| (PARTITIONS, it.to_string()));

@@ -18,7 +18,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
     keys: &[BIT, HASH_NUMBER],
     usual: &[(BIT, "30"), (HASH_NUMBER, "6")],
-    read: |values| values.by_numbers(|[bit, hash_number]| Ok(layout(bit, hash_number)?)),
+    read: |values| values.by_numbers(KIND, |[bit, hash_number]| Ok(layout(bit, hash_number)?)),
     ..IN_REDIS
 });
 

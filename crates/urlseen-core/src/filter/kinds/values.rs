@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{CAPACITY, ERROR_RATE, Kind, KindParameters, size_fields};
 use crate::filter::expire_after::ExpireAfter;
-use crate::filter::spec::{SpecError, part};
+use crate::filter::spec::SpecError;
 use crate::filter::{Capacity, ErrorRate, Outlook, RedisKind, Seed};
 
 /// Time after which a fingerprint passes again.
@@ -44,26 +44,30 @@ impl KindParameters for InRedis {
     }
 }
 
-/// Values that the configuration has for a filter of one kind.
-pub(super) struct Values<'a> {
-    pub(super) kind: Kind,
-    pub(super) value: &'a dyn Fn(&'static str) -> Option<String>,
-}
+/// Values that the configuration has for a filter, or that are recorded with it.
+pub(in crate::filter) struct Values<'a>(
+    pub(in crate::filter) &'a dyn Fn(&'static str) -> Option<String>,
+);
 
 impl Values<'_> {
     /// Reads one required parameter.
-    pub(super) fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
-        part(&self.value, name)
+    pub(in crate::filter) fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
+        let found = (self.0)(name);
+        let read = found.as_deref().and_then(|text| text.parse().ok());
+        read.ok_or(SpecError::Unreadable { name, found })
     }
 
     /// Reads one optional parameter.
-    pub(super) fn open<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, SpecError> {
-        (self.value)(name).map(|_| self.part(name)).transpose()
+    pub(in crate::filter) fn open<T: FromStr>(
+        &self,
+        name: &'static str,
+    ) -> Result<Option<T>, SpecError> {
+        (self.0)(name).map(|_| self.part(name)).transpose()
     }
 
     /// Reads the time after which a fingerprint passes again, if fingerprints expire.
     pub(super) fn expire_after(&self) -> Result<Option<ExpireAfter>, SpecError> {
-        let is_never = (self.value)(EXPIRE_AFTER).is_some_and(|text| text == NEVER);
+        let is_never = (self.0)(EXPIRE_AFTER).is_some_and(|text| text == NEVER);
         if is_never { Ok(None) } else { self.open(EXPIRE_AFTER) }
     }
 
@@ -86,10 +90,11 @@ impl Values<'_> {
     /// Reads a whole number for each configuration key of the kind.
     pub(super) fn by_numbers<F: RedisKind + 'static, const KEYS: usize>(
         &self,
+        kind: Kind,
         make: impl FnOnce([u32; KEYS]) -> Result<F, SpecError>,
     ) -> Result<Arc<dyn KindParameters>, SpecError> {
         let (mut numbers, mut fields) = ([0; KEYS], Vec::new());
-        for (number, &key) in numbers.iter_mut().zip(self.kind.keys()) {
+        for (number, &key) in numbers.iter_mut().zip(kind.keys()) {
             *number = self.part(key)?;
             fields.push((key, number.to_string()));
         }

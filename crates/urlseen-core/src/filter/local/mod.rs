@@ -18,7 +18,6 @@ mod two_choice;
 
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
-use std::iter::Sum;
 use std::sync::Arc;
 
 use super::generation::{Generation, Generations};
@@ -304,21 +303,6 @@ impl Fill {
     #[must_use]
     pub fn counted(self) -> Self {
         Self { keys: self.counted, ..self }
-    }
-}
-
-/// Adds up the fills of all parts of a filter.
-impl Sum for Fill {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), |all, part| Self {
-            keys: all.keys + part.keys,
-            counted: all.counted + part.counted,
-            capacity: all.capacity + part.capacity,
-            bytes: all.bytes + part.bytes,
-            layers: all.layers + part.layers,
-            expansion: all.expansion.max(part.expansion),
-            hashes: all.hashes.max(part.hashes),
-        })
     }
 }
 

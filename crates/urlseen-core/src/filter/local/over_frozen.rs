@@ -148,7 +148,13 @@ impl Gauge for Gauges {
     /// The frozen filter needs no room for further keys.
     fn fill(&self) -> Fill {
         let (upper, frozen) = (self.upper.fill(), self.frozen.fill());
-        [upper, Fill { capacity: frozen.keys, ..frozen }].into_iter().sum()
+        Fill {
+            keys: upper.keys + frozen.keys,
+            counted: upper.counted + frozen.counted,
+            capacity: upper.capacity + frozen.keys,
+            bytes: upper.bytes + frozen.bytes,
+            ..upper
+        }
     }
 
     fn saved_bytes(&self) -> u64 {

@@ -46,15 +46,10 @@ impl RedisBloomFilter {
     pub fn reserve(reservation: Reservation, limit: u64) -> Result<Self, ReserveError> {
         let filter = reservation.reserve(limit)?;
         let empty = Fill { hashes: 0, ..fill(&filter) };
-        Ok(Self::new(reservation, limit, filter, empty))
-    }
-
-    /// While the filter is empty, the gauge shows the fill `empty`.
-    fn new(reservation: Reservation, limit: u64, filter: Filter, empty: Fill) -> Self {
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
         let filter = Self { reservation, limit, filter: Some(filter), gauge };
         filter.show();
-        filter
+        Ok(filter)
     }
 
     /// Returns the wrapped filter.

@@ -76,13 +76,13 @@ impl Shards {
 
     /// Appends a verdict on each key, in the order of the keys.
     pub fn test_all(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
-        let blocks = self.places.native.geometry.blocks();
+        let blocks = self.places.native.geometry.blocks;
         self.kernel.run(blocks, TestAll { shards: self, key_hashes, verdicts });
     }
 
     /// Sets the bits of all keys.
     pub fn set_all(&mut self, key_hashes: &[KeyHash]) {
-        let blocks = self.places.native.geometry.blocks();
+        let blocks = self.places.native.geometry.blocks;
         self.kernel.run(blocks, SetAll { shards: self, key_hashes });
     }
 

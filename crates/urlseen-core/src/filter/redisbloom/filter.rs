@@ -156,11 +156,11 @@ impl Filter {
     /// # Errors
     /// The filter would have to grow, and cannot.
     pub(crate) fn make_room(&mut self, items: u64) -> Result<(), Full> {
-        let spare = self.spare.iter().map(Layer::capacity);
+        let spare = self.spare.iter().map(|layer| layer.shape.capacity);
         let mut room = spare.fold(self.last().room(), u64::saturating_add);
         while room < items {
             let layer = self.next_layer()?;
-            room = room.saturating_add(layer.capacity());
+            room = room.saturating_add(layer.shape.capacity);
             self.spare.push_back(layer);
         }
         Ok(())
@@ -186,7 +186,7 @@ impl Filter {
 
     /// Returns the number of items that the existing layers are made for.
     pub fn capacity(&self) -> u64 {
-        self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.capacity()))
+        self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.shape.capacity))
     }
 
     /// Returns the factor by which the capacity grows from one layer to the next. 0 if the filter
@@ -213,7 +213,7 @@ impl Filter {
 
     /// Computes the error rate of the filter once all layers are full.
     pub fn rate_when_full(&self) -> Rate {
-        Rate::of_layers(self.layers.iter().map(|layer| rate_of(&layer.shape, layer.capacity())))
+        Rate::of_layers(self.layers.iter().map(|layer| rate_of(&layer.shape, layer.shape.capacity)))
     }
 
     /// Tests an item with the given hashes: see [`Filter::contains`].
@@ -236,11 +236,11 @@ impl Filter {
             )));
         }
         let before = self.spare.back().unwrap_or_else(|| self.last());
-        let next = u64::from(self.growth).checked_mul(before.capacity());
+        let next = u64::from(self.growth).checked_mul(before.shape.capacity);
         let next = next.ok_or(ReserveError::TooLarge { capacity: u64::MAX, limit: self.limit })?;
         let spare: u64 = self.spare.iter().map(|layer| layer.shape.bytes).sum();
         let left = self.limit.saturating_sub(self.bytes()).saturating_sub(spare);
-        let rate = before.error_rate() * TIGHTENING;
+        let rate = before.shape.error_rate * TIGHTENING;
         Ok(Layer::new(Shape::within(left, self.limit, next, rate, self.options)?)?)
     }
 }

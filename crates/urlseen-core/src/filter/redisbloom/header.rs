@@ -37,22 +37,26 @@ struct Head {
     growth: u32,
 }
 
-/// Numbers of the record of one layer.
-#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// Parameters of a layer without its bits, as in its record.
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, packed)]
-struct LayerRecord {
-    bytes: u64,
-    bits: u64,
-    size: u64,
-    error_rate: f64,
-    bits_per_item: f64,
-    hashes: u32,
-    capacity: u64,
-    power: u8,
+pub(super) struct Shape {
+    /// Length in bytes, a multiple of 8 below 2^60.
+    pub(super) bytes: u64,
+    pub(super) bits: u64,
+    /// Number of items in the layer.
+    pub(super) size: u64,
+    pub(super) error_rate: f64,
+    pub(super) bits_per_item: f64,
+    pub(super) hashes: u32,
+    pub(super) capacity: u64,
+    /// Exponent of a power of 2: the hashes are taken modulo this power. 0 if they are taken modulo
+    /// the number of bits.
+    pub(super) power: u8,
 }
 
 const HEAD: usize = size_of::<Head>();
-const LAYER: usize = size_of::<LayerRecord>();
+const LAYER: usize = size_of::<Shape>();
 /// Number of bytes that a server with its own hash seed adds after the records of the layers.
 const SEED: usize = 16;
 
@@ -90,26 +94,6 @@ impl Options {
     }
 }
 
-/// Parameters of a layer, without its bits and its number of items.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Shape {
-    /// Length in bytes, a multiple of 8 below 2^60.
-    pub(super) bytes: u64,
-    pub(super) error_rate: f64,
-    pub(super) bits_per_item: f64,
-    pub(super) hashes: u32,
-    pub(super) capacity: u64,
-    /// Exponent of a power of 2: the hashes are taken modulo this power. 0 if they are taken modulo
-    /// the number of bits.
-    pub(super) power: u8,
-}
-
-impl Shape {
-    pub(super) fn bits(&self) -> u64 {
-        self.bytes * 8
-    }
-}
-
 impl Filter {
     /// Reads the header of a filter whose layers take at most `limit` bytes. The layers have no
     /// bits yet.
@@ -121,7 +105,7 @@ impl Filter {
         };
         let Head { size, layers: count, options, growth } = bytemuck::must_cast(*head);
         let (records, rest) = records.as_chunks::<LAYER>();
-        let records: &[LayerRecord] = bytemuck::cast_slice(records.as_flattened());
+        let records: &[Shape] = bytemuck::cast_slice(records.as_flattened());
         if count == 0 || records.len() as u64 != u64::from(count) {
             return Err(length);
         }
@@ -144,7 +128,7 @@ impl Filter {
                 .checked_add(layer.shape.bytes)
                 .filter(|&bytes| bytes <= limit)
                 .ok_or_else(|| at(start, FormatError::TooLarge { limit }))?;
-            items = items.saturating_add(layer.size);
+            items = items.saturating_add(layer.shape.size);
             layers.push(Arc::new(layer));
         }
         if items != size {
@@ -164,26 +148,15 @@ impl Filter {
         let head = Head { size: self.size, layers, options: self.options.0, growth: self.growth };
         let mut data = bytemuck::bytes_of(&head).to_vec();
         for layer in &self.layers {
-            let Layer { shape, size, .. } = **layer;
-            data.extend(bytemuck::bytes_of(&LayerRecord {
-                bytes: shape.bytes,
-                bits: shape.bits(),
-                size,
-                error_rate: shape.error_rate,
-                bits_per_item: shape.bits_per_item,
-                hashes: shape.hashes,
-                capacity: shape.capacity,
-                power: shape.power,
-            }));
+            data.extend(bytemuck::bytes_of(&layer.shape));
         }
         data
     }
 }
 
 /// Reads the record of a layer. An error has the offset of the invalid field in the record.
-fn read_layer(record: LayerRecord) -> Result<Layer, (usize, FormatError)> {
-    let LayerRecord { bytes, bits, size, error_rate, bits_per_item, hashes, capacity, power } =
-        record;
+fn read_layer(shape: Shape) -> Result<Layer, (usize, FormatError)> {
+    let Shape { bytes, bits, size, error_rate, bits_per_item, hashes, capacity, power } = shape;
     let check = |holds: bool, at: usize, field, found: &dyn Display, allowed| {
         if holds {
             return Ok(());
@@ -210,6 +183,5 @@ fn read_layer(record: LayerRecord) -> Result<Layer, (usize, FormatError)> {
     let reached = power == 0 || power < 64 && 1 << power <= bits;
     let allowed = "it is 0, or an exponent e below 64 for which 2^e is at most the number of bits";
     check(reached, 52, "power of two", &power, allowed)?;
-    let shape = Shape { bytes, error_rate, bits_per_item, hashes, capacity, power };
-    Ok(Layer { shape, size, ones: 0, bits: Vec::new() })
+    Ok(Layer { shape, ones: 0, bits: Vec::new() })
 }

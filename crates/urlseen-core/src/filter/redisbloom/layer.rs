@@ -1,5 +1,7 @@
 //! Layer of a filter: a Bloom filter with its own capacity and error rate.
 
+use bytemuck::Zeroable;
+
 use super::ReserveError;
 use super::TIGHTENING;
 use super::header::{Options, Shape};
@@ -11,8 +13,6 @@ use crate::filter::{KeyHash, ShardId};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layer {
     pub(super) shape: Shape,
-    /// Number of items in the layer.
-    pub(super) size: u64,
     /// Number of bits that are 1.
     pub(super) ones: u64,
     /// Bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. A layer that
@@ -79,7 +79,7 @@ impl Shape {
         if wanted >= 2.0_f64.powi(63) {
             return None;
         }
-        let mut shape = Self { bytes: 0, error_rate, bits_per_item, hashes: 0, capacity, power: 0 };
+        let mut shape = Self { error_rate, bits_per_item, capacity, ..Self::zeroed() };
         // The number of bits is whole, positive and below 2^63. There are at most 1075 hashes.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let bits = {
@@ -97,12 +97,13 @@ impl Shape {
             }
         };
         shape.bytes = bits.div_ceil(64) * 8;
+        shape.bits = 8 * shape.bytes;
         Some(shape)
     }
 
     /// Returns the number of positions from which the hashes choose.
     pub(super) fn modulus(&self) -> u64 {
-        if self.power > 0 { 1 << self.power } else { self.bits() }
+        if self.power > 0 { 1 << self.power } else { self.bits }
     }
 
     /// Iterates over the bit positions of an item.
@@ -140,22 +141,12 @@ impl Layer {
         let mut bits = Vec::new();
         bits.try_reserve_exact(bytes).map_err(|_| refused)?;
         bits.resize(bytes, 0);
-        Ok(Self { shape, size: 0, ones: 0, bits })
-    }
-
-    /// Returns the number of items that the layer is made for.
-    pub(crate) fn capacity(&self) -> u64 {
-        self.shape.capacity
-    }
-
-    /// Returns the error rate that the layer is made for.
-    pub(crate) fn error_rate(&self) -> f64 {
-        self.shape.error_rate
+        Ok(Self { shape, ones: 0, bits })
     }
 
     /// Returns the number of bits of the layer.
     pub fn bits(&self) -> u64 {
-        self.shape.bits()
+        self.shape.bits
     }
 
     /// Returns the number of bits that an item sets.
@@ -165,16 +156,16 @@ impl Layer {
 
     /// Returns the current error rate of the layer.
     pub(crate) fn rate_now(&self) -> Rate {
-        self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.size)
+        self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.shape.size)
     }
 
     /// Returns the number of further items for which the layer has room.
     pub(super) fn room(&self) -> u64 {
-        self.shape.capacity - self.size.min(self.shape.capacity)
+        self.shape.capacity.saturating_sub(self.shape.size)
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.size >= self.shape.capacity
+        self.shape.size >= self.shape.capacity
     }
 
     pub(super) fn contains(&self, key_hash: KeyHash) -> bool {
@@ -187,7 +178,7 @@ impl Layer {
             self.ones += u64::from(*byte & mask == 0);
             *byte |= mask;
         }
-        self.size += 1;
+        self.shape.size += 1;
     }
 
     /// Iterates over the positions of an item: the index of the byte, and the mask of the bit.

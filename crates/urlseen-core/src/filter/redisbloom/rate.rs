@@ -165,7 +165,7 @@ pub(in crate::filter) fn forecast(
 ) -> Result<Option<Outlook>, ReserveError> {
     let options = Options::of(expansion);
     let mut shape = Shape::first(error_rate, capacity, options, u64::MAX)?;
-    let (mut layers, mut bits) = (Vec::new(), shape.bits());
+    let (mut layers, mut bits) = (Vec::new(), shape.bits);
     let mut left = items;
     loop {
         let held = left.min(shape.capacity);
@@ -187,7 +187,7 @@ pub(in crate::filter) fn forecast(
         let next = next.and_then(|next| Shape::for_capacity(next, tighter, options));
         let Some(next) = next else { return Ok(None) };
         shape = next;
-        bits = bits.saturating_add(shape.bits());
+        bits = bits.saturating_add(shape.bits);
     }
 }
 
@@ -200,6 +200,8 @@ pub(super) fn rate_of(shape: &Shape, items: u64) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::super::{DEFAULT_EXPANSION, Filter, Layer};
+    use bytemuck::Zeroable;
+
     use super::*;
     use crate::filter::{KeyHash, ShardId};
 
@@ -221,8 +223,8 @@ mod tests {
     }
 
     fn shape(bits: u64, hashes: u32, capacity: u64) -> Shape {
-        let bytes = bits / 8;
-        Shape { bytes, error_rate: 1e-10, bits_per_item: 1.0, hashes, capacity, power: 0 }
+        let (bytes, error_rate, bits_per_item) = (bits / 8, 1e-10, 1.0);
+        Shape { bytes, bits, error_rate, bits_per_item, hashes, capacity, ..Shape::zeroed() }
     }
 
     /// Prints all counts of the table in docs/guides/redisbloom.md:

@@ -63,7 +63,7 @@ impl Blob for Contents {
             to.write_all(&begin)?;
         }
         for (key, stamp) in self.iter() {
-            page.extend_from_slice(&key.get().to_be_bytes()[..self.bits.bytes()]);
+            page.extend_from_slice(&key.0.to_be_bytes()[..self.bits.bytes()]);
             page.extend(form.age(stamp.generation(now), now));
             if page.len() == PAGE * form.key() {
                 to.write_all(&page)?;

@@ -16,7 +16,7 @@ impl Shard {
 
     /// Returns the number of keys that have not expired.
     pub(in crate::filter) fn live_keys(&self) -> u64 {
-        self.keys() - self.ages.map_or(0, |ages| ages.expired())
+        self.keys - self.ages.map_or(0, |ages| ages.expired())
     }
 
     /// Returns the stamp of expired keys, if slots have such keys.
@@ -69,7 +69,7 @@ impl Shard {
     /// Frees the slots of expired keys in a block.
     fn sweep_block(&mut self, dead: Stamp, format: &Format, block: &mut Block) {
         let Some(ages) = &mut self.ages else { return };
-        for slot in 0..format.slots() {
+        for slot in 0..format.slots {
             if format.get(block, slot) != 0 && format.stamp(block, slot) == dead {
                 format.put(block, slot, 0, Stamp::NONE);
                 ages.sweep(dead);

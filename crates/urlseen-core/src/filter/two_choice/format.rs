@@ -103,11 +103,6 @@ impl Format {
         Self { windows, octets, quads, mask, stamp_mask, slots, slot_bits, width }
     }
 
-    /// Returns the number of slots of a block.
-    pub(in crate::filter) fn slots(&self) -> usize {
-        self.slots
-    }
-
     /// Returns the number of bits of a tag.
     pub(super) fn tag_bits(&self) -> u32 {
         self.width - WORD_BITS

@@ -40,15 +40,15 @@ impl Shard {
     pub(super) fn grow(&mut self, kernel: impl Kernel, arena: &mut Arena) {
         if self.layouts.is_growing() {
             // This moves all blocks while 4 % of the slots get keys.
-            self.due += 25_u64.div_ceil(self.layouts.first().format.slots() as u64);
+            self.due += 25_u64.div_ceil(self.layouts.first().format.slots as u64);
             if self.due >= STEP {
                 // Without memory, growth stops. Then `make_room` fails before the slots are full.
                 let _ = self.advance(self.due, kernel, arena);
                 self.due = 0;
             }
-        } else if self.keys() >= self.slots() / 10 * 9 {
+        } else if self.keys >= self.slots() / 10 * 9 {
             self.sweep(STEP, arena);
-            if self.dead().is_none() && self.keys() >= self.slots() / 10 * 9 {
+            if self.dead().is_none() && self.keys >= self.slots() / 10 * 9 {
                 self.begin_growth(arena);
             }
         }
@@ -56,7 +56,7 @@ impl Shard {
 
     /// Returns true if this number of further keys fits without growth.
     pub(in crate::filter) fn has_room(&self, keys: u64) -> bool {
-        self.keys() + keys <= self.layouts.first().slots() * 19 / 20
+        self.keys + keys <= self.layouts.first().slots() * 19 / 20
     }
 
     /// Makes room for further keys. If the usual sweep and growth do not suffice, sweeps or moves

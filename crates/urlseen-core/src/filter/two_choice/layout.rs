@@ -68,7 +68,7 @@ impl KeyBits {
 
     /// Returns the key hash of a stored key. It lacks the bits that the filter does not keep.
     pub(in crate::filter) fn key_hash(self, shard: ShardId, key: Key) -> KeyHash {
-        KeyHash { h1: 0, h2: key.get(), shard, kept: Some(self.0) }
+        KeyHash { h1: 0, h2: key.0, shard, kept: Some(self.0) }
     }
 
     /// Returns the smallest difference between two words.
@@ -90,7 +90,7 @@ impl FromStr for KeyBits {
 /// the 64 bits. The lower bits are 0. A product mod 2^64 with such a number is a product mod 2^h
 /// with the same position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::filter) struct Key(u64);
+pub(in crate::filter) struct Key(pub(super) u64);
 
 /// One of the two words of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,10 +108,6 @@ pub(super) struct Word {
 }
 
 impl Key {
-    pub(in crate::filter) fn get(self) -> u64 {
-        self.0
-    }
-
     /// Returns the words x and y.
     #[inline]
     pub(super) fn words(self) -> [Word; 2] {
@@ -160,7 +156,7 @@ impl Layout {
     /// determine a word. The slots have stamps if `has_stamps` is true.
     pub(super) fn with_slots(slots: u64, bits: KeyBits, has_stamps: bool) -> Self {
         let layout = |format: &'static Format| Self {
-            blocks: slots.div_ceil(format.slots() as u64).max(1),
+            blocks: slots.div_ceil(format.slots as u64).max(1),
             format,
         };
         // The format with the most slots comes first.
@@ -181,7 +177,7 @@ impl Layout {
     pub(super) fn grown(&self, bits: KeyBits) -> Self {
         let slots = self.slots() + self.slots().div_ceil(4);
         let layout = |format: &'static Format| Self {
-            blocks: slots.div_ceil(format.slots() as u64).max(self.blocks + 1),
+            blocks: slots.div_ceil(format.slots as u64).max(self.blocks + 1),
             format,
         };
         let denser = self.format.denser().map(layout);
@@ -190,7 +186,7 @@ impl Layout {
 
     /// Returns the number of slots of all blocks.
     pub(super) fn slots(&self) -> u64 {
-        self.blocks * self.format.slots() as u64
+        self.blocks * self.format.slots as u64
     }
 
     /// Returns the place of a word.

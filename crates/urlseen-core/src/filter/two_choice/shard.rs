@@ -26,7 +26,7 @@ pub(in crate::filter) struct Shard {
     /// Keys that found no slot.
     pub(super) homeless: Vec<(Key, Stamp)>,
     /// Number of keys, with those that have expired and still take a slot.
-    pub(super) keys: u64,
+    pub(in crate::filter) keys: u64,
     /// Generations of the keys, if the keys expire.
     pub(super) ages: Option<ShardAges>,
 }
@@ -75,7 +75,7 @@ impl Probe {
     /// Returns the slot with the key: the index of its block, and its number there.
     pub(super) fn slot(&self, blocks: &[Block]) -> Option<(usize, &'static Format, usize)> {
         self.blocks().zip(self.contents).find_map(|((block, format), content)| {
-            let slot = (0..format.slots()).find(|&it| format.get(&blocks[block], it) == content)?;
+            let slot = (0..format.slots).find(|&it| format.get(&blocks[block], it) == content)?;
             Some((block, format, slot))
         })
     }
@@ -115,11 +115,6 @@ impl Shard {
     pub(in crate::filter) fn free(&mut self, arena: &mut Arena) {
         let chunks = std::mem::take(&mut self.chunks).into_iter();
         chunks.filter(|&chunk| chunk != NONE).for_each(|chunk| arena.give(chunk));
-    }
-
-    /// Returns the number of keys, with those that have expired and still take a slot.
-    pub(in crate::filter) fn keys(&self) -> u64 {
-        self.keys
     }
 
     /// Returns the number of slots that the shard has, or will have after its growth.
@@ -295,7 +290,7 @@ impl Shard {
             let Place { block, content } = layout.place(word);
             let index = self.index(block, arena);
             let decoder = layout.decoder(block, self.bits);
-            for slot in 0..layout.format.slots() {
+            for slot in 0..layout.format.slots {
                 let full = &arena.blocks()[index];
                 let moved = decoder.word(layout.format.get(full, slot));
                 let moved = moved.expect("a full block has no empty slot");
@@ -324,7 +319,7 @@ pub(super) fn words(
     content: Block,
 ) -> impl Iterator<Item = (Word, Stamp)> {
     let decoder = layout.decoder(block, bits);
-    (0..layout.format.slots()).filter_map(move |slot| {
+    (0..layout.format.slots).filter_map(move |slot| {
         let word = decoder.word(layout.format.get(&content, slot))?;
         Some((word, layout.format.stamp(&content, slot)))
     })

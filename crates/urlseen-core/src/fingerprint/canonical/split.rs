@@ -59,7 +59,7 @@ pub(super) fn split(url: &str) -> Result<UrlParts<'_>, CanonicalizeError> {
 
 /// Scheme of a URL as written; empty if the URL has no scheme.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scheme<'a>(&'a str);
+pub(super) struct Scheme<'a>(pub(super) &'a str);
 
 /// Special schemes of the WHATWG URL standard. In URLs with these schemes, a `\` has the meaning of
 /// a `/`.
@@ -90,11 +90,6 @@ impl<'a> Scheme<'a> {
             Some(rest) if starts_with_letter => (Self(&url[..length]), rest),
             _ => (Self(""), url),
         }
-    }
-
-    /// Returns the scheme as written.
-    pub(super) fn text(self) -> &'a str {
-        self.0
     }
 
     pub(super) fn is_special(self) -> bool {

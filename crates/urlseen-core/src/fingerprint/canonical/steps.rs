@@ -102,7 +102,7 @@ pub fn parts(url: &str) -> [(UrlPart, Option<String>); 7] {
     let (host, port) = port.map_or((host_and_port, ""), |(host, port)| (host, port));
     let UrlTail { path, query, fragment, .. } = UrlTail::split(rest);
     [
-        (UrlPart::Scheme, scheme.text()),
+        (UrlPart::Scheme, scheme.0),
         (UrlPart::UserInfo, user_info.unwrap_or_default()),
         (UrlPart::Host, host),
         (UrlPart::Port, port),

@@ -16,7 +16,6 @@ pub use fold::Fold;
 pub use names::{TrackingList, param_name};
 pub use text::SameRulesError;
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::ByPages;
@@ -72,7 +71,7 @@ impl SameRule {
 }
 
 /// All rules of a crawl by which different URLs are the same. Clones share them.
-#[derive(Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SameRules(Arc<[SameRule]>);
 
 impl SameRules {
@@ -91,12 +90,6 @@ impl SameRules {
         let pages = self.0.get(number).map(|rule| rule.pages.to_string()).unwrap_or_default();
         let pages = if pages.is_empty() { pages } else { format!(": {pages}") };
         format!("[[same]] {}{pages}", number + 1)
-    }
-}
-
-impl fmt::Debug for SameRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

@@ -14,24 +14,22 @@
 //! such as `ref` and `cid`, are on no list.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use regex::{Regex, RegexBuilder};
+use regex::RegexBuilder;
 
 use crate::choice::choices;
+use crate::fingerprint::pages::{LARGEST, Pattern};
 
 /// Maximum number of names in a list.
 const MOST: usize = 200;
 /// Maximum length of a name in bytes, in a list and in a URL. A longer name in a URL fits no list.
 const LONGEST: usize = 200;
-/// Maximum memory for the compiled list, in bytes.
-const LARGEST: usize = 1 << 20;
 
 /// List of names. A `*` in a name stands for any characters.
-#[derive(Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
     texts: Vec<String>,
-    fits: Regex,
+    fits: Pattern,
 }
 
 impl Names {
@@ -54,7 +52,7 @@ impl Names {
         let pattern = format!("(?s)^(?:{})$", globs.join("|"));
         let fits = RegexBuilder::new(&pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
         let fits = fits.map_err(|_| "is too large; name fewer parameters".to_owned())?;
-        Ok(Some(Self { texts, fits }))
+        Ok(Some(Self { texts, fits: Pattern(fits) }))
     }
 
     /// Returns the names as they were given.
@@ -65,7 +63,7 @@ impl Names {
     /// Returns true if a field of a canonical query has one of the names.
     pub(super) fn have(&self, field: &str) -> bool {
         let name = param_name(field);
-        name.len() <= LONGEST && self.fits.is_match(&name)
+        name.len() <= LONGEST && self.fits.0.is_match(&name)
     }
 }
 
@@ -89,20 +87,6 @@ pub fn param_name(field: &str) -> Cow<'_, str> {
         });
     }
     String::from_utf8_lossy(&bytes).into_owned().into()
-}
-
-impl PartialEq for Names {
-    fn eq(&self, other: &Self) -> bool {
-        self.texts == other.texts
-    }
-}
-
-impl Eq for Names {}
-
-impl fmt::Debug for Names {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.texts.fmt(f)
-    }
 }
 
 choices! {

@@ -53,7 +53,8 @@ impl TwoChoiceFilter {
         let make =
             |shard| Shard::with_slots(size.slots(shard, 0), size.bits, size.expires, &mut arena);
         let shards = ShardId::all().map(make).collect::<Result<Vec<_>, _>>()?;
-        let gauge = Arc::new(Sizes::new(size));
+        let (generations, shown) = (Mutex::default(), Shown::default());
+        let gauge = Arc::new(Sizes { size, generations, shown });
         let (kernel, now) = (Kernels::fastest(), Generation::default());
         let filter = Self { size, arena, shards, kernel, now, has_expired: false, gauge };
         filter.show();
@@ -78,7 +79,7 @@ impl TwoChoiceFilter {
     fn renew(&mut self, shard: ShardId, slots: u64) -> Result<(), Full> {
         let shard = &mut self.shards[shard.index()];
         // The memory of an empty shard is not touched.
-        if shard.keys() > 0 || shard.slots() < slots {
+        if shard.keys > 0 || shard.slots() < slots {
             shard.free(&mut self.arena);
             let TwoChoiceSize { bits, expires, .. } = self.size;
             *shard = Shard::with_slots(slots, bits, expires, &mut self.arena)?;
@@ -331,11 +332,6 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Shows a new filter of this size.
-    fn new(size: TwoChoiceSize) -> Self {
-        Self { size, generations: Mutex::default(), shown: Shown::default() }
-    }
-
     /// Shows the present state of the shards.
     fn show(&self, shards: &[Shard]) {
         self.shown.show(|shard| numbers(&shards[shard]));

@@ -104,13 +104,13 @@ impl Kernel for Plain {
     #[inline(always)]
     fn has(self, block: &Block, format: &Format, content: u64) -> bool {
         // All slots are compared without a branch, because a processor cannot predict the slot.
-        (0..format.slots()).fold(false, |found, slot| found | (format.get(block, slot) == content))
+        (0..format.slots).fold(false, |found, slot| found | (format.get(block, slot) == content))
     }
 
     #[inline(always)]
     fn empty(self, block: &Block, format: &Format) -> u32 {
         let empty = |slot| u32::from(format.get(block, slot) == 0) << slot;
-        (0..format.slots()).map(empty).sum()
+        (0..format.slots).map(empty).sum()
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
             for format in Format::all(false).chain(Format::all(true)) {
                 let mut block = Block::zeroed();
                 let contents = contents.map(|content| content.unwrap_or(0) & format.mask);
-                let slots = &contents[..format.slots()];
+                let slots = &contents[..format.slots];
                 for (slot, &content) in slots.iter().enumerate() {
                     // A kernel does not look at the stamps.
                     format.put(&mut block, slot, content, Stamp::NONE);
