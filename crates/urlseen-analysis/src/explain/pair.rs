@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::Explained;
-use urlseen_core::fingerprint::canonical::{Rule, UrlPart, parts};
+use urlseen_core::fingerprint::canonical::{Rule, parts};
 use urlseen_core::fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::item::{ItemContent, Options, OwnedRequest};
 
@@ -94,11 +94,11 @@ impl ItemKey<'_> {
                 if one == other {
                     continue;
                 }
-                if let (UrlPart::Query, Some(one), Some(other)) = (part, &one, &other) {
+                if let ("query", Some(one), Some(other)) = (part, &one, &other) {
                     let [one, other] = first_fields(one, other);
                     return difference("field of the query", one, other);
                 }
-                return difference(part.name(), one, other);
+                return difference(part, one, other);
             }
             return difference("url", Some(url.clone()), Some(other_url.clone()));
         }
@@ -127,11 +127,11 @@ fn rules(one: &Explained, other: &Explained) -> Vec<RuleShown> {
         return Vec::new();
     };
     let pairs = parts(&first.url).into_iter().zip(parts(&second.url));
-    let differing: BTreeSet<UrlPart> =
+    let differing: BTreeSet<&str> =
         pairs.filter(|((_, one), (_, other))| one != other).map(|((part, _), _)| part).collect();
     let applied: BTreeSet<Rule> =
         one.changes.iter().chain(&other.changes).map(|step| step.rule).collect();
-    let matters = |rule: &Rule| rule.part() == UrlPart::Url || differing.contains(&rule.part());
+    let matters = |rule: &Rule| rule.part() == "url" || differing.contains(&rule.part());
     let rules = applied
         .into_iter()
         .filter(|rule| first.url != second.url && matters(rule))

@@ -64,16 +64,16 @@ impl Native {
         KeyHash::of(self.seed, fingerprint)
     }
 
-    /// Iterates over the bit positions of a key in its shard, in the order in which they are drawn.
-    /// A position counts from the first bit of the shard's first block. A key has [`Geometry::k`]
+    /// Returns the bit positions of a key in its shard, in the order in which they are drawn. A
+    /// position counts from the first bit of the shard's first block. A key has [`Geometry::k`]
     /// positions; some may coincide.
-    pub(crate) fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
-        let per_block = self.geometry.bits_per_block;
-        (0..self.geometry.blocks.get() as usize).flat_map(move |part| {
+    pub(crate) fn positions(&self, key_hash: KeyHash) -> Vec<u64> {
+        let mut positions = Vec::new();
+        for part in 0..self.geometry.blocks.get() as usize {
             let first = self.block(key_hash, part) as u64 * u64::from(BLOCK_BITS);
-            let draw = self.draw(key_hash, part);
-            (0..per_block).map(move |n| first + draw.bit(n))
-        })
+            self.draw(key_hash, part).for_each_bit(|bit| positions.push(first + u64::from(bit)));
+        }
+        positions
     }
 
     /// Returns the index of the block that a key has in this part of its shard. The index counts
@@ -162,12 +162,6 @@ impl Draw {
             }
         });
     }
-
-    /// Returns the n-th drawn bit.
-    fn bit(mut self, n: u8) -> u64 {
-        let word = (0..=n / POSITIONS_PER_WORD).fold(0, |_, _| self.words.next());
-        word >> (POSITION_BITS * u32::from(n % POSITIONS_PER_WORD)) & u64::from(BLOCK_BITS - 1)
-    }
 }
 
 #[cfg(test)]
@@ -210,7 +204,7 @@ mod tests {
             let key_hash = native.key_hash(&Fingerprint::from_text(fingerprint.as_bytes()));
             assert_eq!(key_hash.shard().index(), shard);
             assert_eq!(key_hash.id(), id, "{:#x}", key_hash.id());
-            assert_eq!(native.positions(key_hash).collect::<Vec<_>>(), positions);
+            assert_eq!(native.positions(key_hash), positions);
         }
     }
 
@@ -238,7 +232,7 @@ mod tests {
             let native = native(bits_per_block);
             for key in 0..100u8 {
                 let key_hash = native.key_hash(&Fingerprint::Raw20([key; 20]));
-                let positions: Vec<u64> = native.positions(key_hash).collect();
+                let positions = native.positions(key_hash);
                 assert_eq!(positions.len(), 2 * usize::from(bits_per_block));
                 for (part, group) in positions.chunks(usize::from(bits_per_block)).enumerate() {
                     let block = group[0] / 512;
@@ -250,18 +244,22 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_over_bits_visits_the_positions() {
+    fn each_position_is_nine_bits_of_a_drawn_word() {
+        let bit = |mut draw: Draw, n: u8| {
+            let word = (0..=n / POSITIONS_PER_WORD).fold(0, |_, _| draw.words.next());
+            word >> (9 * (n % POSITIONS_PER_WORD)) & 511
+        };
         for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
             let native = native(bits_per_block);
             let key_hash = native.key_hash(&Fingerprint::Text(b"key".as_slice().into()));
-            let mut visited = Vec::new();
-            for part in 0..2 {
-                let first = native.block(key_hash, part) as u64 * 512;
-                native
-                    .draw(key_hash, part)
-                    .for_each_bit(|bit| visited.push(first + u64::from(bit)));
-            }
-            assert_eq!(visited, native.positions(key_hash).collect::<Vec<_>>());
+            let expected: Vec<u64> = (0..2)
+                .flat_map(|part| {
+                    let first = native.block(key_hash, part) as u64 * 512;
+                    let draw = native.draw(key_hash, part);
+                    (0..bits_per_block).map(move |n| first + bit(draw, n))
+                })
+                .collect();
+            assert_eq!(native.positions(key_hash), expected);
         }
     }
 }

@@ -12,20 +12,12 @@ pub(super) struct AlgorithmDefinition {
     /// whenever the fingerprints change. Fingerprints stored under another version must not be
     /// compared with new ones.
     version: &'static str,
-    /// Treatment of the URL of a request whose `verbatim_url` is set.
-    pub(super) verbatim: Verbatim,
+    /// True if a URL that the crawler sends unchanged is made canonical like any other, although it
+    /// never goes through w3lib's `safe_url_string`. Otherwise it is hashed unchanged, with its
+    /// fragment.
+    pub(super) changes_verbatim: bool,
     /// Writes the text to be hashed.
     pub(super) write: fn(&RequestParts<'_>, &mut Text),
-}
-
-/// Treatment of a URL that the crawler sends unchanged. Such a URL never goes through w3lib's
-/// `safe_url_string`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verbatim {
-    /// Hashes the URL unchanged, with its fragment.
-    AsIs,
-    /// Makes the URL canonical like any other.
-    Canonical,
 }
 
 /// Algorithm that computes a fingerprint from a request.
@@ -119,7 +111,7 @@ pub(super) struct RequestParts<'a> {
 /// only if a custom fingerprinter asks for them.
 const SCRAPY: AlgorithmDefinition = AlgorithmDefinition {
     version: "scrapy 2.19/w3lib 2.5",
-    verbatim: Verbatim::AsIs,
+    changes_verbatim: false,
     write: |request, text| write_json(b"\", \"headers\": {}, \"method\": \"", request, text),
 };
 
@@ -128,7 +120,7 @@ const SCRAPY: AlgorithmDefinition = AlgorithmDefinition {
 /// Scrapy 2.6 had no `verbatim_url`, so this fingerprint makes the URL of every request canonical.
 const SCRAPY_2_6: AlgorithmDefinition = AlgorithmDefinition {
     version: "scrapy 2.6/w3lib 2.5",
-    verbatim: Verbatim::Canonical,
+    changes_verbatim: true,
     write: |request, text| {
         text.push(request.method.as_bytes());
         text.push(request.url.as_bytes());
@@ -142,7 +134,7 @@ const SCRAPY_2_6: AlgorithmDefinition = AlgorithmDefinition {
 /// canonical URL keeps its fragment.
 const SCRAPY_REDIS: AlgorithmDefinition = AlgorithmDefinition {
     version: "scrapy-redis 0.9/w3lib 2.5",
-    verbatim: Verbatim::Canonical,
+    changes_verbatim: true,
     write: |request, text| write_json(b"\", \"method\": \"", request, text),
 };
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::algorithms::{RequestParts, Text, Verbatim};
+use super::algorithms::{RequestParts, Text};
 use super::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use super::same::{Merger, SameRules, SameStep, TrackingList};
 use super::{Algorithm, Fingerprint};
@@ -169,7 +169,7 @@ impl Fingerprinter {
 
     /// Returns true if the URL that is hashed for a request is canonical, so that rules apply.
     fn is_canonical(&self, request: &Request<'_>) -> bool {
-        !request.verbatim_url || self.algorithm.definition().verbatim == Verbatim::Canonical
+        !request.verbatim_url || self.algorithm.definition().changes_verbatim
     }
 
     fn canonicalise(&mut self, request: &Request<'_>) -> Result<(), CanonicalizeError> {
@@ -181,15 +181,11 @@ impl Fingerprinter {
         if !canonical::is_absolute(request.url) {
             return Err(CanonicalizeError::NotAbsolute);
         }
-        match self.algorithm.definition().verbatim {
-            Verbatim::AsIs => {
-                url.push_str(request.url);
-                Ok(())
-            }
-            Verbatim::Canonical => {
-                canonical::push_canonical_url(request.url, fragments, buffers, url, &mut ())
-            }
+        if self.algorithm.definition().changes_verbatim {
+            return canonical::push_canonical_url(request.url, fragments, buffers, url, &mut ());
         }
+        url.push_str(request.url);
+        Ok(())
     }
 }
 

@@ -90,23 +90,9 @@ impl Fingerprint {
 }
 
 /// Reads the key with [`Fingerprint::from_text`].
-impl From<&[u8]> for Fingerprint {
-    fn from(text: &[u8]) -> Self {
-        Self::from_text(text)
-    }
-}
-
-/// Reads the key with [`Fingerprint::from_text`].
-impl From<&str> for Fingerprint {
-    fn from(text: &str) -> Self {
-        Self::from_text(text.as_bytes())
-    }
-}
-
-/// Reads the key with [`Fingerprint::from_text`].
-impl From<String> for Fingerprint {
-    fn from(text: String) -> Self {
-        Self::from_text(text.as_bytes())
+impl<T: AsRef<[u8]>> From<T> for Fingerprint {
+    fn from(text: T) -> Self {
+        Self::from_text(text.as_ref())
     }
 }
 

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::{memchr2, memchr3};
+use memchr::memchr2;
 pub use regex::escape;
 use regex::{Regex, RegexBuilder};
+
+use super::canonical::{Scheme, split_authority};
 
 /// Maximum length of a pattern in bytes. A longer pattern takes longer to parse.
 const LONGEST_PATTERN: usize = 4096;
@@ -86,17 +88,8 @@ impl<'a> Page<'a> {
     /// Splits a URL, which is canonical or as received.
     pub fn of(url: &'a str) -> Self {
         let url = url.trim_start_matches(|it: char| it <= ' ');
-        let (scheme, rest) = match url.split_once(':') {
-            Some((scheme, rest)) if is_scheme(scheme) => (scheme, rest),
-            _ => ("", url),
-        };
-        let (authority, rest) = match rest.strip_prefix("//") {
-            Some(rest) => {
-                let end = memchr3(b'/', b'?', b'#', rest.as_bytes());
-                rest.split_at(end.unwrap_or(rest.len()))
-            }
-            None => ("", rest),
-        };
+        let (Scheme(scheme), rest) = Scheme::split(url);
+        let (_, authority, rest) = split_authority(rest);
         let path = &rest[..memchr2(b'?', b'#', rest.as_bytes()).unwrap_or(rest.len())];
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         let host = match host.find(']') {
@@ -125,12 +118,6 @@ impl<'a> Page<'a> {
         let name = name.split(';').next().unwrap_or_default();
         lower_case(name.rsplit_once('.').map_or("", |(_, extension)| extension))
     }
-}
-
-/// Returns true if a text can be the scheme of a URL (RFC 3986, section 3.1).
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|it: char| it.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
 fn lower_case(text: &str) -> Cow<'_, str> {

@@ -92,16 +92,6 @@ fn run(blocks: Blocks, work: impl Work, kernel: impl Kernel) {
     }
 }
 
-/// Returns the bytes of blocks. The words are little endian on every supported machine.
-pub(super) fn bytes(blocks: &[Block]) -> &[u8] {
-    bytemuck::cast_slice(blocks)
-}
-
-/// Returns the bytes of blocks, so that the caller can overwrite them.
-pub(super) fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
-    bytemuck::cast_slice_mut(blocks)
-}
-
 /// On a big-endian machine, the same stored bytes would be other bits.
 #[cfg(not(target_endian = "little"))]
 compile_error!(

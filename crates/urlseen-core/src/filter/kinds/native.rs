@@ -13,8 +13,8 @@ use crate::filter::number::whole;
 use crate::filter::redis_kind::{Asked, Content, KeyLook, KindScript, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
-    BLOCK_BITS, BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook,
-    RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Shards, Sizing,
+    BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook, RedisKind,
+    SHARD_RULE, SHARDS, Seed, ShardId, Shards, Sizing,
 };
 use crate::fingerprint::Fingerprint;
 
@@ -180,7 +180,7 @@ impl RedisKind for Native {
         // lowest. A string has at most 2^32 bits.
         #[allow(clippy::cast_possible_truncation)]
         let place = |bit| BitPosition { string, bit: (bit ^ 7) as u32 };
-        Ok(Native::positions(self, key_hash).map(place).collect())
+        Ok(Native::positions(self, key_hash).into_iter().map(place).collect())
     }
 
     fn estimate(&self, looks: &[KeyLook]) -> Estimate {
@@ -217,33 +217,28 @@ impl RedisKind for Native {
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
         let geometry = self.geometry;
-        let (blocks, width) = (geometry.blocks.get() as usize, geometry.bits_per_block.into());
+        let blocks = geometry.blocks.get() as usize;
+        let width = usize::from(geometry.bits_per_block);
         let mut asked = Asked::new(|number| self.key(base, number));
-        let mut positions: Vec<u64> = Vec::with_capacity(blocks * width);
         for fingerprint in fingerprints {
             let Some(fingerprint) = fingerprint else {
                 asked.skip(blocks * (2 + 5 * width), 2 * blocks);
                 continue;
             };
             let key_hash = self.key_hash(fingerprint);
-            positions.clear();
-            positions.extend(Native::positions(self, key_hash));
-            for block in positions.chunks(width) {
+            for part in 0..blocks {
                 // A string has at most 512 MiB.
                 #[allow(clippy::cast_possible_truncation)]
-                let offset = (block[0] / u64::from(BLOCK_BITS)) as u32 * BLOCK_BYTES;
+                let offset = self.block(key_hash, part) as u32 * BLOCK_BYTES;
                 asked.string(key_hash.shard().number());
                 asked.number(offset);
                 asked.number(offset + BLOCK_BYTES - 1);
-                for position in block {
-                    // The bit's number is below 512.
-                    #[allow(clippy::cast_possible_truncation)]
-                    let bit = (position % u64::from(BLOCK_BITS)) as u32;
+                self.draw(key_hash, part).for_each_bit(|bit| {
                     // The word's number is below 16.
                     #[allow(clippy::cast_possible_truncation)]
                     asked.question.places.push((bit / u32::BITS) as u8 + 1);
                     asked.question.places.extend((1_u32 << (bit % u32::BITS)).to_be_bytes());
-                }
+                });
             }
         }
         asked.question

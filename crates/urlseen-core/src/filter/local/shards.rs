@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::shown::Shown;
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
-use crate::filter::block::{self, Block, Kernel, Kernels, Work, prefetch};
+use crate::filter::block::{Block, Kernel, Kernels, Work, prefetch};
 use crate::filter::generation::Generation;
 use crate::filter::native::Native;
 use crate::filter::region::{AllocationError, Region};
@@ -98,14 +98,14 @@ impl Shards {
     fn empty(&mut self, shard: ShardId) {
         // An empty shard is skipped, so that its memory is not touched.
         if self.counts[shard.index()] != Count::default() {
-            block::bytes_mut(self.blocks_mut(shard)).fill(0);
+            bytemuck::fill_zeroes(self.blocks_mut(shard));
             self.counts[shard.index()] = Count::default();
         }
     }
 
     /// Reads the bits of a shard, which has this number of keys.
     fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
-        let bytes = block::bytes_mut(self.blocks_mut(shard));
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(self.blocks_mut(shard));
         let read = from.read_exact(bytes);
         if read.is_err() {
             bytes.fill(0);
@@ -154,7 +154,7 @@ impl FilterKind for Shards {
         let Count { keys, ones } = self.counts[shard.index()];
         bytes.clear();
         if ones > 0 {
-            bytes.extend_from_slice(block::bytes(self.blocks(shard)));
+            bytes.extend_from_slice(bytemuck::cast_slice(self.blocks(shard)));
         }
         Box::new(Saved::bits(keys, bytes))
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Command, Content, ForeignKey, KindScript, PlacementError, Record, RedisKind, text};
+use super::{Command, Content, KindScript, PlacementError, Record, RedisKind, text};
 use crate::filter::bit_strings::BitPosition;
 use crate::fingerprint::Fingerprint;
 
@@ -60,11 +60,6 @@ impl RedisFilterKeys {
     pub fn all(&self) -> impl Iterator<Item = String> {
         let record = self.record().map(|record| record.key);
         self.keys.iter().map(|&(number, _)| self.key(number)).chain(record)
-    }
-
-    /// Returns Redis keys that only filters of other sizes or variants have.
-    pub fn foreign(&self) -> Vec<ForeignKey> {
-        self.kind.foreign(&self.base)
     }
 
     /// Returns the Redis hash in which the kind's project keeps the parameters, if it has one.

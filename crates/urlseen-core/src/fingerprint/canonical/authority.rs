@@ -1,6 +1,5 @@
 //! User info, host and port of a URL, and the reasons why a URL has no fingerprint.
 
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
@@ -47,7 +46,7 @@ fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     if host.parse::<Ipv4Addr>().is_ok() {
         return Err(CanonicalizeError::BracketedIpv4);
     }
-    Address::parse(host).map(drop).ok_or(CanonicalizeError::NotIpv6)
+    shortest(host).map(drop).ok_or(CanonicalizeError::NotIpv6)
 }
 
 /// Returns true for an `IPvFuture` address of RFC 3986. As in Python, any text may follow the dot.
@@ -98,14 +97,11 @@ pub(super) fn push_safe(
 
 /// Appends the form that w3lib's `safe_url_string` gives to the user info, without its `@`.
 fn push_user_info(user_info: &str, out: &mut String) {
-    let (name, password) = match user_info.split_once(':') {
-        Some((name, password)) => (name, Some(password)),
-        None => (user_info, None),
-    };
-    push_requoted(name, &SAFE_USERINFO, out);
-    if let Some(password) = password {
-        out.push(':');
-        push_requoted(password, &SAFE_USERINFO, out);
+    let mut before = "";
+    for part in user_info.splitn(2, ':') {
+        out.push_str(before);
+        push_requoted(part, &SAFE_USERINFO, out);
+        before = ":";
     }
 }
 
@@ -148,7 +144,7 @@ pub(super) fn push_canonical(
 /// begin with an IPv6 address in brackets.
 fn shortened(host: &str) -> Option<String> {
     let (host, rest) = host.strip_prefix('[')?.split_once(']')?;
-    Some(format!("[{}]{rest}", Address::parse(host)?))
+    Some(format!("[{}]{rest}", shortest(host)?))
 }
 
 /// Appends the form that w3lib's `safe_url_string` gives to a host. The part before a `%` becomes
@@ -196,14 +192,10 @@ fn push_port(port: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     if !port.bytes().all(|digit| digit.is_ascii_digit()) {
         return Err(CanonicalizeError::PortNotNumber);
     }
-    let significant = port.trim_start_matches('0');
     if port.len() > MAX_DIGITS {
         return Err(CanonicalizeError::PortOutOfRange);
     }
-    let number = match significant {
-        "" => 0,
-        digits => digits.parse::<u16>().map_err(|_| CanonicalizeError::PortOutOfRange)?,
-    };
+    let number: u16 = port.parse().map_err(|_| CanonicalizeError::PortOutOfRange)?;
     out.push_str(&number.to_string());
     Ok(())
 }
@@ -222,33 +214,15 @@ fn partition(text: &str, delimiter: char) -> (&str, &str) {
     text.split_once(delimiter).unwrap_or((text, ""))
 }
 
-/// IPv6 address, and the zone after its `%`. The zone is kept as written.
-#[derive(Debug, PartialEq, Eq)]
-struct Address<'a> {
-    address: Ipv6Addr,
-    zone: Option<&'a str>,
-}
-
-impl<'a> Address<'a> {
-    /// Reads an address without its brackets. Returns `None` if `text` is not an address.
-    fn parse(text: &'a str) -> Option<Self> {
-        let (address, zone) = match text.split_once('%') {
-            Some((address, zone)) => (address, Some(zone)),
-            None => (text, None),
-        };
-        if zone.is_some_and(|zone| zone.is_empty() || zone.contains('%')) {
-            return None;
-        }
-        Some(Self { address: address.parse().ok()?, zone })
+/// Returns the shortest form of an IPv6 address without its brackets, and the zone after its `%` as
+/// written. As in Python 3.13, an IPv4-mapped address has dots. Returns `None` if `text` is not an
+/// address.
+fn shortest(text: &str) -> Option<String> {
+    let (address, zone) = text.split_at(text.find('%').unwrap_or(text.len()));
+    if zone == "%" || zone.matches('%').count() > 1 {
+        return None;
     }
-}
-
-/// Writes the shortest form and the zone. As in Python 3.13, an IPv4-mapped address has dots.
-impl fmt::Display for Address<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.address)?;
-        self.zone.map_or(Ok(()), |zone| write!(f, "%{zone}"))
-    }
+    Some(format!("{}{zone}", address.parse::<Ipv6Addr>().ok()?))
 }
 
 /// Reason why Scrapy or w3lib refuses a URL.

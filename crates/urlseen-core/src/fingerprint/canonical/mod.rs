@@ -32,10 +32,11 @@ mod tests;
 
 pub use authority::CanonicalizeError;
 pub(crate) use steps::{Observer, Pass};
-pub use steps::{Rule, Step, Trace, UrlPart, parts, trace, trace_verbatim};
+pub use steps::{Rule, Step, Trace, parts, trace, trace_verbatim};
 
 use bytes::{SAFE, SAFE_SPECIAL_QUERY, plain_in_host, push_quoted};
 use split::UrlParts;
+pub(super) use split::{Scheme, split_authority};
 use tail::UrlTail;
 
 use crate::fingerprint::lanes;

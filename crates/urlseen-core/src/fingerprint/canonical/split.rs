@@ -50,16 +50,23 @@ pub(super) fn cleaned<'a>(
 /// Splits a cleaned URL into its parts.
 pub(super) fn split(url: &str) -> Result<UrlParts<'_>, CanonicalizeError> {
     let (scheme, rest) = Scheme::split(url);
-    let (slashes, rest) = rest.split_at(if rest.starts_with("//") { 2 } else { 0 });
-    let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
-    let (authority, rest) = rest.split_at(if slashes.is_empty() { 0 } else { end });
+    let (slashes, authority, rest) = split_authority(rest);
     authority::check(authority)?;
     Ok(UrlParts { scheme, slashes, authority, tail: UrlTail::split(rest) })
 }
 
+/// Splits the text after a scheme into the slashes before the authority, the authority, and the
+/// rest. Without slashes, there is no authority.
+pub(in crate::fingerprint) fn split_authority(text: &str) -> (&str, &str, &str) {
+    let (slashes, rest) = text.split_at(if text.starts_with("//") { 2 } else { 0 });
+    let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(if slashes.is_empty() { 0 } else { end });
+    (slashes, authority, rest)
+}
+
 /// Scheme of a URL as written; empty if the URL has no scheme.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scheme<'a>(pub(super) &'a str);
+pub(in crate::fingerprint) struct Scheme<'a>(pub(in crate::fingerprint) &'a str);
 
 /// Special schemes of the WHATWG URL standard. In URLs with these schemes, a `\` has the meaning of
 /// a `/`.
@@ -83,7 +90,7 @@ const WITH_PARAMETERS: [&str; 16] = [
 impl<'a> Scheme<'a> {
     /// Splits `url` into its scheme and the text after the colon. Without a scheme, that text is
     /// the whole URL.
-    pub(super) fn split(url: &'a str) -> (Self, &'a str) {
+    pub(in crate::fingerprint) fn split(url: &'a str) -> (Self, &'a str) {
         let length = SCHEME.run(url.as_bytes());
         let starts_with_letter = url.starts_with(|first: char| first.is_ascii_alphabetic());
         match url[length..].strip_prefix(':') {

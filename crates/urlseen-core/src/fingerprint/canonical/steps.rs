@@ -1,6 +1,6 @@
 //! Steps that make a URL canonical, as an explanation for people.
 
-use super::split::Scheme;
+use super::split::{Scheme, split_authority};
 use super::tail::UrlTail;
 use super::{
     Buffers, CanonicalizeError, Fragments, authority, push_canonical_url, push_in_two_passes,
@@ -91,24 +91,21 @@ fn recorded(
 
 /// Returns the parts of a canonical URL, in order and without delimiters. A missing part is `None`.
 /// The path includes its `;` parameters.
-pub fn parts(url: &str) -> [(UrlPart, Option<String>); 7] {
+pub fn parts(url: &str) -> [(&'static str, Option<String>); 7] {
     let (scheme, rest) = Scheme::split(url);
-    let (authority, rest) = match rest.strip_prefix("//") {
-        Some(rest) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),
-        None => ("", rest),
-    };
+    let (_, authority, rest) = split_authority(rest);
     let (user_info, host_and_port) = authority::split_user_info(authority);
     let port = host_and_port.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
     let (host, port) = port.map_or((host_and_port, ""), |(host, port)| (host, port));
     let UrlTail { path, query, fragment, .. } = UrlTail::split(rest);
     [
-        (UrlPart::Scheme, scheme.0),
-        (UrlPart::UserInfo, user_info.unwrap_or_default()),
-        (UrlPart::Host, host),
-        (UrlPart::Port, port),
-        (UrlPart::Path, path),
-        (UrlPart::Query, query),
-        (UrlPart::Fragment, fragment),
+        ("scheme", scheme.0),
+        ("user info", user_info.unwrap_or_default()),
+        ("host", host),
+        ("port", port),
+        ("path", path),
+        ("query", query),
+        ("fragment", fragment),
     ]
     .map(|(part, text)| (part, Some(text.to_owned()).filter(|text| !text.is_empty())))
 }
@@ -132,46 +129,9 @@ impl Pass {
     }
 }
 
-/// Part of a URL to which a rule applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum UrlPart {
-    /// All parts of the URL together.
-    Url,
-    /// Scheme, such as `https`.
-    Scheme,
-    /// User info before the `@`.
-    UserInfo,
-    /// Host, with its brackets.
-    Host,
-    /// Port, without its colon.
-    Port,
-    /// Path, with the `;` parameters of its last segment.
-    Path,
-    /// Query string after the `?`.
-    Query,
-    /// Fragment after the `#`.
-    Fragment,
-}
-
-impl UrlPart {
-    /// Returns the name of the part, for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Url => "url",
-            Self::Scheme => "scheme",
-            Self::UserInfo => "user info",
-            Self::Host => "host",
-            Self::Port => "port",
-            Self::Path => "path",
-            Self::Query => "query",
-            Self::Fragment => "fragment",
-        }
-    }
-}
-
 /// Declares the rules. Each rule has a name, the part of a URL to which it applies, and a sentence.
 macro_rules! rules {
-    ($($Rule:ident = $name:literal, $part:ident, $words:literal;)+) => {
+    ($($Rule:ident = $name:literal, $part:literal, $words:literal;)+) => {
         /// Rule that w3lib applies to a URL.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
@@ -194,55 +154,56 @@ macro_rules! rules {
             }
 
             /// Returns the part of a URL to which the rule applies.
-            pub fn part(self) -> UrlPart {
-                match self { $(Self::$Rule => UrlPart::$part,)+ }
+            pub fn part(self) -> &'static str {
+                match self { $(Self::$Rule => $part,)+ }
             }
         }
     };
 }
 
 rules! {
-    Edges = "edges", Url, "control characters and spaces are removed at both ends";
-    Breaks = "tabs and line ends", Url,
+    Edges = "edges", "url", "control characters and spaces are removed at both ends";
+    Breaks = "tabs and line ends", "url",
         "tabs, carriage returns and line feeds are removed everywhere";
-    Backslashes = "backslashes", Url,
+    Backslashes = "backslashes", "url",
         "in http, https, ftp, file, ws and wss, backslashes up to the first ? or # become slashes";
-    SchemeCase = "scheme in lower case", Scheme, "the scheme is written in lower case";
-    UserInfo = "user info", UserInfo,
+    SchemeCase = "scheme in lower case", "scheme", "the scheme is written in lower case";
+    UserInfo = "user info", "user info",
         "name and password are decoded, and escaped again if they are not plain";
-    HostCase = "host in lower case", Host, "the host is written in lower case";
-    Idna = "international host", Host,
+    HostCase = "host in lower case", "host", "the host is written in lower case";
+    Idna = "international host", "host",
         "a host that is not ASCII is encoded with IDNA 2003 (xn--…), unless IDNA refuses it";
-    Brackets = "brackets of the host", Host, "only an address with a colon keeps its brackets";
-    Ipv6 = "IPv6 address", Host, "an IPv6 address is written in its shortest form";
-    EmptyPort = "empty port", Port, "a colon without a port is removed";
-    Port = "port", Port,
+    Brackets = "brackets of the host", "host", "only an address with a colon keeps its brackets";
+    Ipv6 = "IPv6 address", "host", "an IPv6 address is written in its shortest form";
+    EmptyPort = "empty port", "port", "a colon without a port is removed";
+    Port = "port", "port",
         "a port is written without leading zeros; the default port of a scheme stays";
-    PathEscaped = "path escaped", Path,
+    PathEscaped = "path escaped", "path",
         "characters that are not safe in a path are percent-escaped; existing escapes stay";
-    PathDecoded = "path decoded", Path,
+    PathDecoded = "path decoded", "path",
         "escapes in the path are decoded except %25 %2F %3B %3F, and characters that are not plain \
          are escaped in upper case";
-    EmptyPath = "empty path", Path, "an empty path becomes /";
-    DotSegments = "dot segments", Path, "the segments . and .. of a path are resolved";
-    Slashes = "slashes", Host,
+    EmptyPath = "empty path", "path", "an empty path becomes /";
+    DotSegments = "dot segments", "path", "the segments . and .. of a path are resolved";
+    Slashes = "slashes", "host",
         "two slashes stand before an authority; in schemes such as http, also before an empty one";
-    EmptyParameters = "empty parameters", Path,
+    EmptyParameters = "empty parameters", "path",
         "an empty ; at the end of the last segment is removed";
-    Parameters = "parameters", Path,
+    Parameters = "parameters", "path",
         "parameters after a ; in the last segment are made safe, and never decoded";
-    EmptyQuery = "empty query", Query, "an empty query is removed with its ?";
-    QueryEscaped = "query escaped", Query,
+    EmptyQuery = "empty query", "query", "an empty query is removed with its ?";
+    QueryEscaped = "query escaped", "query",
         "characters that are not safe in a query are percent-escaped; existing escapes stay";
-    EmptyFields = "empty fields", Query, "empty fields between two & are removed";
-    BlankValues = "blank values", Query, "a field without = gets one, so blank values are kept";
-    QueryDecoded = "query decoded", Query,
+    EmptyFields = "empty fields", "query", "empty fields between two & are removed";
+    BlankValues = "blank values", "query", "a field without = gets one, so blank values are kept";
+    QueryDecoded = "query decoded", "query",
         "keys and values are decoded (+ is a space), and all characters except letters, digits \
          and -._~ are escaped, a space as +";
-    QuerySorted = "query sorted", Query, "fields are sorted by their decoded bytes, key then value";
-    EmptyFragment = "empty fragment", Fragment, "an empty fragment is removed with its #";
-    FragmentEscaped = "fragment escaped", Fragment,
+    QuerySorted = "query sorted", "query",
+        "fields are sorted by their decoded bytes, key then value";
+    EmptyFragment = "empty fragment", "fragment", "an empty fragment is removed with its #";
+    FragmentEscaped = "fragment escaped", "fragment",
         "characters that are not safe in a fragment are percent-escaped";
-    FragmentDropped = "fragment dropped", Fragment,
+    FragmentDropped = "fragment dropped", "fragment",
         "the fragment is removed, unless fragments are kept";
 }

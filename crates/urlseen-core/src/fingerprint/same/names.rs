@@ -28,7 +28,7 @@ const LONGEST: usize = 200;
 /// List of names. A `*` in a name stands for any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
-    texts: Vec<String>,
+    pub(super) texts: Vec<String>,
     fits: Pattern,
 }
 
@@ -53,11 +53,6 @@ impl Names {
         let fits = RegexBuilder::new(&pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
         let fits = fits.map_err(|_| "is too large; name fewer parameters".to_owned())?;
         Ok(Some(Self { texts, fits: Pattern(fits) }))
-    }
-
-    /// Returns the names as they were given.
-    pub(super) fn texts(&self) -> &[String] {
-        &self.texts
     }
 
     /// Returns true if a field of a canonical query has one of the names.

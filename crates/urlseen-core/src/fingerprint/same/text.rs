@@ -44,7 +44,8 @@ impl From<&SameRule> for Text {
     fn from(rule: &SameRule) -> Self {
         let [scheme, host, path, extension] =
             rule.pages.patterns().map(|it| it.map(ToString::to_string));
-        let texts = |names: &Option<Names>| names.as_ref().map_or(&[][..], Names::texts).to_vec();
+        let texts =
+            |names: &Option<Names>| names.as_ref().map_or_else(Vec::new, |it| it.texts.clone());
         Self {
             scheme,
             host,

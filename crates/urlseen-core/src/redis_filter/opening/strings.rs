@@ -48,7 +48,7 @@ impl Strings {
             pipeline.cmd("TYPE").arg(&key);
             pipeline.cmd(size_command(content)).arg(&key);
         }
-        let foreign = filter.foreign();
+        let foreign = filter.kind().foreign(filter.base());
         for ForeignKey { key, .. } in &foreign {
             pipeline.cmd("EXISTS").arg(key);
         }

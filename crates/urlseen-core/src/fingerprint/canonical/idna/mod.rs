@@ -19,9 +19,6 @@ const ACE_PREFIX: &str = "xn--";
 ///
 /// A host that is already ASCII is returned unchanged.
 pub(super) fn encode(host: &str) -> Option<String> {
-    if host.is_ascii() {
-        return Some(host.to_owned());
-    }
     let host: String = host.nfkc().collect();
     if host.is_ascii() {
         let mut labels = host.split('.');
