@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use crate::admin::printable;
 use crate::cli::prelude::*;
 use crate::cli::settings::Computing;
-use urlseen_core::filter::item_form::is_object;
+use urlseen_core::filter::choice::is_object;
 use urlseen_core::fingerprint::{Fingerprinter, Request};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::bare_url;

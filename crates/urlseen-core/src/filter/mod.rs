@@ -21,7 +21,6 @@ mod fill;
 pub mod generation;
 mod geometry;
 pub mod id;
-pub mod item_form;
 pub mod key_hash;
 pub mod kinds;
 mod local;

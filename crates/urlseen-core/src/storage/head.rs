@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
 
 /// Number and id of a batch that is committed or will be committed.
@@ -64,6 +65,20 @@ impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "batch {} ({})", self.seq, self.commit_id)
     }
+}
+
+/// End of the log after a record, and the generation of the fingerprints of this record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logged {
+    /// Position of the record.
+    pub at: Position,
+    /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
+    pub generation: Generation,
+}
+
+impl Logged {
+    /// End of an empty log of fingerprints that do not expire.
+    pub const START: Self = Self { at: Position::START, generation: Generation::FOREVER };
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 
 use super::Unreadable;
 use super::json::{FieldName, JsonError};
+use urlseen_core::filter::choice::{MARK, unmarked};
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Lifetime;
-use urlseen_core::filter::item_form::{MARK, unmarked};
 use urlseen_core::fingerprint::{Fingerprint, Request};
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong};
 

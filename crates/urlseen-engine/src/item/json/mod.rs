@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::content::FIELDS;
 use super::request::{ItemRequest, Priority, Ttl, given};
-use urlseen_core::filter::item_form::unmarked;
+use urlseen_core::filter::choice::unmarked;
 
 /// Reason why a JSON item is not a request.
 #[derive(Debug, thiserror::Error)]
