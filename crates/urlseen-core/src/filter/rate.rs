@@ -146,22 +146,20 @@ pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> 
     let odds = 1.0 / (parts - 1) as f64;
     let (mut sum, mut weights) = (f(mode), 1.0);
 
-    let (mut weight, mut count) = (1.0, mode);
-    while weight > negligible && count < trials {
-        weight *= (trials - count) as f64 / (count + 1) as f64 * odds;
-        count += 1;
-        if (count - mode).is_multiple_of(stride) {
-            sum += weight * f(count);
-            weights += weight;
-        }
-    }
-    let (mut weight, mut count) = (1.0, mode);
-    while weight > negligible && count > 0 {
-        weight *= count as f64 / ((trials - count + 1) as f64 * odds);
-        count -= 1;
-        if (mode - count).is_multiple_of(stride) {
-            sum += weight * f(count);
-            weights += weight;
+    for (end, is_upward) in [(trials, true), (0, false)] {
+        let (mut weight, mut count) = (1.0, mode);
+        while weight > negligible && count != end {
+            if is_upward {
+                weight *= (trials - count) as f64 / (count + 1) as f64 * odds;
+                count += 1;
+            } else {
+                weight *= count as f64 / ((trials - count + 1) as f64 * odds);
+                count -= 1;
+            }
+            if count.abs_diff(mode).is_multiple_of(stride) {
+                sum += weight * f(count);
+                weights += weight;
+            }
         }
     }
     sum / weights

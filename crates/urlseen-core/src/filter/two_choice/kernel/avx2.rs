@@ -42,7 +42,7 @@ impl Kernel for Avx2 {
     #[allow(unsafe_code)]
     fn empty(self, block: &Block, format: &Format) -> u32 {
         // SAFETY: as in `run`.
-        unsafe { empty(block, format) }
+        unsafe { search(block, format, 0).1 }
     }
 
     #[inline(always)]
@@ -67,16 +67,6 @@ fn has(block: &Block, format: &Format, content: u64) -> bool {
         found = _mm256_or_si256(found, equal);
     }
     _mm256_testz_si256(found, found) == 0
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn empty(block: &Block, format: &Format) -> u32 {
-    let mut empty = 0;
-    for (number, quad) in format.quads.used().iter().enumerate() {
-        empty |= is_empty(slots(block, quad)) << (QUAD * number);
-    }
-    empty & format.all_slots()
 }
 
 #[inline]
