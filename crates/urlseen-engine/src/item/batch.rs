@@ -51,6 +51,14 @@ pub struct Ready {
     logged: Logged,
 }
 
+/// Stage whose batches have findings about their items.
+pub trait Examined {}
+
+impl Examined for Found {}
+impl Examined for Judged {}
+impl Examined for Sifted {}
+impl Examined for Ready {}
+
 impl Batch<Claimed> {
     /// Makes a batch of items that were read from the source.
     pub fn new(items: Items) -> Self {
@@ -142,7 +150,9 @@ impl<Stage> Batch<Stage> {
     fn with<Next>(self, stage: Next) -> Batch<Next> {
         Batch { items: self.items, findings: self.findings, stage }
     }
+}
 
+impl<Stage: Examined> Batch<Stage> {
     /// Returns the number of items for the sink.
     pub fn onward_len(&self) -> usize {
         self.findings.onward.len()

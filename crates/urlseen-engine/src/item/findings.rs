@@ -5,7 +5,7 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::limit::Counted;
 
 use super::Unreadable;
-use super::batch::Batch;
+use super::batch::{Batch, Examined};
 
 /// Findings about the items of a batch.
 #[derive(Debug, Default)]
@@ -150,7 +150,7 @@ pub enum Fate<'a> {
     Rejected(&'a Unreadable),
 }
 
-impl<Stage> Batch<Stage> {
+impl<Stage: Examined> Batch<Stage> {
     /// Returns some of the last items as received, with their fates, in order: at most `most` of
     /// each fate. Looks only at a few items, so it is fast for each batch.
     pub fn last_items(&self, most: usize) -> Vec<(&[u8], Fate<'_>)> {
