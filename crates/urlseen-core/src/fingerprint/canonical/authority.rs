@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::bytes::{SAFE_USERINFO, push_requoted};
+use super::split::{SAFE_USERINFO, push_requoted};
 use super::idna;
 use super::steps::{Observer, Rule};
 

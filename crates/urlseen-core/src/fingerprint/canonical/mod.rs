@@ -20,7 +20,6 @@
 //! The upper case of a method depends on Unicode in the same way.
 
 mod authority;
-mod bytes;
 mod idna;
 mod split;
 mod steps;
@@ -34,8 +33,7 @@ pub use authority::CanonicalizeError;
 pub(crate) use steps::{Observer, Pass};
 pub use steps::{Rule, Step, Trace, parts, trace, trace_verbatim};
 
-use bytes::{SAFE, SAFE_SPECIAL_QUERY, plain_in_host, push_quoted};
-use split::UrlParts;
+use split::{SAFE, SAFE_SPECIAL_QUERY, UrlParts, plain_in_host, push_quoted};
 pub(super) use split::{Scheme, split_authority};
 use tail::UrlTail;
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::TailBuffers;
-use super::bytes::{
+use super::split::{
     CANONICAL_PATH, PLAIN_QUERY, SAFE, UNRESERVED, escape_at, plain_in_path, push_byte,
     push_escape, push_quoted,
 };
