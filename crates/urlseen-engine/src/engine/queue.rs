@@ -188,7 +188,7 @@ impl Queue {
         let judge = self.judge.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = Free { queue: self, judge: Some(judge) };
         loop {
-            let next = self.waiting().steps.pop_front();
+            let next = self.next_step(&mut self.waiting());
             let Some(next) = next else { return free.step(step) };
             free.step(next);
         }
@@ -258,9 +258,8 @@ impl Queue {
     fn judge_next(self: &Arc<Self>) -> Look {
         let Some(mut judge) = self.try_judge() else { return Look::Busy };
         let mut waiting = self.waiting();
-        if let Some(step) = waiting.steps.pop_front() {
+        if let Some(step) = self.next_step(&mut waiting) {
             drop(waiting);
-            self.taken.notify_all();
             self.guarded(&mut judge, step);
             return Look::Done(STEP);
         }
@@ -271,6 +270,16 @@ impl Queue {
         let cost = reading.batch.items().len().max(1);
         self.guarded(&mut judge, |judge| self.judge(judge, &reading));
         Look::Done(cost)
+    }
+
+    /// Takes the next step. A recovery that waits goes on when half of its steps are taken: to wake
+    /// it for each of them would cost more than the steps.
+    fn next_step(&self, waiting: &mut Waiting) -> Option<Step> {
+        let step = waiting.steps.pop_front();
+        if waiting.steps.len() == STEPS_MAX / 2 {
+            self.taken.notify_all();
+        }
+        step
     }
 
     fn judge(&self, judge: &mut Judge, reading: &Reading) {
