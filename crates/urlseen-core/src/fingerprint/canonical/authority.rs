@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::split::{SAFE_USERINFO, push_requoted};
 use super::idna;
+use super::split::{SAFE_USERINFO, push_requoted};
 use super::steps::{Observer, Rule};
 
 /// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses an authority with
