@@ -16,9 +16,9 @@ use std::time::Instant;
 use fastbloom::BloomFilter;
 use memmap2::{Advice, MmapMut};
 use serde_json::{Value, json};
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{FilterKind, KeyHash, KeyHasher, Kind, Verdict};
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_filter::generation::Generation;
+use urlseen_filter::{FilterKind, KeyHash, KeyHasher, Kind, Verdict};
+use urlseen_fingerprint::Fingerprint;
 
 const ERROR_RATE: f64 = 1e-8;
 /// Number of keys that are tested together, and then set together.

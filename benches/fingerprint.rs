@@ -14,9 +14,9 @@ use std::time::Instant;
 use serde_json::json;
 use url::Url;
 use urlseen_cli::config::{Config, ItemForm, Sources};
-use urlseen_core::fingerprint::Request;
-use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
 use urlseen_engine::item::{Options, Reader};
+use urlseen_fingerprint::Request;
+use urlseen_fingerprint::{Algorithm, Fingerprinter};
 
 /// Number of times that a case goes through all URLs. The fastest pass counts, because other work
 /// of the machine only adds time.

@@ -9,17 +9,17 @@ use std::hint::black_box;
 use std::path::Path;
 
 use serde_json::json;
-use urlseen_core::filter::choice::{Fsync, ItemForm};
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{FilterSpec, KeyHash, Kind, Parameters, Seed, Shards, Sizing};
-use urlseen_core::fingerprint::Request;
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Items, Options, Reader};
+use urlseen_filter::choice::{Fsync, ItemForm};
+use urlseen_filter::generation::Generation;
+use urlseen_filter::native::Native;
+use urlseen_filter::{FilterSpec, KeyHash, Kind, Parameters, Seed, Shards, Sizing};
+use urlseen_fingerprint::Request;
+use urlseen_fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_storage::{Folder, StoragePolicy, StorageSpec};
 
 mod links;
 

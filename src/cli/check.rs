@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStringExt;
 
 use redis::cmd;
 use serde::Serialize;
-use urlseen_core::fingerprint::{Partition, PartitionCount};
-use urlseen_core::redis_filter::ask::find_verdicts;
-use urlseen_core::storage::Target;
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Identity;
+use urlseen_fingerprint::{Partition, PartitionCount};
+use urlseen_redis::filter::ask::find_verdicts;
+use urlseen_storage::Target;
 
 use crate::admin::ItemText;
 use crate::cli::prelude::*;

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use urlseen_analysis::{Overlap, Totals};
-use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::redis_kind::Content;
-use urlseen_core::filter::{FilterKind, SHARDS};
+use urlseen_filter::kinds::NATIVE;
+use urlseen_filter::redis_kind::Content;
+use urlseen_filter::{FilterKind, SHARDS};
 
 use crate::cli::moving::{NewFolder, saved};
 use crate::cli::prelude::*;

@@ -4,9 +4,9 @@ use std::io::BufWriter;
 use std::ops::ControlFlow;
 
 use redis::cmd;
-use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::storage::{Archive, Target};
+use urlseen_filter::kinds::REDISBLOOM;
+use urlseen_redis::RedisAddress;
+use urlseen_storage::{Archive, Target};
 
 use crate::cli::migrate::{COUNT, SetForm, Written, write_fingerprint};
 use crate::cli::moving;

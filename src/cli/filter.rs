@@ -6,13 +6,13 @@ use crate::cli::prelude::*;
 use crate::cli::settings::FilterOptions;
 use anyhow::bail;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen_core::storage::Folder;
 use urlseen_engine::engine::{WorksError, query};
 use urlseen_engine::flow::driver::{Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::input;
 use urlseen_engine::flow::reasons::{Reason, Reasons};
 use urlseen_engine::item::batch::{Batch, Judged};
+use urlseen_storage::Folder;
 
 /// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 17;

@@ -5,11 +5,11 @@ use std::io::BufWriter;
 use crate::admin::printable;
 use crate::cli::prelude::*;
 use crate::cli::settings::Computing;
-use urlseen_core::filter::choice::is_object;
-use urlseen_core::fingerprint::{Fingerprinter, Request};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::bare_url;
 use urlseen_engine::item::json::{self, JsonError};
+use urlseen_filter::choice::is_object;
+use urlseen_fingerprint::{Fingerprinter, Request};
 
 /// Print the fingerprint of each request, one request a line.
 ///

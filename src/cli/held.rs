@@ -5,7 +5,7 @@ use anyhow::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use urlseen_core::redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
+use urlseen_redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 
 use urlseen_engine::item::ItemSummary;
 

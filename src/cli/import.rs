@@ -1,14 +1,14 @@
 //! `urlseen import`: adds the fingerprints of an earlier crawl to a filter.
 
 use clap::Args as _;
-use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::filter::memory;
-use urlseen_core::fingerprint::Algorithm;
-use urlseen_core::storage::Folder;
 use urlseen_engine::engine::query;
 use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::item::Form;
+use urlseen_filter::kinds::REDISBLOOM;
+use urlseen_filter::memory;
+use urlseen_fingerprint::Algorithm;
+use urlseen_storage::Folder;
 
 use crate::cli::moving;
 use crate::cli::prelude::*;

@@ -7,14 +7,14 @@ use std::io::BufWriter;
 
 use anyhow::{anyhow, bail};
 use redis::{Value, cmd};
-use urlseen_core::filter::RedisBloomFilter;
-use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
-use urlseen_core::filter::redisbloom::{Chunk, Filter, Loader};
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::connect;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::storage::{RecoveryError, ShardReader};
+use urlseen_filter::RedisBloomFilter;
+use urlseen_filter::kinds::REDISBLOOM;
+use urlseen_filter::redisbloom::dump::{self, DumpError, DumpFormatError};
+use urlseen_filter::redisbloom::{Chunk, Filter, Loader};
+use urlseen_redis::RedisAddress;
+use urlseen_redis::connect::connect;
+use urlseen_redis::error::LinkError;
+use urlseen_storage::{RecoveryError, ShardReader};
 
 use crate::cli::prelude::*;
 

@@ -39,8 +39,8 @@ use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use urlseen_core::filter::SpecError;
-use urlseen_core::redis_filter::opening::RedisOpenError;
+use urlseen_filter::SpecError;
+use urlseen_redis::filter::opening::RedisOpenError;
 
 /// Result of a command that ran, from the best to the gravest one, with its exit status. clap uses
 /// that of `WrongUse` for arguments that it cannot read.

@@ -3,11 +3,11 @@
 
 use std::fs::{self, File};
 
-use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{SHARDS, Saved};
-use urlseen_core::storage::{Folder, LiveFilter as _};
 use urlseen_engine::engine::EngineError;
+use urlseen_filter::kinds::NATIVE;
+use urlseen_filter::native::Native;
+use urlseen_filter::{SHARDS, Saved};
+use urlseen_storage::{Folder, LiveFilter as _};
 
 use crate::cli::prelude::*;
 

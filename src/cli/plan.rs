@@ -1,8 +1,8 @@
 //! `urlseen plan`: computes the memory and the error rates of a filter.
 
 use urlseen_analysis::{Figures, PlanError, Steady, Target, amount};
-use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::{Capacity, ErrorRate};
+use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_filter::{Capacity, ErrorRate};
 
 use crate::cli::prelude::*;
 

@@ -7,12 +7,12 @@ use std::io::BufWriter;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use urlseen_core::redis::reject::{Reject, RejectedItem};
 use urlseen_engine::item::ItemSummary;
+use urlseen_redis::reject::{Reject, RejectedItem};
 
 use crate::admin::printable::{columns, width};
 use crate::cli::prelude::*;
-use urlseen_core::redis::protocol::{Fate, RejectsList, Sorted};
+use urlseen_redis::protocol::{Fate, RejectsList, Sorted};
 
 /// Maximum number of foreign rejects that the command prints. Foreign rejects are entries of the
 /// list that urlseen did not write.

@@ -2,14 +2,14 @@
 
 use crate::config::{Filter, Problems, choose};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use urlseen_core::filter::choice::{Choice, FilterPlace};
-use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::memory::Available;
-use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, Kind};
-use urlseen_core::fingerprint::Algorithm;
-use urlseen_core::fingerprint::same::{SameRules, TrackingList};
-use urlseen_core::storage::StoragePolicy;
 use urlseen_engine::engine::store::Keeping;
+use urlseen_filter::choice::{Choice, FilterPlace};
+use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_filter::memory::Available;
+use urlseen_filter::{Capacity, ErrorRate, FillWatch, Kind};
+use urlseen_fingerprint::Algorithm;
+use urlseen_fingerprint::same::{SameRules, TrackingList};
+use urlseen_storage::StoragePolicy;
 
 use crate::cli::prelude::*;
 

@@ -7,10 +7,10 @@ use crate::admin::{CheckError, Sample, View};
 use crate::cli::prelude::*;
 use crate::report::{Statuses, Watch};
 use crate::serve::ClientCount;
-use urlseen_core::filter::Verdict;
-use urlseen_core::fingerprint::{Partition, PartitionCount};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::item::{Identity, Reader};
+use urlseen_filter::Verdict;
+use urlseen_fingerprint::{Partition, PartitionCount};
 
 /// Running daemon, as the admin endpoint sees it.
 pub(super) struct Daemon {

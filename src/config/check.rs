@@ -6,11 +6,11 @@ use super::problem::Problems;
 use super::rule_kinds::EffectiveRule;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
-use urlseen_core::filter::Kind;
-use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
-use urlseen_core::filter::expire_after::shown;
-use urlseen_core::fingerprint::PartitionCount;
-use urlseen_core::redis::hash_tag::hashed;
+use urlseen_filter::Kind;
+use urlseen_filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
+use urlseen_filter::expire_after::shown;
+use urlseen_fingerprint::PartitionCount;
+use urlseen_redis::hash_tag::hashed;
 
 /// Combination of values that is refused.
 struct Refused {

@@ -3,14 +3,14 @@
 //! partitions check and publish.
 
 use serde_json::Value as Json;
-use urlseen_core::filter::choice::{End, FilterPlace};
-use urlseen_core::filter::{FilterSpec, Parameters, SpecError};
-use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter, Partition, Request};
-use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
-use urlseen_core::redis::protocol::{
+use urlseen_filter::choice::{End, FilterPlace};
+use urlseen_filter::{FilterSpec, Parameters, SpecError};
+use urlseen_fingerprint::{FingerprintSpec, Fingerprinter, Partition, Request};
+use urlseen_redis::filter::opening::{RedisOpenError, Wanted};
+use urlseen_redis::hash_tag::{partition_key, partition_tag};
+use urlseen_redis::protocol::{
     HeldCalls, HeldRecord, Keys, PROBE, PartitionTable, Protocol, Sink, Source,
 };
-use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
 use super::keys::{Config, Fingerprint};
 

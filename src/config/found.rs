@@ -6,7 +6,7 @@ use super::rule_kinds::{EffectiveRule, Rules};
 use super::secret::{Secret, masked};
 use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
-use urlseen_core::redis::{RedisAddress, RedisAddressError};
+use urlseen_redis::{RedisAddress, RedisAddressError};
 
 /// Values of all layers. Later layers override earlier layers.
 #[derive(Default)]

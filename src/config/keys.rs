@@ -14,17 +14,17 @@ use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
-use urlseen_core::filter::Kind;
-use urlseen_core::filter::choice::{
+use urlseen_engine::engine::Threads;
+use urlseen_filter::Kind;
+use urlseen_filter::choice::{
     Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
     WhenFull,
 };
-use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::fingerprint::same::TrackingList;
-use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::protocol::SinkKind;
-use urlseen_engine::engine::Threads;
+use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_fingerprint::same::TrackingList;
+use urlseen_fingerprint::{Algorithm, Partition, PartitionCount};
+use urlseen_redis::RedisAddress;
+use urlseen_redis::protocol::SinkKind;
 
 /// Declares the sections. Each key has its field, its rule, and its default. Defaults may name
 /// earlier sections.

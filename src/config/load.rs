@@ -5,11 +5,11 @@ use super::keys::{Config, Filter};
 use super::layers::Sources;
 use super::problem::{Problems, ValueOrigin};
 use std::sync::Arc;
-use urlseen_core::filter::choice::FilterPlace;
-use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{FilterSpec, Kind};
-use urlseen_core::redis::TlsFiles;
-use urlseen_core::storage::header_of;
+use urlseen_filter::choice::FilterPlace;
+use urlseen_filter::kinds::NATIVE;
+use urlseen_filter::{FilterSpec, Kind};
+use urlseen_redis::TlsFiles;
+use urlseen_storage::header_of;
 
 impl Config {
     /// Reads and checks a configuration. Apart from reading the file, this has no side effect.

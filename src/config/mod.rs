@@ -49,13 +49,13 @@ pub use show::{Effective, EffectiveValue};
 
 pub use keys::{Config, Filter, Fingerprint, Serve, Sink, Source};
 
-pub use urlseen_core::filter::choice::{
+pub use urlseen_filter::choice::{
     Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
     WhenFull, choose,
 };
 
-pub use urlseen_core::filter::Kind;
-pub use urlseen_core::redis::protocol::SinkKind;
+pub use urlseen_filter::Kind;
+pub use urlseen_redis::protocol::SinkKind;
 
 #[cfg(test)]
 mod tests;

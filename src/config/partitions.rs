@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use urlseen_core::fingerprint::{Partition, PartitionCount};
+use urlseen_fingerprint::{Partition, PartitionCount};
 
 /// Partitions that a process runs, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value as Json;
-use urlseen_core::fingerprint::pages::Pages;
-use urlseen_core::fingerprint::same::{SameRule, SameRules};
-use urlseen_core::limit::{By, LimitRule};
 use urlseen_engine::item::{ExpireRule, NamedRule};
+use urlseen_filter::limit::{By, LimitRule};
+use urlseen_fingerprint::pages::Pages;
+use urlseen_fingerprint::same::{SameRule, SameRules};
 
 use super::problem::ValueOrigin;
 use super::raw::{NUMBER, Raw};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
-use urlseen_core::redis::RedisAddress;
+use urlseen_redis::RedisAddress;
 
 /// Minimum length of a token, in characters.
 const SHORTEST_TOKEN: usize = 16;

@@ -8,11 +8,11 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use urlseen_core::filter::choice::{self, Choice, choose};
-use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::number::{grouped, parse_count};
-use urlseen_core::fingerprint::PartitionCount;
-use urlseen_core::redis::{self, RedisAddress};
+use urlseen_filter::choice::{self, Choice, choose};
+use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_filter::number::{grouped, parse_count};
+use urlseen_fingerprint::PartitionCount;
+use urlseen_redis::{self, RedisAddress};
 
 /// Rule of a key: its allowed values, and the conversion to a `T`.
 pub(super) struct Rule<T> {
@@ -215,7 +215,7 @@ pub(super) fn redis_url() -> Rule<RedisAddress> {
         let address = RedisAddress::parse(raw.text()?);
         address.map(Some).map_err(|error| ValueError::Because(error.to_string()))
     };
-    Rule::new(redis::ALLOWED, read, |url| url.without_password().to_string().into())
+    Rule::new(urlseen_redis::ALLOWED, read, |url| url.without_password().to_string().into())
 }
 
 /// List of texts: an array of strings, or a text separated by commas. A blank text is an empty

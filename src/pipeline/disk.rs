@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use urlseen_core::redis::protocol::{LEASE, RENEWAL};
-use urlseen_core::storage::{FolderRequest, Requests};
 use urlseen_engine::engine::store::Storage;
+use urlseen_redis::protocol::{LEASE, RENEWAL};
+use urlseen_storage::{FolderRequest, Requests};
 
 /// Maximum time for the answer to a request. If the disk takes longer, the lease is not renewed.
 /// The bound is one interval between renewals (5 s). The last renewal comes at most 5 s after the

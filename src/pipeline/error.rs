@@ -7,15 +7,15 @@ use tracing::{info, warn};
 
 use super::disk::Hang;
 use crate::report::Phase;
-use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::limits::ItemBytesError;
-use urlseen_core::redis::preflight::PreflightError;
-use urlseen_core::redis::protocol::{LEASE, MARGIN, ProtocolError};
-use urlseen_core::redis_filter::opening::RedisOpenError;
-use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::store::MismatchError;
 use urlseen_engine::engine::{EngineError, WorksError};
+use urlseen_redis::backoff::Backoff;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::filter::opening::RedisOpenError;
+use urlseen_redis::limits::ItemBytesError;
+use urlseen_redis::preflight::PreflightError;
+use urlseen_redis::protocol::{LEASE, MARGIN, ProtocolError};
+use urlseen_storage::descriptors;
 
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
@@ -192,7 +192,7 @@ fn then(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_core::storage::RecoveryError;
+    use urlseen_storage::RecoveryError;
 
     /// Returns the error with this number, as the storage folder reports it.
     fn error(number: i32) -> io::Error {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::config;
 use redis::Value;
 use tokio::time::{self, sleep_until};
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::{Link, Reply};
-use urlseen_core::redis::protocol::{Cursor, Places, Protocol};
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Claimed};
+use urlseen_redis::error::LinkError;
+use urlseen_redis::link::{Link, Reply};
+use urlseen_redis::protocol::{Cursor, Places, Protocol};
 
 /// Duration of one wait for items of an empty source, in seconds.
 const WAIT_S: f64 = 10.0;

@@ -29,13 +29,13 @@ use intake::Arrivals;
 use serde::Serialize;
 use session::{LeaseClaim, Queue};
 use tracing::{info, warn};
-use urlseen_core::filter::Parameters;
-use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::limits::ServerLimits;
-use urlseen_core::redis::protocol::{GivenBack, Protocol, ProtocolError, ScriptError};
 use urlseen_engine::engine::Works;
 use urlseen_engine::item::Reader;
+use urlseen_filter::Parameters;
+use urlseen_redis::backoff::Backoff;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::limits::ServerLimits;
+use urlseen_redis::protocol::{GivenBack, Protocol, ProtocolError, ScriptError};
 
 pub(crate) use error::RunError;
 pub(crate) use filter::Shared;
@@ -119,7 +119,7 @@ impl Pipeline {
             parts,
             filter,
             claim: LeaseClaim::new(),
-            queue: Queue::new(urlseen_core::storage::Head::START, 0),
+            queue: Queue::new(urlseen_storage::Head::START, 0),
             is_recovered: false,
             limits: ServerLimits::ASSUMED,
             are_stale: false,

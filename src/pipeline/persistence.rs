@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use urlseen_core::redis::Node;
-use urlseen_core::redis::preflight::Info;
-use urlseen_core::storage::Moment;
+use urlseen_redis::Node;
+use urlseen_redis::preflight::Info;
+use urlseen_storage::Moment;
 
 /// Minimum age of the horizon. The horizon is the moment of the oldest data with which Redis may
 /// come back. If Redis flushes its append-only file every second, a crash loses little more than a

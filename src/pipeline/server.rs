@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use urlseen_core::filter::id;
-use urlseen_core::redis::connect::{Timeouts, connect, info_at};
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::Link;
-use urlseen_core::redis::preflight::{Needs, PreflightError, ServerVersion, preflight};
-use urlseen_core::redis::{Node, RedisAddress};
+use urlseen_filter::id;
+use urlseen_redis::connect::{Timeouts, connect, info_at};
+use urlseen_redis::error::LinkError;
+use urlseen_redis::link::Link;
+use urlseen_redis::preflight::{Needs, PreflightError, ServerVersion, preflight};
+use urlseen_redis::{Node, RedisAddress};
 
 /// Future of a server's answer.
 pub(crate) type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -9,11 +9,11 @@ use super::{Ending, RunError};
 use crate::config::WhenFull;
 use crate::pipeline::shutdown::Stop;
 use crate::report::{FilterReport, Phase, Report, Reporter};
-use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::{Bad, Pages};
+use urlseen_filter::{FillWatch, Parameters};
 
 /// Run that answers clients until it is told to stop.
 pub(crate) struct Standalone {

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
-use urlseen_core::filter::choice::Choice as _;
-use urlseen_core::storage::Histogram;
 use urlseen_engine::item::batch::{Batch, Ready};
 use urlseen_engine::item::{Fate, RejectReason};
+use urlseen_filter::choice::Choice as _;
+use urlseen_storage::Histogram;
 
 use super::rules::ByRule;
 

@@ -3,11 +3,9 @@
 use indicatif::{BinaryBytes, HumanCount};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
-use urlseen_core::filter::generation::{Generations, LIVE};
-use urlseen_core::filter::{
-    Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory,
-};
 use urlseen_engine::engine::Engine;
+use urlseen_filter::generation::{Generations, LIVE};
+use urlseen_filter::{Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory};
 
 use super::trend::{LostUrls, MemoryWatch};
 

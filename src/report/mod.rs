@@ -21,10 +21,10 @@ use crate::config::Config;
 use counts::Samples;
 use rules::ByGroup;
 use trend::Growth;
-use urlseen_core::storage::Moment;
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
+use urlseen_storage::Moment;
 
 pub(crate) use counts::FATES;
 pub use counts::{ByReason, Counts, Sampled, Times};
@@ -212,7 +212,7 @@ impl Reporter {
 
     /// Notes the position of the crawl: its last commit, and the number of items that are claimed
     /// and not committed.
-    pub(crate) fn note(&mut self, last: urlseen_core::storage::Head, processing: u64) {
+    pub(crate) fn note(&mut self, last: urlseen_storage::Head, processing: u64) {
         let Status { head, lists, .. } = &mut self.now.status;
         *head = Some(last.into());
         lists.processing = Some(processing);

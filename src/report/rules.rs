@@ -144,7 +144,7 @@ fn fullest(mut counts: Vec<GroupCount>) -> Vec<GroupCount> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_core::fingerprint::Fingerprint;
+    use urlseen_fingerprint::Fingerprint;
 
     fn rules() -> Vec<RuleCount> {
         ["hosts", "lists"].map(|rule| RuleCount { rule: rule.to_owned(), items: 0 }).into()

@@ -104,7 +104,7 @@ impl Status {
     }
 }
 
-/// A batch that was committed: see [`urlseen_core::storage::Head`].
+/// A batch that was committed: see [`urlseen_storage::Head`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Number of the last commit.
@@ -113,8 +113,8 @@ pub struct Head {
     pub commit_id: String,
 }
 
-impl From<urlseen_core::storage::Head> for Head {
-    fn from(head: urlseen_core::storage::Head) -> Self {
+impl From<urlseen_storage::Head> for Head {
+    fn from(head: urlseen_storage::Head) -> Self {
         Self { seq: head.seq, commit_id: head.commit_id.to_string() }
     }
 }

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
-use urlseen_core::filter::Parameters;
-use urlseen_core::filter::memory::{Available, SPARE};
+use urlseen_filter::Parameters;
+use urlseen_filter::memory::{Available, SPARE};
 
 /// Age of the newer point at which it takes the place of the older one. So a speed is the mean of
 /// the last ten to twenty minutes.
@@ -137,8 +137,8 @@ impl MemoryWatch {
 
 #[cfg(test)]
 mod tests {
-    use urlseen_core::filter::Sizing;
-    use urlseen_core::filter::memory::Limit;
+    use urlseen_filter::Sizing;
+    use urlseen_filter::memory::Limit;
 
     use super::*;
 

@@ -20,12 +20,12 @@ use crate::pipeline::{Ending, RunError};
 use crate::report::{PartitionStatus, Phase, RouteStatus};
 use session::Session;
 use tokio::sync::watch;
-use urlseen_core::filter::id::{self, RandomId};
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::protocol::Protocol;
 use urlseen_engine::item::Options;
+use urlseen_filter::id::{self, RandomId};
+use urlseen_redis::RedisAddress;
+use urlseen_redis::backoff::Backoff;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::protocol::Protocol;
 
 /// Router of a list: a process moves one list.
 pub(crate) struct Router {

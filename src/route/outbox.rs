@@ -12,13 +12,13 @@ use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::report::{PartitionStatus, RouteStatus};
-use urlseen_core::fingerprint::{Fingerprint, PartitionCount};
-use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::connect::connect;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::{Link, WAITING_MAX};
 use urlseen_engine::item::batch::{Batch, Claimed};
 use urlseen_engine::item::{Identity, Items, Reader};
+use urlseen_fingerprint::{Fingerprint, PartitionCount};
+use urlseen_redis::backoff::Backoff;
+use urlseen_redis::connect::connect;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::link::{Link, WAITING_MAX};
 
 /// Items of the source that were read together.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ impl Outbox {
             if !failure.is_passing() {
                 return (number, failure);
             }
-            let wait = self.backoff.next_wait(urlseen_core::filter::id::random());
+            let wait = self.backoff.next_wait(urlseen_filter::id::random());
             warn!("partition {number}: {failure}. Trying again in {} ms", wait.as_millis());
             self.tell(|it| it.trouble = Some(failure.to_string()));
             tokio::time::sleep(wait).await;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use urlseen_core::redis::connect::connect;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::protocol::{Cursor, LEASE, LeaseHolder, Leased, MARGIN, RENEWAL};
 use urlseen_engine::item::Reader;
+use urlseen_redis::connect::connect;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::protocol::{Cursor, LEASE, LeaseHolder, Leased, MARGIN, RENEWAL};
 
 use super::outbox::{Outbox, RoutedBatch, Share};
 use super::{RouteError, Router};

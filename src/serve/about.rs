@@ -3,7 +3,7 @@
 use super::ServerState;
 use super::command::{SPECS, Spec, find, shown};
 use super::reply::{Reply, Version};
-use urlseen_core::fingerprint::FingerprintSpec;
+use urlseen_fingerprint::FingerprintSpec;
 
 /// Version of Redis that the replies imitate.
 const REDIS: &str = "7.0.15";

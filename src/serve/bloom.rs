@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::command::wrong_arity;
 use super::reply::{Reply, Version};
-use urlseen_core::filter::Fill;
+use urlseen_filter::Fill;
 
 /// Bytes that RedisBloom adds to the size of the bits when it reports the size of a filter: first
 /// the number for the filter, then the number for each layer.

@@ -14,11 +14,11 @@ use super::session::{self, ClientSession};
 use super::session::{Received, Transaction};
 use super::{ServerState, about, bloom};
 use crate::config::ItemForm;
-use urlseen_core::filter::Fill;
-use urlseen_core::fingerprint::Fingerprint;
 use urlseen_engine::engine::query::{self, Asker, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::{Form, Identity, Reader};
+use urlseen_filter::Fill;
+use urlseen_fingerprint::Fingerprint;
 
 /// Limit on a client's commands in one batch, and also on the questions of these commands. Only the
 /// last command of a batch can exceed the limit on questions.

@@ -16,10 +16,10 @@ use super::client::Client;
 use super::connection::Connection;
 use crate::config::{Config, HostPort};
 use crate::report::{ClientsStatus, Repeats};
-use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
+use urlseen_storage::descriptors;
 
 /// Pause after a failed attempt to accept a connection. The usual reason is that the process has no
 /// file descriptor left.

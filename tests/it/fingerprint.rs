@@ -10,9 +10,9 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
-use urlseen_core::fingerprint::Request;
-use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, Trace, trace};
-use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
+use urlseen_fingerprint::Request;
+use urlseen_fingerprint::canonical::{CanonicalizeError, Fragments, Trace, trace};
+use urlseen_fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -10,11 +10,7 @@ use crate::util::sources::rust_files;
 
 /// Folder of each crate with rooms, and its rooms. A room may name only rooms before it.
 const ROOMS: &[(&str, &[&str])] = &[
-    (
-        "crates/urlseen-core/src/",
-        &["choice", "fingerprint", "filter", "limit", "storage", "redis", "redis_filter"],
-    ),
-    ("crates/urlseen-engine/src/", &["item", "engine", "flow"]),
+    ("crates/engine/src/", &["item", "engine", "flow"]),
     ("src/", &["config", "report", "pipeline", "serve", "route", "admin", "cli"]),
 ];
 

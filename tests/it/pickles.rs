@@ -9,9 +9,9 @@ use base64::prelude::BASE64_STANDARD;
 use fastrand::Rng;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::item::ItemForm;
 use urlseen_engine::item::{Identity, Options, Reader};
+use urlseen_fingerprint::Algorithm;
 
 #[derive(Deserialize)]
 struct Header {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use redis::{FromRedisValue, Value};
 use tempfile::TempDir;
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::preflight::{
+use urlseen_redis::RedisAddress;
+use urlseen_redis::preflight::{
     CommandNeed, KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
 };
 

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
-use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::item::{Emit, ItemForm};
 use urlseen_engine::item::{Options, Reader};
+use urlseen_fingerprint::Algorithm;
 
 use crate::pickles::vectors;
 use crate::util::sources::root;

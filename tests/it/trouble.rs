@@ -3,10 +3,10 @@
 use std::thread;
 
 use redis::Value;
-use urlseen_core::redis::connect::connect;
-use urlseen_core::redis::error::{Denied, LinkError};
-use urlseen_core::redis::link::Link;
-use urlseen_core::redis::preflight::{Needs, PreflightError, preflight};
+use urlseen_redis::connect::connect;
+use urlseen_redis::error::{Denied, LinkError};
+use urlseen_redis::link::Link;
+use urlseen_redis::preflight::{Needs, PreflightError, preflight};
 
 use crate::preflight::{Server, wait_until};
 
@@ -39,7 +39,7 @@ async fn writes_run_into(connection: &mut Link, expected: &LinkError) {
 /// Checks that the preflight finds this error, and no other one.
 async fn preflight_finds(server: &Server, expected: LinkError) {
     let mut needs = Needs::new();
-    needs.command(urlseen_core::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
+    needs.command(urlseen_redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
     let found = preflight(&server.address(""), &needs).await.unwrap_err();
     assert_eq!(found, [PreflightError::Link(expected)]);
     assert!(found[0].is_passing());

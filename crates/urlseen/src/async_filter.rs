@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use super::filter::fingerprints;
 use super::{Error, ExactFilter, Filter, LocalFilter};
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_fingerprint::Fingerprint;
 
 /// Future of a call to an [`AsyncFilter`].
 pub type FilterFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;

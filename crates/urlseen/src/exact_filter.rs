@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Error, ErrorKind, Filter};
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_fingerprint::Fingerprint;
 
 /// Filter for tests. It stores every key, so its answers are never wrong. A test can make calls to
 /// the filter fail.

@@ -1,7 +1,7 @@
 //! Trait of all filters and the methods of filters, for programs with threads.
 
 use super::Error;
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_fingerprint::Fingerprint;
 
 /// Compact, approximate set of keys. A filter tells whether a key was added before.
 ///

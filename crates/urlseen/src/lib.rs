@@ -43,7 +43,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-use urlseen_core::fingerprint::canonical::{Buffers, push_request_url};
+use urlseen_fingerprint::canonical::{Buffers, push_request_url};
 
 mod async_filter;
 mod error;
@@ -62,10 +62,10 @@ pub use exact_filter::ExactFilter;
 pub use filter::{Filter, FilterExt};
 pub use local_filter::{KeyHashes, LocalFilter};
 pub use spec::FilterSpec;
-pub use urlseen_core::filter::Kind;
-pub use urlseen_core::fingerprint::Request;
-pub use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments};
-pub use urlseen_core::fingerprint::{
+pub use urlseen_filter::Kind;
+pub use urlseen_fingerprint::Request;
+pub use urlseen_fingerprint::canonical::{CanonicalizeError, Fragments};
+pub use urlseen_fingerprint::{
     Algorithm, Fingerprint, FingerprintSpec, Fingerprinter, UnknownAlgorithmError,
 };
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::{FilterSpec as CoreSpec, Kind, SpecError};
-use urlseen_core::fingerprint::FingerprintSpec;
+use urlseen_filter::{FilterSpec as CoreSpec, Kind, SpecError};
+use urlseen_fingerprint::FingerprintSpec;
 
 /// Spec of a filter: its kind, its size, and the spec of its fingerprints.
 ///

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use urlseen_cli::config::{Config, Emit, ItemForm, Rules, Sources};
-use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::item::{Form, Item, ItemSummary, Options, Reader, Unreadable};
+use urlseen_fingerprint::Algorithm;
 
 /// Rules for some items. They live as long as the process.
 static RULES: LazyLock<Config> = LazyLock::new(|| {

@@ -8,14 +8,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::generation::{Generation, Lifetime, Lifetimes};
-use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{FilterSpec, ShardId};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::limit::Counted;
-use urlseen_core::storage::testing::{self, SimDisk};
-use urlseen_core::storage::{
+use urlseen_filter::choice::Fsync;
+use urlseen_filter::generation::{Generation, Lifetime, Lifetimes};
+use urlseen_filter::id::RandomId;
+use urlseen_filter::limit::Counted;
+use urlseen_filter::{FilterSpec, ShardId};
+use urlseen_fingerprint::Fingerprint;
+use urlseen_storage::testing::{self, SimDisk};
+use urlseen_storage::{
     AtRest, Change, Folder, Head, Journal, Position, Restore, Retention, Section, StorageSpec,
     Target,
 };

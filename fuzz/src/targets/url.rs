@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use urlseen_core::fingerprint::Request;
-use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, trace, trace_verbatim};
-use urlseen_core::fingerprint::same::SameRules;
-use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
+use urlseen_fingerprint::Request;
+use urlseen_fingerprint::canonical::{CanonicalizeError, Fragments, trace, trace_verbatim};
+use urlseen_fingerprint::same::SameRules;
+use urlseen_fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 /// Rules by which URLs are the same.
 static RULES: LazyLock<[SameRules; 4]> = LazyLock::new(|| {

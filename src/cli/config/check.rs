@@ -5,10 +5,10 @@ use std::fs;
 use std::net::TcpListener;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
-use urlseen_core::redis::limits::ServerLimits;
-use urlseen_core::redis::preflight::preflight;
-use urlseen_core::storage::OpenError;
 use urlseen_engine::engine::store::CrawlPosition;
+use urlseen_redis::limits::ServerLimits;
+use urlseen_redis::preflight::preflight;
+use urlseen_storage::OpenError;
 
 use crate::cli::prelude::*;
 use crate::cli::run::{chosen, divided, machine};

@@ -2,9 +2,9 @@
 
 use crate::report::GenerationsStatus;
 use serde::Serialize;
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::redis_filter::opening::RedisOpenError;
-use urlseen_core::storage::{Look, Named, look, named};
+use urlseen_filter::generation::Generation;
+use urlseen_redis::filter::opening::RedisOpenError;
+use urlseen_storage::{Look, Named, look, named};
 
 use super::Subject;
 use super::passing::{Passing, Times};

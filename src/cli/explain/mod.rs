@@ -10,7 +10,6 @@ use std::os::unix::ffi::OsStringExt;
 use answer::AnswerShown;
 use serde::Serialize;
 use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
-use urlseen_core::storage;
 
 use crate::admin::ItemText;
 use crate::cli::prelude::*;
@@ -65,7 +64,7 @@ struct Subject {
 impl Subject {
     fn new(folder: &Folder) -> anyhow::Result<Self> {
         let mut config = folder.locate()?;
-        let header = folder_of(&config).map(storage::header_of).transpose()?.flatten();
+        let header = folder_of(&config).map(urlseen_storage::header_of).transpose()?.flatten();
         if let Some(header) = &header {
             // Computes the fingerprint in the same way as those in the folder.
             config.computed_by(header.spec().filter.fingerprint.clone());

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::generation::{Generation, LIVE, LetThrough};
-use urlseen_core::storage::timing_of;
+use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_filter::generation::{Generation, LIVE, LetThrough};
+use urlseen_storage::timing_of;
 
 use crate::report::GenerationsStatus;
 
@@ -127,7 +127,7 @@ fn shown(time: SystemTime, step: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_core::filter::generation::Lifetime;
+    use urlseen_filter::generation::Lifetime;
 
     fn passing(expire_after: &str, number: u32, next_seconds: Option<f64>) -> Passing {
         passing_after(Lifetime::WHOLE, expire_after, number, next_seconds)

@@ -9,9 +9,9 @@ use crate::config::{Filter, Kind, choose};
 use crate::pipeline::shutdown;
 use anyhow::bail;
 use urlseen_analysis::{Crawl, Ending, Input, LaneSpec, Plot, Report, Setup, replay, suggest};
-use urlseen_core::filter::Capacity;
 use urlseen_engine::flow::driver::Progress;
 use urlseen_engine::flow::import::{ImportFormat, Origin};
+use urlseen_filter::Capacity;
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///

@@ -3,7 +3,7 @@
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use urlseen_core::redis::hash_tag::hashed;
+use urlseen_redis::hash_tag::hashed;
 
 use crate::admin::Limits;
 use crate::cli::prelude::*;

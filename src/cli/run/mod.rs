@@ -10,11 +10,11 @@ use crate::report::{ByRule, Report, Reporter};
 use crate::serve::{ClientCount, QueryServer};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
-use urlseen_core::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
-use urlseen_core::fingerprint::Partition;
-use urlseen_core::storage::Folder;
 use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::{self, Engine};
+use urlseen_filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
+use urlseen_fingerprint::Partition;
+use urlseen_storage::Folder;
 
 use crate::cli::prelude::*;
 use crate::cli::view::Daemon;

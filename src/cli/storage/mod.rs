@@ -5,7 +5,7 @@ mod show;
 
 use redis::Cmd;
 use repair::Repair;
-use urlseen_core::filter::expire_after::shown;
+use urlseen_filter::expire_after::shown;
 
 use crate::cli::prelude::*;
 
@@ -225,7 +225,7 @@ fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
 
 /// Adds a time to that of the generations in a folder.
 fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
-    let (at, mut folder) = (dir.display(), urlseen_core::storage::Folder::open(dir)?);
+    let (at, mut folder) = (dir.display(), urlseen_storage::Folder::open(dir)?);
     let header = folder.header().map(|header| header.spec().filter.parameters.expire_after());
     let Some(Some(expire_after)) = header else {
         return Err(usage(format!("{at} holds no filter whose fingerprints expire")));

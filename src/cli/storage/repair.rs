@@ -1,16 +1,16 @@
 //! Commands that change a crawl's filter and its state in Redis while the crawl does not run. They
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
-use urlseen_core::filter::choice::FilterPlace;
-use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{KeyHash, Kind, OverFrozen, SHARDS};
-use urlseen_core::storage::{Folder, LiveFilter as _};
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Recovery;
+use urlseen_filter::choice::FilterPlace;
+use urlseen_filter::kinds::NATIVE;
+use urlseen_filter::{KeyHash, Kind, OverFrozen, SHARDS};
+use urlseen_storage::{Folder, LiveFilter as _};
 
 use crate::cli::moving::{NewFolder, beside, renamed};
 use crate::cli::prelude::*;
-use urlseen_core::redis::protocol::Leased;
+use urlseen_redis::protocol::Leased;
 
 /// Crawl that does not run, for commands that change its filter.
 pub(super) struct Repair {

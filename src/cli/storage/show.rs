@@ -4,8 +4,8 @@
 use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
-use urlseen_core::fingerprint::same::TrackingList;
-use urlseen_core::storage::{ArchiveState, Look, SegmentLook, Snapshot, look};
+use urlseen_fingerprint::same::TrackingList;
+use urlseen_storage::{ArchiveState, Look, SegmentLook, Snapshot, look};
 
 use crate::cli::prelude::*;
 use crate::cli::status::{about_rate, lost};

@@ -6,7 +6,7 @@ use super::load;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
-use urlseen_core::filter::number::parse_count;
+use urlseen_filter::number::parse_count;
 
 #[test]
 fn later_layers_override_earlier_ones() {
@@ -190,7 +190,7 @@ fn partitions_share_no_key_and_no_folder() {
     let config = Config::default();
     assert!(config.all_partitions().eq([config.clone()]));
     let mut config = config;
-    config.partitions.count = urlseen_core::fingerprint::PartitionCount::new(16).unwrap();
+    config.partitions.count = urlseen_fingerprint::PartitionCount::new(16).unwrap();
     let parts: Vec<_> = config.all_partitions().collect();
     assert_eq!(parts[3].source.key, "demo:discovered:{3.0}");
     assert_eq!(parts[3].crawl_name(), "demo, partition 3 of 16");

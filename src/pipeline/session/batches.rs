@@ -20,12 +20,12 @@ use super::{Pending, Session};
 use crate::config::{Config, RejectsFull};
 use crate::pipeline::{Parts, Pipeline};
 use crate::report::Backpressure;
-use urlseen_core::redis::protocol::{Commit, Committed, Cursor, Order};
-use urlseen_core::redis::reject;
-use urlseen_core::storage::Head;
 use urlseen_engine::engine::Event;
 use urlseen_engine::item::Unreadable;
 use urlseen_engine::item::batch::{Batch, Ready, Sifted};
+use urlseen_redis::protocol::{Commit, Committed, Cursor, Order};
+use urlseen_redis::reject;
+use urlseen_storage::Head;
 
 /// Maximum number of commits that are sent and not acknowledged.
 const IN_FLIGHT_MAX: usize = 3;

@@ -12,13 +12,13 @@ use super::Lease;
 use super::batches::{Prepared, Queue};
 use crate::pipeline::{Pipeline, RunError, Shared};
 use crate::report::Phase;
-use urlseen_core::filter::id::RandomId;
-use urlseen_core::redis::connect;
-use urlseen_core::redis::limits::ServerLimits;
-use urlseen_core::redis::link::Link;
-use urlseen_core::redis::protocol::{CrawlState, LeaseHolder, RENEWAL};
-use urlseen_core::storage::{Head, Restore as _};
 use urlseen_engine::engine::store::{How, Recovery};
+use urlseen_filter::id::RandomId;
+use urlseen_redis::connect;
+use urlseen_redis::limits::ServerLimits;
+use urlseen_redis::link::Link;
+use urlseen_redis::protocol::{CrawlState, LeaseHolder, RENEWAL};
+use urlseen_storage::{Head, Restore as _};
 
 /// State with two open connections, without the lease.
 pub(super) struct Connected {

@@ -1,9 +1,9 @@
 //! Tests of the queue after a lost connection.
 
 use super::*;
-use urlseen_core::redis::protocol::Cursor;
 use urlseen_engine::item::batch::Batch;
 use urlseen_engine::item::{Findings, Items};
+use urlseen_redis::protocol::Cursor;
 
 /// Returns a queue of three batches with two items each, and the heads before and after each
 /// batch. Ten items are claimed, and no batch is committed.

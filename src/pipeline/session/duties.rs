@@ -7,10 +7,10 @@ use futures_util::stream::FuturesUnordered;
 use redis::{Cmd, Value};
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::Reply;
-use urlseen_core::redis::protocol::{ProtocolError, RENEWAL, Reclaimer};
-use urlseen_core::storage::Moment;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::link::Reply;
+use urlseen_redis::protocol::{ProtocolError, RENEWAL, Reclaimer};
+use urlseen_storage::Moment;
 
 use super::forgetting::FORGETS;
 use super::{Pending, Pipeline, RunError, Session};

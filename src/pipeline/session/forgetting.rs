@@ -9,10 +9,10 @@ use tokio::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::{RunError, Session};
-use urlseen_core::redis::reject;
 use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
 use urlseen_engine::item::Identity;
+use urlseen_redis::reject;
 
 /// Time between two checks of the list.
 pub(super) const FORGETS: Duration = Duration::from_secs(4);

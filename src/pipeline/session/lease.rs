@@ -3,9 +3,9 @@
 use tokio::time::Instant;
 
 use super::{Pending, RunError, Session};
-use urlseen_core::filter::id::RandomId;
-use urlseen_core::redis::protocol::{LEASE, MARGIN, Token};
 use urlseen_engine::engine::store::Storage;
+use urlseen_filter::id::RandomId;
+use urlseen_redis::protocol::{LEASE, MARGIN, Token};
 
 /// Identity of a run, and its claim on the lease.
 #[derive(Debug)]

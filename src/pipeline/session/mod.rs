@@ -20,9 +20,9 @@ use futures_util::stream::StreamExt as _;
 use replicas::Replicas;
 use requests::{Pending, Requests};
 use tokio::time::sleep_until;
-use urlseen_core::redis::limits::ServerLimits;
-use urlseen_core::redis::protocol::Reclaimer;
 use urlseen_engine::engine::Event;
+use urlseen_redis::limits::ServerLimits;
+use urlseen_redis::protocol::Reclaimer;
 
 use super::intake::Intake;
 use super::{Ending, Pipeline, RunError};

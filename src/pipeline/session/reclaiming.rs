@@ -6,8 +6,8 @@ use tracing::{info, warn};
 
 use super::{RunError, Session};
 use crate::report::HeldStatus;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::protocol::{HeldCalls, Requeued, Stopped};
+use urlseen_redis::error::LinkError;
+use urlseen_redis::protocol::{HeldCalls, Requeued, Stopped};
 
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers.

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{Pending, Pipeline, RunError, Session};
-use urlseen_core::redis::link::Link;
-use urlseen_core::redis::protocol::Committed;
+use urlseen_redis::link::Link;
+use urlseen_redis::protocol::Committed;
 
 /// Time after which the log says that commits wait for replicas.
 const LATE: Duration = Duration::from_secs(5);

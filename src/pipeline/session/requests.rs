@@ -7,9 +7,9 @@ use redis::Cmd;
 
 use super::duties::Take;
 use super::{RunError, Session};
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::{Link, Reply, WAITING_MAX};
-use urlseen_core::redis::packed::Packed;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::link::{Link, Reply, WAITING_MAX};
+use urlseen_redis::packed::Packed;
 
 /// Request that waits for its reply.
 pub(super) enum Pending {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::wire::Word;
 use crate::config::{Config, Sources};
-use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::{FilterSpec, Seed};
-use urlseen_core::redis_filter::definition::DEFINE;
 use urlseen_engine::item::Options;
+use urlseen_filter::choice::Fsync;
+use urlseen_filter::{FilterSpec, Seed};
+use urlseen_redis::filter::definition::DEFINE;
 
 /// Names of the scripts, by their texts and their hashes.
 pub(super) type Scripts = HashMap<Word, &'static str>;

@@ -12,11 +12,11 @@ use super::threads;
 use super::world::World;
 use crate::pipeline::{Ending, Parts, Pipeline, RunError, Server, Shared};
 use crate::report::{Report, Reporter};
-use urlseen_core::filter::Seed;
-use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
 use urlseen_engine::item::Reader;
+use urlseen_filter::Seed;
+use urlseen_storage::{Folder, StoragePolicy, StorageSpec};
 
 /// Time between two checks of the folder, as on the storage thread of a real daemon.
 const LOOK: Duration = Duration::from_millis(200);

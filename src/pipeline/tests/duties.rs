@@ -12,8 +12,8 @@ use super::run_calm;
 use super::server::Fate;
 use super::wire::{Words, array, bulk, integer};
 use super::world::World;
-use urlseen_core::filter::choice::Fsync;
-use urlseen_core::redis::error::LinkError;
+use urlseen_filter::choice::Fsync;
+use urlseen_redis::error::LinkError;
 
 /// Trial of a duty: what the server does to its requests.
 #[derive(Debug)]

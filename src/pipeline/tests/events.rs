@@ -12,7 +12,7 @@ use super::oracle::Tally;
 use super::state::State;
 use super::world::World;
 use crate::report::Live;
-use urlseen_core::storage::testing::Fault;
+use urlseen_storage::testing::Fault;
 
 /// Kind of event in a run, other than the arrival of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

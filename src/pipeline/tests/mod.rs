@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use crawl::Crawl;
 use daemon::work;
-use urlseen_core::filter::choice::Fsync;
+use urlseen_filter::choice::Fsync;
 use world::World;
 
 /// Number of seeds in a run of the tests.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::items::{self, ITEMS, Treatment};
 use super::state::State;
 use super::wire::Word;
-use urlseen_core::redis::reject::{Reject, RejectedItem};
+use urlseen_redis::reject::{Reject, RejectedItem};
 
 /// For each item, the number of its emissions and of its rejections.
 #[derive(Debug, Clone, PartialEq, Eq)]

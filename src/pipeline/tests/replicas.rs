@@ -11,7 +11,7 @@ use super::state::State;
 use super::wire::{Words, integer};
 use super::world::World;
 use crate::report::{Backpressure, Phase};
-use urlseen_core::filter::choice::Fsync;
+use urlseen_filter::choice::Fsync;
 
 /// Number of replicas that the crawls of these tests wait for.
 const WANTED: u64 = 2;

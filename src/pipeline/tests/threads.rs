@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use tokio::time::Instant;
 
 use super::world::World;
-use urlseen_core::storage::Requests;
 use urlseen_engine::engine::Steps;
+use urlseen_storage::Requests;
 
 /// Threads of the daemon that runs.
 struct Threads {

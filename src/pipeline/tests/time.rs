@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::run_calm;
 use super::world::World;
 use crate::report::Phase;
-use urlseen_core::filter::choice::Fsync;
-use urlseen_core::redis::protocol::{LEASE, RENEWAL};
+use urlseen_filter::choice::Fsync;
+use urlseen_redis::protocol::{LEASE, RENEWAL};
 
 impl World {
     /// Makes the server answer nothing for a while.

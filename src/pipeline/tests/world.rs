@@ -19,11 +19,11 @@ use super::server::Fate;
 use super::state::{Head, State};
 use super::wire::{Words, array, integer};
 use crate::report::Live;
-use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::storage::testing::SimDisk;
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
+use urlseen_filter::choice::Fsync;
+use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_storage::testing::SimDisk;
 
 /// The world of one run. Clones are the same world.
 #[derive(Debug, Clone)]

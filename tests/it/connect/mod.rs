@@ -11,9 +11,9 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::error::LinkError;
+use urlseen_redis::RedisAddress;
+use urlseen_redis::connect::{Timeouts, connect};
+use urlseen_redis::error::LinkError;
 
 use crate::preflight::{PASSWORD, Server};
 use crate::util::redis::free_port;

@@ -1,9 +1,9 @@
 //! Sentinels that name the primary: logins, errors, and a switch to another primary.
 
 use tempfile::TempDir;
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::connect;
-use urlseen_core::redis::error::LinkError;
+use urlseen_redis::RedisAddress;
+use urlseen_redis::connect::connect;
+use urlseen_redis::error::LinkError;
 
 use super::trouble;
 use crate::preflight::{PASSWORD, Server};

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::error::LinkError;
+use urlseen_redis::RedisAddress;
+use urlseen_redis::connect::{Timeouts, connect};
+use urlseen_redis::error::LinkError;
 
 use super::trouble;
 use crate::preflight::{Server, wait_until};

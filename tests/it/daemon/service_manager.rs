@@ -4,8 +4,8 @@ use std::os::unix::net::UnixDatagram;
 
 use rustix::process::Signal;
 use tempfile::TempDir;
-use urlseen_core::fingerprint::PartitionCount;
-use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
+use urlseen_fingerprint::PartitionCount;
+use urlseen_redis::hash_tag::{partition_key, partition_tag};
 
 use super::{Crawl, SINK, SOURCE, stop, urls};
 use crate::util::binary::Run;

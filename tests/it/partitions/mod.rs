@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use redis::{Commands, Connection};
 use tempfile::TempDir;
-use urlseen_core::fingerprint::{Fingerprint, PartitionCount};
-use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
+use urlseen_fingerprint::{Fingerprint, PartitionCount};
+use urlseen_redis::hash_tag::{partition_key, partition_tag};
 
 use crate::util::binary::{Daemon, Run, urlseen};
 use crate::util::redis::RedisServer;

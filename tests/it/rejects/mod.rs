@@ -6,8 +6,8 @@ mod trouble;
 use std::time::{Duration, SystemTime};
 
 use redis::{Commands, Connection};
-use urlseen_core::redis::reject::write;
 use urlseen_engine::item::Unreadable;
+use urlseen_redis::reject::write;
 
 use crate::util::binary::{Run, urlseen};
 use crate::util::redis::RedisServer;

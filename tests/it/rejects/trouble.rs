@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
 use urlseen_cli::config::{Config, Sources};
-use urlseen_core::redis::protocol::{Fate, RejectsList};
-use urlseen_core::redis::reject::Reject;
+use urlseen_redis::protocol::{Fate, RejectsList};
+use urlseen_redis::reject::Reject;
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::wait::{SOON, wait_until};

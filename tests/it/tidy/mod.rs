@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use urlseen_core::filter::Kind;
-use urlseen_core::filter::choice::FilterPlace;
+use urlseen_filter::Kind;
+use urlseen_filter::choice::FilterPlace;
 
 use crate::util::sources::{Source, root, rust_files, scripts};
 

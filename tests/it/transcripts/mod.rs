@@ -63,11 +63,11 @@ stop() {
 call() {
     local name=$1
     shift
-    cat "$CORE/redis/protocol/common.lua" - "$CORE/redis/protocol/$name.lua" >script.lua <<<"$KIND"
+    cat "$PROTOCOL/common.lua" - "$PROTOCOL/$name.lua" >script.lua <<<"$KIND"
     redis-cli --user "${LOGIN:-default}" --pass '' --no-auth-warning --eval script.lua "$@"
 }
 KIND='local filter_refusal, judge'
-with_set() { KIND=$(cat "$CORE/filter/kinds/set.lua") "$@"; }
+with_set() { KIND=$(cat "$PROTOCOL/../../../filter/src/kinds/set.lua") "$@"; }
 without() {
     redis-cli acl setuser limited on nopass ~* +@all "-$1" >done
     LOGIN=limited "${@:2}"
@@ -161,7 +161,7 @@ fn outputs(script: &str, has_server: bool) -> Vec<String> {
     let programs = Path::new(env!("CARGO_BIN_EXE_urlseen")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut run = Run::of("bash", ["-c", script]).dir(folder.path()).env("PATH", path);
-    run = run.env("CORE", root().join("crates/urlseen-core/src"));
+    run = run.env("PROTOCOL", root().join("crates/redis/src/protocol"));
     let mut names = vec![
         (folder.path().display().to_string(), "[DIR]"),
         (env!("CARGO_PKG_VERSION").to_owned(), "[VERSION]"),

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::shared::{SharedFilter, no_room};
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::generation::Lifetimes;
-use urlseen_core::filter::{FilterSpec, Parameters, Seed, Verdict};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{
+use urlseen_filter::generation::Lifetimes;
+use urlseen_filter::{FilterSpec, Parameters, Seed, Verdict};
+use urlseen_fingerprint::Fingerprint;
+use urlseen_storage::{
     Change, FilterStorage, Folder, Head, Journal, Position, Reach, StoragePolicy, StorageSpec,
     Target,
 };
@@ -185,7 +185,7 @@ mod tests {
 
     /// Returns the number of the last log record whose keys are in the newest snapshot.
     fn covered(dir: &TempDir) -> u64 {
-        let look = urlseen_core::storage::look(dir.path()).unwrap();
+        let look = urlseen_storage::look(dir.path()).unwrap();
         look.snapshots.iter().map(|snapshot| snapshot.last.number).max().unwrap()
     }
 

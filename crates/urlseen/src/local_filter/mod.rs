@@ -10,8 +10,8 @@ use std::iter::FusedIterator;
 use std::vec;
 
 use shared::SharedFilter;
-use urlseen_core::filter::{Seed, ShardId, Verdict};
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_filter::{Seed, ShardId, Verdict};
+use urlseen_fingerprint::Fingerprint;
 
 use crate::filter::fingerprints;
 use crate::{Error, Filter, FilterSpec};
@@ -24,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "storage")]
 use kept::Kept;
 #[cfg(feature = "storage")]
-use urlseen_core::storage::StoragePolicy;
+use urlseen_storage::StoragePolicy;
 
 /// Filter in this process's memory. [`LocalFilter::open`] also stores the filter in a folder.
 ///

@@ -3,11 +3,11 @@
 use std::io::{self, Read};
 
 use super::shared::SharedFilter;
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{KeyHash, ShardId};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::limit::Counted;
-use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
+use urlseen_filter::generation::Generation;
+use urlseen_filter::limit::Counted;
+use urlseen_filter::{KeyHash, ShardId};
+use urlseen_fingerprint::Fingerprint;
+use urlseen_storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
 
 impl Restore for SharedFilter {
     fn clear(&mut self) {

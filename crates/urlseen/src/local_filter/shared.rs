@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::generation::Generation;
-use urlseen_core::filter::{
+use urlseen_filter::generation::Generation;
+use urlseen_filter::{
     BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHash, KeyHasher, Parameters, ShardId,
     Verdict,
 };
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
-use urlseen_core::storage::{Counts, Position};
+use urlseen_storage::{Counts, Position};
 
 /// Filter that is protected by a lock. All clones refer to the same filter.
 #[derive(Debug, Clone)]

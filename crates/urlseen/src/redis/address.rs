@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use redis::{Client, RedisResult};
 
 use crate::{Error, ErrorKind};
-use urlseen_core::redis::nodes_url::NodesUrl;
+use urlseen_redis::nodes_url::NodesUrl;
 
 /// Files of encrypted connections, in PEM form.
 #[cfg(feature = "tls")]

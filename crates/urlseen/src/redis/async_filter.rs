@@ -14,8 +14,8 @@ use super::filter::DEFINED;
 use super::link::{Patience, is_unknown_script};
 use super::search::PrimaryWatch;
 use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::protocol::Call;
+use urlseen_fingerprint::Fingerprint;
+use urlseen_redis::protocol::Call;
 
 /// Filter in Redis for tasks on tokio. Many processes can share the filter.
 ///

@@ -16,14 +16,14 @@ use redis::{FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use super::address::Address;
 use crate::{Error, ErrorKind, FilterSpec};
-use urlseen_core::filter::id;
-use urlseen_core::filter::redis_kind::Question;
-use urlseen_core::filter::{Outlook, Parameters, RedisFilterKeys, Verdict};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::hash_tag::hashed;
-use urlseen_core::redis::protocol::{Call, Script};
-use urlseen_core::redis_filter::ask::{ask, verdicts};
-use urlseen_core::redis_filter::definition::{self, Definition};
+use urlseen_filter::id;
+use urlseen_filter::redis_kind::Question;
+use urlseen_filter::{Outlook, Parameters, RedisFilterKeys, Verdict};
+use urlseen_fingerprint::Fingerprint;
+use urlseen_redis::filter::ask::{ask, verdicts};
+use urlseen_redis::filter::definition::{self, Definition};
+use urlseen_redis::hash_tag::hashed;
+use urlseen_redis::protocol::{Call, Script};
 
 /// Calls of one filter in Redis.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::address::Address;
 use super::calls::Calls;
 use super::link::Link;
 use crate::{Error, Filter, FilterSpec};
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_fingerprint::Fingerprint;
 
 /// Filter in Redis that many processes can share.
 ///

@@ -12,9 +12,9 @@ use super::address::Address;
 use super::consumer::{CircuitBreakers, circuit_open};
 use super::search::PrimaryWatch;
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::id;
-use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::protocol::Call;
+use urlseen_filter::id;
+use urlseen_redis::error::LinkError;
+use urlseen_redis::protocol::Call;
 
 /// Address of Redis, and the open connection, if one is open.
 pub(super) struct Link {

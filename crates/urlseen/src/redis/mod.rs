@@ -20,7 +20,7 @@ pub use filter::RedisFilter;
 #[doc(hidden)]
 pub use link::Asker;
 #[doc(hidden)]
-pub use urlseen_core::redis::protocol::HeldRecord;
+pub use urlseen_redis::protocol::HeldRecord;
 
 /// Timeouts and retries of a filter in Redis.
 ///

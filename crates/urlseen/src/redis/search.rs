@@ -15,7 +15,7 @@ use redis::{Value, cmd};
 
 use super::RedisOptions;
 use super::address::{Address, Lookup};
-use urlseen_core::redis::error::LinkError;
+use urlseen_redis::error::LinkError;
 
 /// Time between two questions to the Sentinels, and after a question without an answer.
 const LOOK: Duration = Duration::from_secs(1);

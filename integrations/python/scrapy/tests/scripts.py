@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha1
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[4] / "crates/urlseen-core/src/redis/protocol"
+FOLDER = Path(__file__).resolve().parents[4] / "crates/redis/src/protocol"
 
 
 def text(name: str) -> bytes:

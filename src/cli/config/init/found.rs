@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use redis::Pipeline;
-use urlseen_core::redis::error::LinkError;
+use urlseen_redis::error::LinkError;
 
 use super::draft::shell;
 use crate::cli::prelude::*;

@@ -6,7 +6,7 @@ mod found;
 use std::ffi::OsStr;
 use std::fs::File;
 
-use urlseen_core::redis::RedisAddress;
+use urlseen_redis::RedisAddress;
 
 use self::draft::{Draft, shell};
 use self::found::{Found, FoundKey, PossibleFilter, Use};

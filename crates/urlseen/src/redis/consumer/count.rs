@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use redis::Cmd;
-use urlseen_core::redis::protocol::{HeldCalls, HeldCount};
+use urlseen_redis::protocol::{HeldCalls, HeldCount};
 
 use super::Consumer;
 use super::partition::{read_as, unexpected};

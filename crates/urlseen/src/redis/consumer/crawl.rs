@@ -13,9 +13,9 @@ use super::partition::{no_partition, no_record, read, reading, refused};
 use crate::Error;
 use crate::redis::address::Address;
 use crate::redis::link::Link;
-use urlseen_core::fingerprint::{Fingerprint, Fingerprinter, PartitionCount};
-use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
-use urlseen_core::redis::protocol::{HeldCalls, HeldKeys, PartitionTable, RecordError};
+use urlseen_fingerprint::{Fingerprint, Fingerprinter, PartitionCount};
+use urlseen_redis::hash_tag::{partition_key, partition_tag};
+use urlseen_redis::protocol::{HeldCalls, HeldKeys, PartitionTable, RecordError};
 
 /// Crawl as a consumer sees it.
 pub(super) struct Crawl {

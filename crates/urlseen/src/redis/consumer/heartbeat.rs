@@ -11,7 +11,7 @@ use super::deliveries::Differences;
 use super::partition::Partition;
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
-use urlseen_core::redis::protocol::{Reclaimer, Stopped};
+use urlseen_redis::protocol::{Reclaimer, Stopped};
 
 /// Maximum wait after a failed heartbeat.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

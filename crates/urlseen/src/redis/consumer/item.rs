@@ -1,9 +1,9 @@
 //! Item that a program pushes, and the search for its partition.
 
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::choice::ItemForm;
-use urlseen_core::fingerprint::Request;
-use urlseen_core::fingerprint::{Fingerprint, Fingerprinter};
+use urlseen_filter::choice::ItemForm;
+use urlseen_fingerprint::Request;
+use urlseen_fingerprint::{Fingerprint, Fingerprinter};
 
 /// Maximum number of characters of an item in an error message.
 const SHOWN: usize = 80;

@@ -12,7 +12,7 @@ use crate::redis::RedisOptions;
 use crate::redis::address::Address;
 use crate::redis::link::{self, Link, Patience, is_unknown_script};
 use crate::{Error, ErrorKind};
-use urlseen_core::redis::protocol::Call;
+use urlseen_redis::protocol::Call;
 
 /// Pause between two questions for a node.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -40,7 +40,7 @@ pub(super) use links::{CircuitBreakers, circuit_open};
 pub use options::ConsumerOptions;
 use partition::{put_back, read_as};
 use pop::Turn;
-use urlseen_core::redis::protocol::{Call, HeldCalls};
+use urlseen_redis::protocol::{Call, HeldCalls};
 
 /// First and maximum pause between two pops of a call that waits for a request.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(500)];

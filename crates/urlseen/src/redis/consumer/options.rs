@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{Error, ErrorKind, RedisOptions};
-use urlseen_core::filter::id;
+use urlseen_filter::id;
 
 /// Largest allowed `max_held`. Each heartbeat lists all requests that the consumer holds.
 const MOST_HELD: usize = 2000;

@@ -11,8 +11,8 @@ use redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
 use super::deliveries::Deliveries;
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
-use urlseen_core::fingerprint::PartitionCount;
-use urlseen_core::redis::protocol::{HeldCalls, HeldKeys, HeldRecord, RecordError, Requeued};
+use urlseen_fingerprint::PartitionCount;
+use urlseen_redis::protocol::{HeldCalls, HeldKeys, HeldRecord, RecordError, Requeued};
 
 /// Fields of a crawl record or of a partition table, with their values.
 pub(super) type RecordFields = BTreeMap<String, String>;

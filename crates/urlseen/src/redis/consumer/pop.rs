@@ -8,8 +8,8 @@ use redis::Cmd;
 use super::partition::{read_as, unexpected};
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::id;
-use urlseen_core::redis::protocol::{HeldCalls, HeldRecord, HeldRequest, Popped};
+use urlseen_filter::id;
+use urlseen_redis::protocol::{HeldCalls, HeldRecord, HeldRequest, Popped};
 
 /// Own partitions of a consumer, from which it pops in turn.
 pub(super) struct Turn {

@@ -9,7 +9,7 @@ use super::crawl::Home;
 use super::item::Item;
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
-use urlseen_core::redis::protocol::HeldCalls;
+use urlseen_redis::protocol::HeldCalls;
 
 /// Maximum number of items in one push. [`ConsumerOptions::max_push_bytes`] limits a push, too.
 ///

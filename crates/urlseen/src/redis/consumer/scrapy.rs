@@ -10,8 +10,8 @@ use super::Consumer;
 use super::links::Addressed;
 use super::partition::{RecordFields, put_back, read_as, reading};
 use crate::{Error, ErrorKind};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::protocol::HeldRecord;
+use urlseen_fingerprint::Fingerprint;
+use urlseen_redis::protocol::HeldRecord;
 
 /// Maximum time to wait for the end of the heartbeats.
 const STOP: Duration = Duration::from_secs(1);

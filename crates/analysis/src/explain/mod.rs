@@ -1,0 +1,199 @@
+//! Explanation, for people, of the steps from an item to its fingerprint.
+//!
+//! Batches never run this code.
+
+mod pair;
+
+use serde::Serialize;
+
+pub use pair::{Pair, pair};
+use urlseen_engine::item::{Identity, ItemContent, Options, OwnedRequest, Reader};
+use urlseen_filter::limit::{Claim, LimitRule, Limits};
+use urlseen_fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
+use urlseen_fingerprint::same::{Fold, SameRules, SameStep};
+use urlseen_fingerprint::{Fingerprint, Fingerprinter};
+
+/// Meaning of an item, and the fingerprint that the filter tests for the item.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    /// Form of the item: `url`, `json`, `fingerprint`, `tab` or `pickle`.
+    pub form: Option<&'static str>,
+    /// Request that the item describes, if it describes one.
+    pub request: Option<RequestShown>,
+    /// Reason why the daemon would reject the item.
+    pub unreadable: Option<String>,
+    /// Reason why the daemon would emit the item without testing or adding its fingerprint.
+    pub passes: Option<String>,
+    /// Name of the rule that drops the item.
+    pub dropped_by: Option<String>,
+    /// Changes that make the URL canonical, in order.
+    pub steps: Vec<StepShown>,
+    /// Canonical URL of the request, before rules `[[same]]` change it.
+    pub canonical: Option<String>,
+    /// Changes by rules `[[same]]` to the canonical URL, in order.
+    pub merged: Vec<StepShown>,
+    /// URL that is hashed for the fingerprint, if it is not the canonical URL.
+    pub hashed: Option<String>,
+    /// Fingerprint that the item itself contains.
+    pub given: Option<String>,
+    /// Name of the algorithm of the fingerprint.
+    pub algorithm: &'static str,
+    /// Fingerprint that the filter tests for the item.
+    pub fingerprint: Option<String>,
+    /// Groups of limits that count the item if it is unseen.
+    pub limits: Vec<LimitShown>,
+    /// Fingerprint that the filter tests for the item, as a value for programs.
+    #[serde(skip)]
+    pub key: Option<Fingerprint>,
+    #[serde(skip)]
+    outline: Option<ItemContent>,
+    #[serde(skip)]
+    changes: Vec<Step>,
+}
+
+/// Request as it is shown to people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RequestShown {
+    /// HTTP method as the producer wrote it.
+    pub method: String,
+    /// URL as it was discovered.
+    pub url: String,
+    /// Number of bytes of the body.
+    pub body_bytes: usize,
+    /// Scrapy's `meta.verbatim_url`: true if the URL is sent unchanged.
+    pub verbatim_url: bool,
+}
+
+/// Change that a rule made to a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepShown {
+    /// Name of the rule, for programs.
+    pub rule: String,
+    /// Rule in words, for people.
+    pub words: &'static str,
+    /// Function of w3lib that applies the rule; empty for a rule of the configuration.
+    pub by: &'static str,
+    /// URL before the rule was applied.
+    pub before: String,
+    /// URL after the rule was applied.
+    pub after: String,
+}
+
+impl From<&Step> for StepShown {
+    fn from(Step { pass, rule, before, after }: &Step) -> Self {
+        Self {
+            rule: rule.name().to_owned(),
+            words: rule.words(),
+            by: pass.function(),
+            before: before.clone(),
+            after: after.clone(),
+        }
+    }
+}
+
+impl StepShown {
+    /// Describes a change by a rule `[[same]]`.
+    fn merging(step: SameStep, rules: &SameRules) -> Self {
+        let SameStep { rule, fold, before, after } = step;
+        Self {
+            rule: rule.map_or_else(|| DROP_TRACKING.to_owned(), |number| rules.name(number)),
+            words: fold.map_or("parameters of the query are dropped", Fold::words),
+            by: "",
+            before,
+            after,
+        }
+    }
+}
+
+/// Key of the configuration that names the list of tracking parameters.
+pub(crate) const DROP_TRACKING: &str = "fingerprint.drop_tracking";
+
+/// Group of a limit that counts an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LimitShown {
+    /// Name of the rule in the configuration.
+    pub limit: String,
+    /// Name of the group for people.
+    pub group: String,
+    /// Maximum number of unseen items, or of values, by the rule.
+    pub max: u64,
+}
+
+/// Explains an item as a reader with these options would read it.
+pub fn explain(item: &[u8], options: &Options) -> Explained {
+    let mut reader = Reader::new(options.clone());
+    let algorithm = options.fingerprint.algorithm.name();
+    let mut explained = Explained { algorithm, ..Explained::default() };
+    let outline = match reader.outline(item) {
+        Ok(outline) => outline,
+        Err(unreadable) => {
+            explained.unreadable = Some(unreadable.to_string());
+            return explained;
+        }
+    };
+    explained.form = Some(outline.form.name());
+    explained.given = outline.given.as_ref().map(ToString::to_string);
+    if let Some(request) = &outline.request {
+        explained.follow(request, options);
+    }
+    match reader.read(item) {
+        Err(unreadable) => explained.unreadable = Some(unreadable.to_string()),
+        Ok(read) => {
+            let rule = read.passed.and_then(|rule| options.pass.get(usize::from(rule)));
+            explained.passes = match (outline.dont_filter, rule) {
+                (true, _) => Some("the item has dont_filter".to_owned()),
+                (false, Some(rule)) => Some(format!("the rule {:?} ([[pass]]) fits", rule.name)),
+                (false, None) => None,
+            };
+            if let Identity::Dropped(rule) = read.identity {
+                explained.dropped_by = Some(options.drop[usize::from(rule)].name.clone());
+                explained.passes = None;
+            }
+            explained.key = match read.identity {
+                Identity::Fingerprint(key) => Some(key),
+                Identity::Unfiltered | Identity::Dropped(_) => None,
+            };
+        }
+    }
+    if let (Some(_), Some(url)) = (&explained.key, &explained.canonical) {
+        let claims = Limits::new(options.limits.clone()).claims(url).into_iter();
+        let shown = claims.map(|Claim { rule, name, .. }| {
+            let LimitRule { name: limit, max, .. } = &options.limits[rule];
+            LimitShown { limit: limit.clone(), group: name, max: *max }
+        });
+        explained.limits = shown.collect();
+    }
+    explained.fingerprint = explained.key.as_ref().map(ToString::to_string);
+    explained.outline = Some(outline);
+    explained
+}
+
+impl Explained {
+    /// Adds the request and the steps to its canonical URL to the explanation.
+    fn follow(&mut self, request: &OwnedRequest, options: &Options) {
+        let OwnedRequest { method, url, body, verbatim_url } = request;
+        self.request = Some(RequestShown {
+            method: method.clone(),
+            url: url.clone(),
+            body_bytes: body.len(),
+            verbatim_url: *verbatim_url,
+        });
+        let mut fingerprinter = Fingerprinter::new(options.fingerprint.clone());
+        let canonical = fingerprinter.canonical(&request.as_request()).map(str::to_owned);
+        let fragments =
+            if options.fingerprint.keep_fragments { Fragments::Keep } else { Fragments::Drop };
+        let is_as_it_is = canonical.as_ref() == Ok(url);
+        let Trace { steps, .. } = match (*verbatim_url, is_as_it_is) {
+            (true, true) => Trace { steps: Vec::new(), outcome: canonical.clone() },
+            (true, false) => trace_verbatim(url, fragments),
+            (false, _) => trace(url, fragments),
+        };
+        self.steps = steps.iter().map(StepShown::from).collect();
+        self.changes = steps;
+        self.canonical = canonical.ok();
+        let merged = fingerprinter.same_steps(&request.as_request()).unwrap_or_default();
+        self.hashed = merged.last().map(|step| step.after.clone());
+        let shown = |step| StepShown::merging(step, &options.fingerprint.same);
+        self.merged = merged.into_iter().map(shown).collect();
+    }
+}

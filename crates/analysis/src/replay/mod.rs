@@ -1,0 +1,287 @@
+//! Replay: shows the effect that urlseen would have on the items of files or Redis keys. The files
+//! and keys are not changed.
+//!
+//! ```text
+//! feed -> engine with an exact filter -> a lane for each kind
+//! ```
+//!
+//! The driver judges the items by a filter of the kind `exact`, so the engine knows which
+//! fingerprints are new. Each lane is a thread with a filter of one kind in memory. A lane judges
+//! the same items, and counts the new fingerprints that it reports as seen. A replay writes no
+//! lease, no Redis key and no folder.
+
+mod curve;
+mod judging;
+mod keys;
+mod lane;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use anyhow::{anyhow, bail};
+pub use curve::Point;
+use judging::Judging;
+use keys::Keys;
+pub use lane::LaneSpec;
+pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
+use tokio::runtime::Builder;
+use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError, query};
+use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
+use urlseen_engine::flow::feed::{Feed, FeedError};
+use urlseen_engine::flow::import::Origin;
+use urlseen_engine::flow::input;
+use urlseen_engine::item::{Form, ItemContent, Options, Reader};
+use urlseen_filter::memory::gib;
+use urlseen_filter::{Kind, Seed, memory};
+use urlseen_redis::RedisAddress;
+use urlseen_redis::protocol::Source;
+
+use crate::suggest::{Suggester, Suggestions};
+
+/// Input and filters of a replay.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// Crawl that is replayed.
+    pub crawl: Crawl<'a>,
+    /// Options for reading items.
+    pub items: Options,
+    /// Seed of the exact filter, and of all compared filters whose kind has a seed.
+    pub seed: Seed,
+    /// Specs of the compared filters, one for each lane.
+    pub specs: Vec<LaneSpec>,
+    /// Number of threads that read items; 0 for the number of processors.
+    pub threads: usize,
+    /// Fingerprints that count as seen from the start.
+    pub seen: Vec<Origin>,
+    /// Items that are replayed.
+    pub input: Input,
+    /// Maximum number of items that are replayed.
+    pub most: Option<u64>,
+}
+
+/// Crawl that is replayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Crawl<'a> {
+    /// Server with the keys that are read.
+    pub address: &'a RedisAddress,
+    /// Order in which the items of a list are read.
+    pub list: Source,
+    /// Maximum number of items of a batch.
+    pub batch: usize,
+}
+
+/// Items that are replayed.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// Lines of these files, or of standard input if the list is empty.
+    Files(Vec<PathBuf>),
+    /// Lists, sorted sets and sets in Redis, in the order in which they are read.
+    Keys(Vec<String>),
+}
+
+/// Replays until the input ends, or until `stop` is set. The report covers the items that were
+/// read.
+///
+/// # Errors
+/// The replay could not start. If the replay fails after its start, the report states the reason
+/// instead.
+pub fn run(
+    setup: Setup<'_>,
+    stop: &Arc<AtomicBool>,
+    audience: &mut dyn Audience,
+) -> anyhow::Result<Report> {
+    let Setup { crawl, items, seed, specs, threads, seen, input, most } = setup;
+    let Opened { feed, count, rows } = open(input, crawl, most)?;
+    let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
+    let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
+    check_memory(filters, exact.outlook(count)?.bytes[1])?;
+    let mut judging = Judging::start(specs, seed, &items)?;
+    let mut engine = Engine::start(&Parts::local(exact, items.clone(), Threads::start(threads)?))?;
+    if judging.needs_seen() {
+        engine.keep_seen();
+    }
+    let works = Local::volatile(engine).work(query::open(0).1).map_err(no_thread)?;
+    let mut replay = Replay { works, judging: &mut judging, audience, stop };
+
+    let started = Instant::now();
+    let digests = Options::new(Form::Digest, items.fingerprint.clone());
+    let ended = replay.given(seen, &digests).and_then(|()| replay.flow(feed, &items, false));
+    let ending = match ended {
+        Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,
+        Ok(Ok(())) => Ending::Whole,
+        Ok(Err(error)) => Ending::Failed(error.into()),
+        Err(error) => match error.downcast_ref() {
+            Some(FlowError::Works(WorksError::Engine(EngineError::Full(_)))) => Ending::OutOfMemory,
+            _ => Ending::Failed(error),
+        },
+    };
+    let fill = replay.works.engine.gauge().fill();
+    let (tally, kinds) = judging.end();
+    Ok(Report {
+        tally,
+        kinds,
+        keys: std::mem::take(&mut rows.lock().expect("no holder panics")),
+        exact_keys: fill.counted,
+        exact_bytes: fill.bytes,
+        seconds: started.elapsed().as_secs_f64(),
+        ending,
+    })
+}
+
+/// Searches the input for rules that would save requests, until the input ends or `stop` is set.
+///
+/// # Errors
+/// The input cannot be read.
+pub fn suggest(
+    input: Input,
+    items: Options,
+    crawl: Crawl<'_>,
+    most: Option<u64>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Suggestions> {
+    let mut suggester = Suggester::new(items.fingerprint.clone());
+    let mut reader = Reader::new(items);
+    for page in open(input, crawl, most)?.feed.pages {
+        for item in page?.items.iter() {
+            if let Ok(ItemContent { request: Some(request), .. }) = reader.outline(item) {
+                suggester.add(&request.as_request());
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(suggester.end())
+}
+
+/// Input that was opened.
+struct Opened {
+    feed: Feed,
+    /// Number of items; 0 if it is unknown.
+    count: u64,
+    /// Numbers of items that were read from each key in Redis.
+    rows: Arc<Mutex<Vec<KeyRead>>>,
+}
+
+/// Opens the input of a replay, cut into the pages of a crawl.
+fn open(input: Input, crawl: Crawl<'_>, most: Option<u64>) -> anyhow::Result<Opened> {
+    let mut rows = Arc::default();
+    let (feed, count) = match input {
+        Input::Files(files) => {
+            let feed = input::lines(files);
+            // `feed.expected` is a number of bytes. The number of bytes of the first `most` items
+            // is unknown.
+            let expected = if most.is_none() { feed.expected } else { 0 };
+            (Feed { expected, ..feed }, 0)
+        }
+        Input::Keys(keys) => {
+            let keys = Keys::open(crawl, keys, most.unwrap_or(u64::MAX))?;
+            rows = Arc::clone(&keys.rows);
+            let expected = keys.expected();
+            (Feed { expected, pages: Box::new(keys) }, expected)
+        }
+    };
+    Ok(Opened { feed: cut(feed, crawl.batch, most), count, rows })
+}
+
+/// Replay that is running.
+struct Replay<'a> {
+    works: Works,
+    judging: &'a mut Judging,
+    audience: &'a mut dyn Audience,
+    stop: &'a Arc<AtomicBool>,
+}
+
+impl Replay<'_> {
+    /// Adds to all filters the fingerprints that count as seen from the start.
+    fn given(&mut self, seen: Vec<Origin>, options: &Options) -> anyhow::Result<()> {
+        for origin in seen {
+            let failed =
+                |error| anyhow!("the fingerprints that count as seen cannot be read: {error}");
+            let feed = origin.open(Vec::new()).map_err(failed)?;
+            self.flow(feed, options, true)?.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Passes all items of a feed through the engine to the lanes.
+    fn flow(
+        &mut self,
+        feed: Feed,
+        options: &Options,
+        is_given: bool,
+    ) -> anyhow::Result<Result<(), FeedError>> {
+        self.works.engine.read_as(options.clone());
+        self.judging.is_given = is_given;
+        let (Feed { expected, mut pages }, stop) = (feed, Arc::clone(self.stop));
+        // When `stop` is set, the page that is being read is still counted.
+        let pages =
+            std::iter::from_fn(
+                move || {
+                    if stop.load(Ordering::Relaxed) { None } else { pages.next() }
+                },
+            );
+        let feed = Feed { expected, pages: Box::new(pages) };
+        let flow = Flow {
+            works: &mut self.works,
+            pages: feed.spawn()?,
+            effect: Some(self.judging),
+            fill: None,
+            remedy: "",
+            audience: self.audience,
+        };
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let (_, ended) = runtime.map_err(no_thread)?.block_on(flow.run())?;
+        Ok(ended)
+    }
+}
+
+/// Cuts a feed into pages of at most `batch` items, and ends the feed after `most` items.
+fn cut(Feed { expected, mut pages }: Feed, batch: usize, most: Option<u64>) -> Feed {
+    let mut left = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let pages = std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let page = pages.next()?.map(|page| page.truncated(left));
+        left -= page.as_ref().map_or(0, |page| page.items.len());
+        Some(page)
+    });
+    let pages = pages.flat_map(move |page| match page {
+        Ok(page) => page.split(batch).map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    });
+    Feed { expected, pages: Box::new(pages) }
+}
+
+/// Checks that a replay fits into the available memory. `filters` and `exact` are the bytes of the
+/// filters and of the exact set. If the available memory is unknown, the check succeeds.
+fn check_memory(filters: u64, exact: u64) -> anyhow::Result<()> {
+    match memory::available() {
+        Some(available) if available.bytes < filters.saturating_add(exact) => {
+            bail!(
+                "this does not fit: the filters of the kinds take {:.2} GiB and the exact set \
+                 {:.2} GiB, and {:.2} GiB are available {}; replay fewer kinds (--kinds) or items \
+                 (--count), lower filter.capacity, or give the process more memory",
+                gib(filters),
+                gib(exact),
+                gib(available.bytes),
+                available.limit
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes the error of a thread that the system does not start.
+#[allow(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
+fn no_thread(error: io::Error) -> anyhow::Error {
+    anyhow!("no thread could be started: {error}; is the limit on processes (ulimit -u) too low?")
+}

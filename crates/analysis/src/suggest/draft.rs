@@ -1,0 +1,141 @@
+//! Draft of a change to the configuration, and its forms: for the file, and for a fingerprinter.
+
+use serde::Serialize;
+use serde_json::json;
+use urlseen_fingerprint::FingerprintSpec;
+use urlseen_fingerprint::pages::escape;
+use urlseen_fingerprint::same::TrackingList;
+
+use super::site::Endless;
+
+/// Draft of a change to the configuration.
+#[derive(Debug)]
+pub(super) enum Draft {
+    /// The list of tracking parameters.
+    Tracking(TrackingList),
+    /// Rule by which URLs are the same.
+    Same(Rule),
+    /// Limit of a group of URLs.
+    Limit(Rule),
+}
+
+/// Rule for a site, as the configuration file has it. Keys without a value are left out.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Rule {
+    name: Option<String>,
+    host: String,
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drop_params: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    fold: Vec<&'static str>,
+    by: Option<&'static str>,
+    parameter: Option<String>,
+    max: Option<u64>,
+}
+
+/// Maximum length in bytes of the name of a rule.
+const LONGEST_NAME: usize = 100;
+
+/// Pattern of what a `*` stands for in a pattern of paths.
+const STAR: &str = "[0-9A-Fa-f._:-]+";
+
+impl Draft {
+    /// Makes the rule by which URLs of a site, or of one path of the site, are the same.
+    pub(super) fn same(
+        site: &str,
+        path: Option<&str>,
+        drop_params: Vec<String>,
+        fold: Vec<&'static str>,
+    ) -> Self {
+        let path = path.map(|path| format!("^{}$", escape(path)));
+        Self::Same(Rule { host: host(site), path, drop_params, fold, ..Rule::default() })
+    }
+
+    /// Makes the limit of a group of URLs.
+    pub(super) fn limit(site: &str, group: &Endless, max: u64) -> Self {
+        let Endless { pattern, parameter } = group;
+        let of = parameter.as_ref().map(|name| format!("?{name}")).unwrap_or_default();
+        let mut name = format!("{site}{pattern}{of}");
+        name.truncate(name.floor_char_boundary(LONGEST_NAME));
+        Self::Limit(Rule {
+            name: Some(name),
+            host: host(site),
+            path: Some(format!("^{}$", escape(pattern).replace(r"\*", STAR))),
+            by: Some(if parameter.is_some() { "parameter" } else { "pattern" }),
+            parameter: parameter.clone(),
+            max: Some(max),
+            ..Rule::default()
+        })
+    }
+
+    /// Returns the text for the configuration file.
+    pub(super) fn toml(&self) -> String {
+        let (kind, rule) = match self {
+            Self::Tracking(list) => return format!("[fingerprint]\ndrop_tracking = \"{list}\"\n"),
+            Self::Same(rule) => ("same", rule),
+            Self::Limit(rule) => ("limit", rule),
+        };
+        let keys = toml::to_string(rule).expect("a rule has a form in TOML");
+        format!("[[{kind}]]\n{keys}")
+    }
+
+    /// Returns the spec of fingerprints with this change alone.
+    pub(super) fn spec(&self) -> FingerprintSpec {
+        let spec = FingerprintSpec::default();
+        match self {
+            Self::Limit(_) => spec,
+            Self::Tracking(list) => FingerprintSpec { drop_tracking: *list, ..spec },
+            Self::Same(Rule { host, path, drop_params, fold, .. }) => {
+                let path = path.as_deref().unwrap_or_default();
+                let rule = json!([{
+                    "host": host, "path": path, "drop_params": drop_params, "fold": fold,
+                }]);
+                // A rule can be too large, for example with a very long path.
+                FingerprintSpec { same: rule.to_string().parse().unwrap_or_default(), ..spec }
+            }
+        }
+    }
+}
+
+/// Returns the pattern of a site's host.
+fn host(site: &str) -> String {
+    format!(r"^(www\.)?{}$", escape(site))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_for_the_urls_of_its_group() {
+        let limit = |parameter: Option<&str>| {
+            let parameter = parameter.map(str::to_owned);
+            let group = Endless { pattern: "/a.b/*/*".to_owned(), parameter };
+            Draft::limit("h.x", &group, 7).toml()
+        };
+        let pages = format!("host = '^(www\\.)?h\\.x$'\npath = '^/a\\.b/{STAR}/{STAR}$'\n");
+        let named = |name| format!("[[limit]]\nname = \"h.x/a.b/*/*{name}\"\n{pages}");
+        let by_pattern = format!("{}by = \"pattern\"\nmax = 7\n", named(""));
+        assert_eq!(limit(None), by_pattern);
+        let by = "by = \"parameter\"\nparameter = \"p\"";
+        assert_eq!(limit(Some("p")), format!("{}{by}\nmax = 7\n", named("?p")));
+    }
+
+    #[test]
+    fn a_draft_says_the_same_in_both_forms() {
+        let drop_params = vec!["sort[]".to_owned(), "b".to_owned()];
+        let draft = Draft::same("a.x", Some("/l'été"), drop_params, vec!["www"]);
+        assert_eq!(
+            draft.toml(),
+            "[[same]]\nhost = '^(www\\.)?a\\.x$'\npath = \"^/l'été$\"\n\
+             drop_params = [\"sort[]\", \"b\"]\nfold = [\"www\"]\n"
+        );
+        let same = draft.spec().same.to_string();
+        let lists = r#""drop_params":["sort[]","b"],"fold":["www"]"#;
+        assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$","path":"^/l'été$",{lists}}}]"#));
+        let draft = Draft::Tracking(TrackingList::November2026);
+        assert_eq!(draft.toml(), "[fingerprint]\ndrop_tracking = \"2026-11\"\n");
+        assert_eq!(draft.spec().drop_tracking, TrackingList::November2026);
+    }
+}

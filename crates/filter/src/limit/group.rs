@@ -1,0 +1,58 @@
+//! Group of items that a limit counts together.
+
+use crate::key_hash::murmur3_x64_128;
+
+/// Group of items that a limit counts together, or one value of a parameter in such a group. It is
+/// the 128-bit hash of a text, so that each group takes the same memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group(u128);
+
+/// Change of the count of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// Group whose count changes.
+    pub group: Group,
+    /// Number of items by which it grows.
+    pub items: u64,
+}
+
+impl Group {
+    /// Returns the group of a text.
+    pub fn of(text: &str) -> Self {
+        let (low, high) = murmur3_x64_128(text.as_bytes(), 0);
+        Self(u128::from(low) | u128::from(high) << u64::BITS)
+    }
+
+    /// Returns the group of a text that belongs to this group.
+    pub(super) fn within(self, text: &str) -> Self {
+        let mut bytes = Vec::with_capacity(size_of::<u128>() + text.len());
+        bytes.extend(self.0.to_le_bytes());
+        bytes.extend(text.as_bytes());
+        let (low, high) = murmur3_x64_128(&bytes, 0);
+        Self(u128::from(low) | u128::from(high) << u64::BITS)
+    }
+}
+
+impl Counted {
+    /// Bytes of an encoded change.
+    pub const BYTES: usize = size_of::<u128>() + size_of::<u64>();
+
+    /// Encodes the change: the hash of the group, and the number, both little endian.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.group.0.to_le_bytes());
+        bytes.extend(self.items.to_le_bytes());
+    }
+
+    /// Reads changes that were encoded one after the other. Returns `None` if the bytes end within
+    /// a change.
+    pub fn decode_all(bytes: &[u8]) -> Option<Vec<Self>> {
+        let (chunks, rest) = bytes.as_chunks::<{ Self::BYTES }>();
+        let decode = |chunk: &[u8; Self::BYTES]| {
+            let (group, items) = chunk.split_first_chunk().expect("a hash");
+            let items = items.try_into().expect("a number");
+            let group = Group(u128::from_le_bytes(*group));
+            Self { group, items: u64::from_le_bytes(items) }
+        };
+        rest.is_empty().then(|| chunks.iter().map(decode).collect())
+    }
+}

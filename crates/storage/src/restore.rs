@@ -1,0 +1,150 @@
+//! Interfaces of the filter that a folder keeps, and its counts. A recovery restores them, and
+//! snapshots copy them.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use urlseen_filter::generation::Generation;
+use urlseen_filter::limit::{Counted, Group};
+use urlseen_filter::{Blob, Hashed, ShardId};
+use urlseen_fingerprint::Fingerprint;
+
+use crate::head::Position;
+
+/// Head of a shard's section in a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// Id of the section's shard.
+    pub shard: ShardId,
+    /// Position of the last record whose changes are in the shard.
+    pub at: Position,
+    /// Number of keys in the shard.
+    pub keys: u64,
+    /// Bytes of the body; 0 if the shard is empty.
+    pub len: u64,
+    /// Offset of the body in the snapshot's file.
+    pub begin: u64,
+}
+
+/// A filter that a recovery restores. The recovery clears the filter, loads each shard of a
+/// snapshot once, and then applies the log. If the snapshot is damaged, the recovery starts again
+/// with another snapshot.
+pub trait Restore {
+    /// Removes everything: all shards are empty.
+    fn clear(&mut self);
+    /// Loads a shard of a snapshot from all bytes of `body`, which the kind of the filter
+    /// [saved](urlseen_filter::FilterKind::save).
+    ///
+    /// # Errors
+    /// The errors of [`FilterKind::load`](urlseen_filter::FilterKind::load).
+    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()>;
+    /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
+    /// hash of the fingerprint. Tombstones come after all shards.
+    fn load_tombstone(&mut self, shard: ShardId, id: u128);
+    /// Announces the number of fingerprints that are added next, so that the filter grows once.
+    fn expect(&mut self, _fingerprints: u64) {}
+    /// Adds those fingerprints of the record at `at` in the log that are stored under a
+    /// generation. It is [`Generation::FOREVER`] if the fingerprints do not expire.
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, at: Position);
+    /// Forgets the fingerprints of the record at `at` in the log: each passes once more.
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
+    /// Loads the counts of a snapshot, which were in it at the position `at`. A filter that neither
+    /// limits nor keeps its content may ignore them.
+    fn load_counts(&mut self, _counts: &[Counted], _at: Position) {}
+    /// Changes counts by the record at `at` in the log, unless the counts already have its changes.
+    fn count(&mut self, _changes: &[Counted], _at: Position) {}
+    /// Begins a generation, unless it or a later one has begun.
+    fn begin_generation(&mut self, generation: Generation);
+}
+
+/// An in-memory filter whose content a storage folder keeps. Clones share one filter: the thread of
+/// a snapshot copies the shards while other threads use the filter.
+pub trait LiveFilter: Restore + Clone + Send + 'static {
+    /// Copies a shard as it is now, possibly into the memory of `buffer`. Returns `None` if the
+    /// filter does not exist any more.
+    fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied>;
+
+    /// Copies the counts of limits as they are now, with the position of the last record whose
+    /// changes they have. Returns `None` if the filter does not exist any more.
+    fn copy_counts(&self) -> Option<(Vec<Counted>, Position)>;
+
+    /// Sets the position of all shards and of the counts.
+    fn stand(&self, at: Position);
+
+    /// Returns about the number of bytes that the filter takes in a snapshot.
+    fn saved_bytes(&self) -> u64;
+
+    /// Returns true if the storage must not start threads: its caller does all the work.
+    #[cfg(feature = "simulation")]
+    fn is_stepped(&self) -> bool {
+        false
+    }
+}
+
+/// Copy of a shard at one position.
+#[derive(Debug)]
+pub struct Copied {
+    /// The keys, as the kind of the filter saved them.
+    pub blob: Box<dyn Blob>,
+    /// Position of the last record whose changes are in the shard.
+    pub at: Position,
+    /// The shard's tombstones: the 128-bit key hash of each forgotten fingerprint.
+    pub tombstones: Vec<u128>,
+}
+
+/// Exact counts of groups, with the position of the last record whose changes they have.
+#[derive(Debug, Clone)]
+pub struct Counts {
+    by_group: HashMap<Group, u64, Hashed>,
+    at: Position,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { by_group: HashMap::default(), at: Position::START }
+    }
+}
+
+impl Counts {
+    /// Returns the count of a group; `None` if it never changed.
+    pub fn of(&self, group: Group) -> Option<u64> {
+        self.by_group.get(&group).copied()
+    }
+
+    /// Returns the number of groups.
+    pub fn len(&self) -> usize {
+        self.by_group.len()
+    }
+
+    /// Returns true if no count ever changed.
+    pub fn is_empty(&self) -> bool {
+        self.by_group.is_empty()
+    }
+
+    /// Changes counts by a record, and stands at its position.
+    pub fn change(&mut self, changes: &[Counted], at: Position) {
+        for Counted { group, items } in changes {
+            let count = self.by_group.entry(*group).or_default();
+            *count = count.saturating_add(*items);
+        }
+        self.at = at;
+    }
+
+    /// Changes counts by a record of the log, unless they already have its changes.
+    pub fn replay(&mut self, changes: &[Counted], at: Position) {
+        if at.number > self.at.number {
+            self.change(changes, at);
+        }
+    }
+
+    /// Replaces all counts by those that a snapshot had at a position.
+    pub fn load(&mut self, counts: &[Counted], at: Position) {
+        self.by_group.clear();
+        self.change(counts, at);
+    }
+
+    /// Returns the counts of all groups, for a snapshot.
+    pub fn copy(&self) -> Vec<Counted> {
+        self.by_group.iter().map(|(&group, &items)| Counted { group, items }).collect()
+    }
+}
