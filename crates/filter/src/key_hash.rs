@@ -10,7 +10,8 @@ use std::num::NonZeroU8;
 use urlseen_fingerprint::Fingerprint;
 
 use super::two_choice::KeyBits;
-use super::{Seed, redisbloom};
+use crate::Seed;
+use crate::peers::redisbloom;
 
 /// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash
 /// depends only on the fingerprint and the seed, so it stays valid for another geometry.

@@ -9,8 +9,10 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | how a kind sets and tests its bits in memory | `two_choice/`, `block/`, `local/` |
-//! | the registry of kinds, and the kinds of other projects | `kinds/`, `redisbloom/` |
+//! | how a kind of urlseen sets and tests its bits | `two_choice/`, `native/`, `exact/` |
+//! | the kinds of other projects | `peers/` |
+//! | the registry of kinds, and their parameters | `kinds/` |
+//! | what all filters in memory have, generations and the frozen layer | `local/` |
 //! | what all filters in Redis have | `redis_kind/` |
 //! | limits on unseen items | `limit/` |
 //!
@@ -23,11 +25,11 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod ages;
-mod bit_strings;
 mod block;
 mod capacity;
 pub mod choice;
 mod error_rate;
+mod exact;
 pub mod expire_after;
 mod fill;
 pub mod generation;
@@ -39,21 +41,17 @@ pub mod limit;
 mod local;
 pub mod memory;
 pub mod native;
-#[cfg(test)]
-mod native_tests;
 pub mod number;
 mod outlook;
+pub mod peers;
 mod rate;
 pub mod redis_kind;
-pub mod redisbloom;
 mod region;
 mod saved_keys;
 mod sizing;
 mod spec;
-mod strings;
 mod two_choice;
 
-pub use bit_strings::PlacementError;
 pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
@@ -65,9 +63,10 @@ pub use local::{
     OverFrozen, Recent, RedisBloomFilter, Removal, Saved, Shards, Verdict,
 };
 pub use outlook::Outlook;
+pub use peers::bit_strings::PlacementError;
+pub use peers::redisbloom::Reservation;
+pub use peers::script_filter::{Placed, ScriptFilter};
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
-pub use redisbloom::Reservation;
 pub use region::AllocationError;
 pub use sizing::Sizing;
 pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference, SpecError};
-pub use strings::{Placed, ScriptFilter};

@@ -7,10 +7,10 @@ use std::fmt;
 
 use urlseen_fingerprint::FingerprintSpec;
 
-use super::bit_strings::SizeError;
 use super::kinds::{CAPACITY, ERROR_RATE, Values};
-use super::redisbloom::ReserveError;
 use super::{CapacityError, ErrorRateError, Kind, Parameters, id};
+use crate::peers::bit_strings::SizeError;
+use crate::peers::redisbloom::ReserveError;
 
 /// All parameters that determine a filter's bits and fingerprints.
 #[derive(Debug, Clone, PartialEq)]

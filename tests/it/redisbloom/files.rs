@@ -4,7 +4,7 @@ use std::fs;
 
 use redis::Commands;
 use rustix::process::Signal;
-use urlseen_filter::redisbloom::dump;
+use urlseen_filter::peers::redisbloom::dump;
 
 use super::{DUMPS, Dump, Place, done, file_of, item, refused};
 use crate::util::binary::{Run, urlseen};
@@ -99,10 +99,10 @@ fn urlseen_filter_makes_the_same_filters_as_redisbloom() {
     let other = place.command("filter", "storage", &["--kind", "native"]).stdin("").output();
     refused(&other, 2, "filter.kind is native, and the storage folder was made for redisbloom");
     done(&place.export("storage", &place.path("out")));
-    let mut model = urlseen_filter::redisbloom::Filter::reserve(
+    let mut model = urlseen_filter::peers::redisbloom::Filter::reserve(
         0.01,
         100,
-        urlseen_filter::redisbloom::DEFAULT_EXPANSION,
+        urlseen_filter::peers::redisbloom::DEFAULT_EXPANSION,
         1 << 20,
     )
     .unwrap();

@@ -67,7 +67,7 @@ call() {
     redis-cli --user "${LOGIN:-default}" --pass '' --no-auth-warning --eval script.lua "$@"
 }
 KIND='local filter_refusal, judge'
-with_set() { KIND=$(cat "$PROTOCOL/../../../filter/src/kinds/set.lua") "$@"; }
+with_set() { KIND=$(cat "$PROTOCOL/../../../filter/src/peers/set.lua") "$@"; }
 without() {
     redis-cli acl setuser limited on nopass ~* +@all "-$1" >done
     LOGIN=limited "${@:2}"

@@ -1,45 +1,26 @@
-//! Registry of the kinds of filters: one file for each kind, and one line in `ALL`.
+//! Registry of the kinds of filters: one line for each kind.
 //!
 //! A word in the configuration names a [`Kind`]. [`Kind::read`] reads the parameters of a filter
 //! from the configuration's values. All other code learns the filter's properties from these
 //! [`Parameters`].
 
-mod block_cluster;
-mod exact;
-mod imooc;
-mod native;
 mod parameters;
-mod pyrebloom;
-mod redis_lua_scaling;
-mod redisbloom;
-mod redisson;
-mod scrapy_redis;
-mod scrapy_redis_bloomfilter;
-#[cfg(test)]
-mod tests;
-mod two_choice;
 mod values;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::SHARDS;
-use super::choice::{Choice, ChoiceError, FilterPlace, choose};
-use super::spec::SpecError;
-pub use native::NATIVE;
-use parameters::KindParameters;
+pub(crate) use parameters::KindParameters;
 pub use parameters::Parameters;
-pub use redisbloom::REDISBLOOM;
 pub(super) use values::Values;
-use values::{EXPIRE_AFTER, expire_after_field};
+pub(crate) use values::{EXPIRE_AFTER, expire_after_field};
 
-#[cfg(test)]
-pub(super) use {
-    block_cluster::layout as block_cluster, imooc::layout as imooc,
-    pyrebloom::rounded as pyrebloom, scrapy_redis::Set,
-    scrapy_redis_bloomfilter::layout as scrapy_redis_bloomfilter,
-};
+use super::choice::{Choice, ChoiceError, FilterPlace, choose};
+pub use super::native::kind::NATIVE;
+pub use super::peers::redisbloom::kind::REDISBLOOM;
+use super::spec::SpecError;
+use super::{SHARDS, exact, native, peers, two_choice};
 
 /// Declares the registry: a constant for each kind.
 macro_rules! kinds {
@@ -55,29 +36,29 @@ macro_rules! kinds {
 // Messages and tables list the kinds in this order.
 kinds! {
     /// urlseen's own kind: shards by leading byte, the bits of a key in few cache lines, a seed.
-    NATIVE = native::NATIVE,
+    NATIVE = native::kind::NATIVE,
     /// urlseen's own kind that grows and forgets: each key in one of two blocks.
-    TWO_CHOICE = two_choice::KIND,
+    TWO_CHOICE = two_choice::kind::KIND,
     /// Exact set of key hashes, in memory. It takes 20 to 39 bytes for each key.
-    EXACT = exact::KIND,
+    EXACT = exact::kind::KIND,
     /// The kind of RedisBloom, in memory. A full filter grows by another layer.
-    REDISBLOOM = redisbloom::REDISBLOOM,
+    REDISBLOOM = peers::redisbloom::kind::REDISBLOOM,
     /// The kind of `BloomFilter_imooc`.
-    IMOOC = imooc::KIND,
+    IMOOC = peers::imooc::KIND,
     /// The kind of pyreBloom, which rounds the error rate to a C `float`.
-    PYREBLOOM = pyrebloom::PYREBLOOM,
+    PYREBLOOM = peers::pyrebloom::PYREBLOOM,
     /// The kind of luw2007's `bloomfilter`: pyreBloom's, but the error rate is not rounded.
-    LUW2007 = pyrebloom::LUW2007,
+    LUW2007 = peers::pyrebloom::LUW2007,
     /// The kind of scrapy-redis-bloomfilter.
-    SCRAPY_REDIS_BLOOMFILTER = scrapy_redis_bloomfilter::KIND,
+    SCRAPY_REDIS_BLOOMFILTER = peers::scrapy_redis_bloomfilter::KIND,
     /// The kind of scrapy-redis-bloomfilter-block-cluster. Its keys must begin with hex digits.
-    BLOCK_CLUSTER = block_cluster::KIND,
+    BLOCK_CLUSTER = peers::block_cluster::KIND,
     /// The kind of Redisson's `RBloomFilter`, with the codec `StringCodec` or `ByteArrayCodec`.
-    REDISSON = redisson::KIND,
+    REDISSON = peers::redisson::KIND,
     /// The kind of redis-lua-scaling-bloom-filter in its plain variant. A full filter grows.
-    REDIS_LUA_SCALING = redis_lua_scaling::KIND,
+    REDIS_LUA_SCALING = peers::redis_lua_scaling::KIND,
     /// The set of scrapy-redis. It is exact, and takes 88 to 104 bytes for each key.
-    SCRAPY_REDIS = scrapy_redis::KIND,
+    SCRAPY_REDIS = peers::scrapy_redis::KIND,
 }
 
 /// Kind of a filter: urlseen's own kind, or a kind that sets the same bits as another project.
@@ -86,7 +67,7 @@ kinds! {
 /// hash the hex digits of a fingerprint. They hash any other key unchanged. Some of these kinds
 /// refuse a key that is empty or not UTF-8.
 #[derive(Clone, Copy)]
-pub struct Kind(&'static Registered);
+pub struct Kind(pub(crate) &'static Registered);
 
 impl Default for Kind {
     fn default() -> Self {
@@ -95,41 +76,41 @@ impl Default for Kind {
 }
 
 /// Entry of the registry.
-struct Registered {
+pub(crate) struct Registered {
     /// The word of `filter.kind`.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// A shorter word for tables; empty if the name is short enough.
-    short: &'static str,
+    pub(crate) short: &'static str,
     /// Keys of the section `filter` from which the parameters of a filter are read.
-    keys: &'static [&'static str],
+    pub(crate) keys: &'static [&'static str],
     /// Default settings of the kind's project, besides capacity and error rate.
-    usual: &'static [(&'static str, &'static str)],
+    pub(crate) usual: &'static [(&'static str, &'static str)],
     /// Places that a filter of this kind can live in.
-    places: &'static [FilterPlace],
+    pub(crate) places: &'static [FilterPlace],
     /// True if a full filter takes more memory and keeps its error rate.
-    grows: bool,
+    pub(crate) grows: bool,
     /// True if a client's addition is to be inserted when it is answered, before the log has it.
     /// The answer for a key then follows from the bits of all earlier additions.
-    inserts_at_once: bool,
+    pub(crate) inserts_at_once: bool,
     /// True if a filter never reports an unseen fingerprint as seen.
-    is_exact: bool,
+    pub(crate) is_exact: bool,
     /// Names of two rules: the rule from keys to bit positions, and the rule from keys to shards. A
     /// name is empty if only one such rule is possible.
-    rules: [&'static str; 2],
+    pub(crate) rules: [&'static str; 2],
     /// Number of shards of a filter in memory.
-    shards: usize,
+    pub(crate) shards: usize,
     /// Keys whose values in the configuration may differ from those of an existing filter.
-    free: &'static [&'static str],
+    pub(crate) free: &'static [&'static str],
     /// Names under which a folder records the values of a frozen native filter below, with their
     /// own names. Empty if the kind cannot be over such a filter.
-    frozen: &'static [(&'static str, &'static str)],
+    pub(crate) frozen: &'static [(&'static str, &'static str)],
     /// Reads the values that are configured for a filter.
-    read: fn(&Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError>,
+    pub(crate) read: fn(&Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError>,
 }
 
 /// Default values for the entry of a kind that exists only in Redis. Its filters have a capacity
 /// and an error rate.
-const IN_REDIS: Registered = Registered {
+pub(crate) const IN_REDIS: Registered = Registered {
     name: "",
     short: "",
     keys: &[CAPACITY, ERROR_RATE],
@@ -236,14 +217,14 @@ impl fmt::Display for Kind {
 pub(super) const CAPACITY: &str = "filter.capacity";
 pub(super) const ERROR_RATE: &str = "filter.error_rate";
 /// Number of fingerprints up to which the error rate holds.
-const GROW_TO: &str = "filter.grow_to";
-const SEED: &str = "filter.seed";
-const BIT: &str = "filter.bit";
-const HASH_NUMBER: &str = "filter.hash_number";
+pub(crate) const GROW_TO: &str = "filter.grow_to";
+pub(crate) const SEED: &str = "filter.seed";
+pub(crate) const BIT: &str = "filter.bit";
+pub(crate) const HASH_NUMBER: &str = "filter.hash_number";
 
 /// Name of a parameter of the kinds that have shards. It is left out in a crawl with one partition.
 const PARTITIONS: &str = "partitions.count";
 
-fn size_fields(capacity: u64, error_rate: f64) -> [(&'static str, String); 2] {
+pub(crate) fn size_fields(capacity: u64, error_rate: f64) -> [(&'static str, String); 2] {
     [(CAPACITY, capacity.to_string()), (ERROR_RATE, format!("{error_rate:e}"))]
 }

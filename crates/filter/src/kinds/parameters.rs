@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use urlseen_fingerprint::PartitionCount;
 
-use super::redisbloom::IMPORTED;
 use super::{CAPACITY, EXPIRE_AFTER, GROW_TO, Kind, NATIVE, PARTITIONS, SEED, Values};
 use crate::expire_after::ExpireAfter;
 use crate::memory::{self, Available, TooLarge};
+use crate::peers::redisbloom::kind::IMPORTED;
 use crate::spec::SpecError;
 use crate::{
     BuildError, FilterKind, KeyHasher, Outlook, OverFrozen, RedisKind, SHARD_RULE, Seed, outlook,
 };
 
 /// Parameters of a filter that only its kind has.
-pub(super) trait KindParameters: fmt::Debug + Send + Sync {
+pub(crate) trait KindParameters: fmt::Debug + Send + Sync {
     /// Returns the parameters under their names in the configuration.
     fn fields(&self) -> Vec<(&'static str, String)>;
 
@@ -72,7 +72,7 @@ struct Given {
 
 impl Parameters {
     /// Makes the parameters of a filter of a crawl with one partition.
-    pub(super) fn new(kind: Kind, seed: Option<Seed>, own: impl KindParameters + 'static) -> Self {
+    pub(crate) fn new(kind: Kind, seed: Option<Seed>, own: impl KindParameters + 'static) -> Self {
         let partitions = PartitionCount::ONE;
         Self(Arc::new(Given { kind, seed, partitions, own: Arc::new(own), frozen: None }))
     }
@@ -129,7 +129,7 @@ impl Parameters {
     }
 
     /// Returns the recorded value of this name, if the kind has one.
-    pub(super) fn recorded<T: FromStr>(&self, name: &str) -> Option<T> {
+    pub(crate) fn recorded<T: FromStr>(&self, name: &str) -> Option<T> {
         found(self.record(), name)
     }
 
@@ -263,7 +263,7 @@ impl Parameters {
     }
 
     /// Returns the seed, or 0 if it is not set.
-    pub(super) fn seed_or_0(&self) -> Seed {
+    pub(crate) fn seed_or_0(&self) -> Seed {
         self.0.seed.unwrap_or(Seed::new(0))
     }
 
@@ -338,7 +338,7 @@ impl Parameters {
     }
 
     /// Returns these parameters with others of the kind in their place.
-    pub(super) fn with_own(&self, own: impl KindParameters + 'static) -> Self {
+    pub(crate) fn with_own(&self, own: impl KindParameters + 'static) -> Self {
         self.with(|parts| parts.own = Arc::new(own))
     }
 

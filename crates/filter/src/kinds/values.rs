@@ -10,13 +10,13 @@ use crate::spec::SpecError;
 use crate::{Capacity, ErrorRate, Outlook, RedisKind, Seed};
 
 /// Time after which a fingerprint passes again.
-pub(super) const EXPIRE_AFTER: &str = "filter.expire_after";
+pub(crate) const EXPIRE_AFTER: &str = "filter.expire_after";
 
 /// Value of [`EXPIRE_AFTER`] in a filter whose fingerprints do not expire.
 const NEVER: &str = "never";
 
 /// Returns the field with the time after which a fingerprint passes again.
-pub(super) fn expire_after_field(time: Option<ExpireAfter>) -> (&'static str, String) {
+pub(crate) fn expire_after_field(time: Option<ExpireAfter>) -> (&'static str, String) {
     (EXPIRE_AFTER, time.map_or(NEVER.to_owned(), |time| time.to_string()))
 }
 
@@ -61,19 +61,19 @@ impl Values<'_> {
     }
 
     /// Reads the time after which a fingerprint passes again, if fingerprints expire.
-    pub(super) fn expire_after(&self) -> Result<Option<ExpireAfter>, SpecError> {
+    pub(crate) fn expire_after(&self) -> Result<Option<ExpireAfter>, SpecError> {
         let is_never = (self.0)(EXPIRE_AFTER).is_some_and(|text| text == NEVER);
         if is_never { Ok(None) } else { self.open(EXPIRE_AFTER) }
     }
 
     /// Reads a capacity and an error rate within urlseen's own limits.
-    pub(super) fn size(&self) -> Result<(Capacity, ErrorRate), SpecError> {
+    pub(crate) fn size(&self) -> Result<(Capacity, ErrorRate), SpecError> {
         let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
         Ok((Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
     }
 
     /// Reads a capacity and an error rate. `make` checks the limits of the kind's project.
-    pub(super) fn by_size<F: RedisKind + 'static>(
+    pub(crate) fn by_size<F: RedisKind + 'static>(
         &self,
         make: impl FnOnce(u64, f64) -> Result<F, SpecError>,
     ) -> Result<Arc<dyn KindParameters>, SpecError> {
@@ -83,7 +83,7 @@ impl Values<'_> {
     }
 
     /// Reads a whole number for each configuration key of the kind.
-    pub(super) fn by_numbers<F: RedisKind + 'static, const KEYS: usize>(
+    pub(crate) fn by_numbers<F: RedisKind + 'static, const KEYS: usize>(
         &self,
         kind: Kind,
         make: impl FnOnce([u32; KEYS]) -> Result<F, SpecError>,
@@ -97,7 +97,7 @@ impl Values<'_> {
     }
 
     /// Makes the parameters of a filter with these fields.
-    pub(super) fn in_redis<F: RedisKind + 'static>(
+    pub(crate) fn in_redis<F: RedisKind + 'static>(
         fields: Vec<(&'static str, String)>,
         filter: Result<F, SpecError>,
     ) -> Arc<dyn KindParameters> {

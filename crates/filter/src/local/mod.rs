@@ -3,7 +3,6 @@
 //! Calls of a `Box<dyn FilterKind>` are dispatched once for each batch. The loops over keys are
 //! inside the kinds.
 
-mod exact;
 #[cfg(test)]
 mod expiry_tests;
 mod forgetting;
@@ -11,26 +10,23 @@ mod forgetting;
 mod kit_tests;
 mod over_frozen;
 mod recent;
-mod redisbloom;
-mod shards;
-mod shown;
-mod two_choice;
+pub(crate) mod shown;
 
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use super::generation::{Generation, Generations};
-use super::redisbloom::ReserveError;
 use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId};
+use crate::peers::redisbloom::ReserveError;
 
-pub(super) use exact::ExactShards;
+pub(super) use crate::exact::ExactShards;
+pub use crate::native::shards::Shards;
+pub use crate::peers::redisbloom::local::RedisBloomFilter;
+pub(super) use crate::two_choice::filter::TwoChoiceFilter;
 pub use forgetting::{ForgettingFilter, Hashed};
 pub use over_frozen::OverFrozen;
 pub use recent::Recent;
-pub use redisbloom::RedisBloomFilter;
-pub use shards::Shards;
-pub(super) use two_choice::TwoChoiceFilter;
 
 /// Filter in memory of any kind, with all its shards.
 pub trait FilterKind: Debug + Send {
@@ -342,7 +338,7 @@ pub enum BuildError {
 pub struct Full(pub(crate) String);
 
 /// Inserts keys that were let through in these generations.
-fn insert_dated(
+pub(crate) fn insert_dated(
     filter: &mut dyn FilterKind,
     mut keys: Vec<(KeyHash, Generation)>,
 ) -> Result<(), Full> {
@@ -355,6 +351,6 @@ fn insert_dated(
 }
 
 /// Returns the error of a saved shard that does not fit into memory.
-fn out_of_memory(full: Full) -> io::Error {
+pub(crate) fn out_of_memory(full: Full) -> io::Error {
     io::Error::new(io::ErrorKind::OutOfMemory, full)
 }

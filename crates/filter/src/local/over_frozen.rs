@@ -173,7 +173,7 @@ impl Gauge for Gauges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::NATIVE;
+    use crate::native::kind::NATIVE;
     use crate::{ForgettingFilter, Kind, Parameters};
     use urlseen_fingerprint::Fingerprint;
 

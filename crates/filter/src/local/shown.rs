@@ -7,7 +7,7 @@ use crate::{KeyHash, SHARDS};
 
 /// Numbers of each shard of a filter. All threads can read them.
 #[derive(Debug)]
-pub(super) struct Shown<const N: usize>(Vec<[AtomicU64; N]>);
+pub(crate) struct Shown<const N: usize>(Vec<[AtomicU64; N]>);
 
 impl<const N: usize> Default for Shown<N> {
     fn default() -> Self {
@@ -18,12 +18,12 @@ impl<const N: usize> Default for Shown<N> {
 
 impl<const N: usize> Shown<N> {
     /// Shows all shards. `numbers` returns the numbers of the shard with this index.
-    pub(super) fn show(&self, numbers: impl Fn(usize) -> [u64; N]) {
+    pub(crate) fn show(&self, numbers: impl Fn(usize) -> [u64; N]) {
         (0..SHARDS).for_each(|shard| self.set(shard, numbers(shard)));
     }
 
     /// Shows the shards of these keys, after a change of these shards alone.
-    pub(super) fn show_shards_of(
+    pub(crate) fn show_shards_of(
         &self,
         key_hashes: &[KeyHash],
         numbers: impl Fn(usize) -> [u64; N],
@@ -43,12 +43,12 @@ impl<const N: usize> Shown<N> {
     }
 
     /// Iterates over the numbers of the shards.
-    pub(super) fn shards(&self) -> impl Iterator<Item = [u64; N]> {
+    pub(crate) fn shards(&self) -> impl Iterator<Item = [u64; N]> {
         self.0.iter().map(|shard| shard.each_ref().map(|number| number.load(Ordering::Relaxed)))
     }
 
     /// Returns the sums of the numbers of all shards.
-    pub(super) fn sums(&self) -> [u64; N] {
+    pub(crate) fn sums(&self) -> [u64; N] {
         self.shards().fold([0; N], |sums, shard| array::from_fn(|it| sums[it] + shard[it]))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use urlseen_fingerprint::Fingerprint;
 
 use super::{Command, Content, KindScript, PlacementError, Record, RedisKind, text};
-use crate::bit_strings::BitPosition;
+use crate::peers::bit_strings::BitPosition;
 
 /// Approximate maximum time for which a script may block Redis, in nanoseconds. It limits the
 /// number of items that one script judges.

@@ -2,7 +2,6 @@
 //! fingerprints, and the Lua functions that test and add items.
 
 mod keys;
-mod strings;
 #[cfg(test)]
 mod tests;
 
@@ -13,10 +12,10 @@ use urlseen_fingerprint::Fingerprint;
 
 pub(super) use self::keys::Asked;
 pub use self::keys::{Question, RedisFilterKeys};
-pub(super) use self::strings::BIT;
 use super::Outlook;
-use super::bit_strings::{BitPosition, PlacementError};
-use super::strings::ScriptFilter;
+use crate::peers::bit_strings::{BitPosition, PlacementError};
+use crate::peers::script_filter::ScriptFilter;
+pub(super) use crate::peers::strings::BIT;
 
 /// A command and its arguments.
 pub type Command = Vec<Vec<u8>>;

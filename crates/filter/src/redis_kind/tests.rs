@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::kinds::{Set, block_cluster, imooc, pyrebloom};
 use super::super::{Blocks, Geometry, Seed};
 use super::*;
 use crate::native::Native;
+use crate::peers::block_cluster::layout as block_cluster;
+use crate::peers::imooc::layout as imooc;
+use crate::peers::pyrebloom::rounded as pyrebloom;
+use crate::peers::scrapy_redis::Set;
 
 fn filter(kind: impl RedisKind + 'static) -> RedisFilterKeys {
     RedisFilterKeys::new("f", Arc::new(kind))

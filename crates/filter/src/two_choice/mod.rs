@@ -22,9 +22,11 @@
 mod arena;
 mod contents;
 mod expiry;
+pub(crate) mod filter;
 mod format;
 mod growth;
 mod kernel;
+pub(crate) mod kind;
 mod layout;
 mod shard;
 

@@ -1,0 +1,111 @@
+//! RedisBloom's kind: a filter that grows by adding layers, in the memory of this process.
+
+use std::sync::Arc;
+
+use crate::choice::FilterPlace;
+use crate::kinds::{
+    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, Values,
+    size_fields,
+};
+use crate::peers::redisbloom::{POSITION_RULE, ReserveError, forecast};
+use crate::spec::SpecError;
+use crate::{BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, Seed};
+
+/// Entry of RedisBloom's kind.
+pub const REDISBLOOM: Kind = Kind(&Registered {
+    name: "redisbloom",
+    keys: &[CAPACITY, ERROR_RATE, EXPANSION],
+    usual: &[(EXPANSION, "2")],
+    places: &[FilterPlace::Local],
+    grows: true,
+    // RedisBloom answers that an item is new exactly if it counts the item.
+    inserts_at_once: true,
+    // All keys are in the only shard, so no rule chooses a shard for a key.
+    rules: [POSITION_RULE, ""],
+    shards: 1,
+    read,
+    ..IN_REDIS
+});
+
+const EXPANSION: &str = "filter.expansion";
+
+/// Name of the field in a storage folder's header that marks the filter as imported.
+pub(crate) const IMPORTED: &str = "filter.imported";
+
+/// Parameters of a filter that urlseen reserves. `None` for an imported filter, because its
+/// parameters come from its data.
+#[derive(Debug, Clone, Copy)]
+struct RedisBloomParameters(Option<Reservation>);
+
+fn read(values: &Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError> {
+    if values.open(IMPORTED)? == Some(true) {
+        return Ok(Arc::new(RedisBloomParameters(None)));
+    }
+    let (capacity, error_rate) = values.size()?;
+    let expansion = values.part(EXPANSION)?;
+    Ok(Arc::new(RedisBloomParameters(Some(Reservation { capacity, error_rate, expansion }))))
+}
+
+impl Parameters {
+    /// Makes parameters of a filter of RedisBloom that urlseen reserves.
+    pub fn reserved(reservation: Reservation) -> Self {
+        Self::new(REDISBLOOM, None, RedisBloomParameters(Some(reservation)))
+    }
+
+    /// Makes parameters of an imported filter of RedisBloom.
+    pub fn imported() -> Self {
+        Self::new(REDISBLOOM, None, RedisBloomParameters(None))
+    }
+
+    /// Returns the reservation of a filter of RedisBloom. `None` for an imported filter, and for
+    /// all other kinds.
+    pub fn reservation(&self) -> Option<Reservation> {
+        let (capacity, error_rate) = (self.field(CAPACITY)?, self.field(ERROR_RATE)?);
+        Some(Reservation { capacity, error_rate, expansion: self.field(EXPANSION)? })
+    }
+}
+
+impl KindParameters for RedisBloomParameters {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        let fields = |Reservation { capacity, error_rate, expansion }| {
+            let size = size_fields(capacity.get(), error_rate.get());
+            size.into_iter().chain([(EXPANSION, expansion.to_string())])
+        };
+        self.0.into_iter().flat_map(fields).collect()
+    }
+
+    fn derived(&self) -> Vec<(&'static str, String)> {
+        if self.0.is_none() { vec![(IMPORTED, true.to_string())] } else { Vec::new() }
+    }
+
+    fn shape(&self) -> String {
+        match self.0.map(|reservation| reservation.expansion) {
+            None => "imported".to_owned(),
+            Some(0) => "it does not grow".to_owned(),
+            Some(times) => {
+                format!("it grows: each new layer has {times} times the capacity of the last")
+            }
+        }
+    }
+
+    /// Computes memory and error rate with this number of keys. A growing filter keeps its error
+    /// rate beyond its capacity. If the filter cannot grow to this number of keys, returns the
+    /// result for its capacity.
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        let unknown = SpecError::NotInRedis(REDISBLOOM);
+        let Reservation { capacity, error_rate, expansion } = self.0.ok_or(unknown)?;
+        let at = |keys| forecast(error_rate.get(), capacity.get(), expansion, keys);
+        match at(keys)? {
+            Some(outlook) => Ok(outlook),
+            None => Ok(at(capacity.get())?.ok_or(ReserveError::Capacity)?),
+        }
+    }
+
+    fn hasher(&self, _: Seed) -> KeyHasher {
+        KeyHasher::of_redisbloom()
+    }
+
+    fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
+        Some(RedisBloomFilter::build(self.0).map(|filter| Box::new(filter) as _))
+    }
+}
