@@ -208,6 +208,10 @@ fn main() {
     items("url", real);
     let pickles: Vec<_> = real.iter().map(|link| links::pickled(link)).collect();
     items("pickle", &pickles);
+    let before = ready.iter().map(|hex| format!("{hex}\t&priority=10\t").into_bytes());
+    let flagged: Vec<_> =
+        before.zip(&pickles).map(|(it, pickle)| [&it[..], pickle].concat()).collect();
+    items("flagged pickle", &flagged);
 
     let sizing =
         Sizing::new("1M".parse().expect("a capacity"), "1e-8".parse().expect("an error rate"));

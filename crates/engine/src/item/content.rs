@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::flagged::Parts;
 use super::pickle::Pickles;
-use super::request::{self, ItemRequest};
-use super::{Identity, Item, Reader, Unreadable, json, reader};
+use super::reader::Said;
+use super::request::ItemRequest;
+use super::{Reader, Unreadable, json};
 use urlseen_filter::choice::ItemForm;
 use urlseen_fingerprint::same::SameStep;
 use urlseen_fingerprint::{Fingerprint, Request};
@@ -54,12 +56,19 @@ impl Reader {
             return Err(Unreadable::Empty);
         }
         let form = self.options.form.of(bytes).unwrap_or(ItemForm::Fingerprint);
-        let said = match form {
-            ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
-            ItemForm::Json => json::read(bytes)?,
-            ItemForm::Pickle => self.pickles.read(bytes)?,
-            ItemForm::Fingerprint => return Ok(ready(form, reader::fingerprint(bytes)?)),
-            ItemForm::Tab => return Ok(ready(form, reader::tab(bytes)?)),
+        let said = match self.said(form, bytes) {
+            // Without rules, the payload after flags may have any form.
+            Err(_) if form == ItemForm::Tab && self.read(bytes).is_ok() => {
+                Said::Fingerprint(Fingerprint::from_text(Parts::of(bytes)?.fingerprint))
+            }
+            said => said?,
+        };
+        let said = match said {
+            Said::Request(said) => said,
+            Said::Fingerprint(fingerprint) => {
+                let given = Some(fingerprint);
+                return Ok(ItemContent { form, request: None, given, dont_filter: false });
+            }
         };
         let ItemRequest { url, method, body, verbatim_url, fingerprint, dont_filter, .. } = said;
         let request = url.map(|url| OwnedRequest {
@@ -82,15 +91,6 @@ impl Reader {
     }
 }
 
-/// Makes the outline of an item that has only a fingerprint.
-fn ready(form: ItemForm, item: Item<'_>) -> ItemContent {
-    let given = match item.identity {
-        Identity::Fingerprint(fingerprint) => Some(fingerprint),
-        Identity::Unfiltered | Identity::Dropped(_) => None,
-    };
-    ItemContent { form, request: None, given, dont_filter: false }
-}
-
 /// Fields of a request that people read.
 pub(super) const FIELDS: [&str; 5] = ["method", "url", "fingerprint", "priority", "callback"];
 
@@ -111,7 +111,10 @@ impl<'a> ItemSummary<'a> {
         let found = match item.first().map(|_| ItemForm::detect(item)) {
             Some(ItemForm::Json) => json::words(item),
             Some(ItemForm::Pickle) => Pickles::default().words(item),
-            Some(ItemForm::Tab) => return Self::with_payload(item),
+            Some(ItemForm::Tab) => match Parts::of(item) {
+                Ok(parts) => return Self::with_payload(&parts),
+                Err(_) => Default::default(),
+            },
             _ => Default::default(),
         };
         let [method, url, fingerprint, priority, callback] = found;
@@ -127,11 +130,12 @@ impl<'a> ItemSummary<'a> {
     }
 
     /// Describes a fingerprint with its payload, which may be a request.
-    fn with_payload(item: &'a [u8]) -> Self {
-        let tab = item.iter().position(|&byte| byte == b'\t').unwrap_or(item.len());
-        let (fingerprint, payload) = item.split_at(tab);
-        let Self { text, url } = Self::of(payload.get(1..).unwrap_or_default());
-        Self { text: [fingerprint, b"  ", &text].concat().into(), url }
+    fn with_payload(parts: &Parts<'_>) -> Self {
+        let ItemSummary { text, url } = ItemSummary::of(parts.payload);
+        let text = [parts.fingerprint, b"  ", &text];
+        let mut text = text.concat();
+        text.extend(parts.flags.iter().flat_map(|flags| [b"  ", *flags]).flatten());
+        Self { text: text.into(), url }
     }
 }
 
@@ -158,9 +162,15 @@ mod tests {
     fn an_item_of_any_form_is_described() {
         let sha1 = "0123456789abcdef0123456789abcdef01234567";
         let tab = [sha1.as_bytes(), b"\t", PICKLE].concat();
+        let flagged = [sha1.as_bytes(), b"\t&ttl=1h\t", PICKLE].concat();
         for (item, text, url) in [
             (PICKLE, &*format!("PUT {URL}  priority 10  callback parse_item"), Some(URL)),
             (&tab, &format!("{sha1}  PUT {URL}  priority 10  callback parse_item"), Some(URL)),
+            (
+                &flagged,
+                &format!("{sha1}  PUT {URL}  priority 10  callback parse_item  &ttl=1h"),
+                Some(URL),
+            ),
             (
                 br#"{"url": "\u0068:", "method": "POST", "priority": 1e400, "callback": "f"}"#,
                 "POST h:  priority 1e400  callback f",

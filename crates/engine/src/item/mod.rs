@@ -6,6 +6,7 @@
 pub mod batch;
 mod content;
 pub(crate) mod findings;
+mod flagged;
 mod items;
 pub mod json;
 mod pickle;
@@ -90,6 +91,11 @@ pub enum Unreadable {
     NoTab,
     #[error("the fingerprint contains a tab; use the item form `tab` for items with a payload")]
     TabInFingerprint,
+    #[error(
+        "the flags between fingerprint and payload are wrong; they are `&`, or any of \
+         `&dont_filter`, `&priority=NUMBER` and `&ttl=TIME`"
+    )]
+    Flags,
     #[error("{0}")]
     Pickle(#[from] PickleError),
     #[error(
@@ -135,7 +141,7 @@ choices! {
         Json = "json",
         /// The pickle is invalid, or has a value of the wrong type.
         Pickle = "pickle",
-        /// The fingerprint is missing or malformed, or the filter cannot hold it.
+        /// The fingerprint is missing, it or its flags are malformed, or the filter cannot hold it.
         Fingerprint = "fingerprint",
         /// The `ttl` is not a time.
         Expiry = "expiry",
@@ -162,6 +168,7 @@ impl RejectReason {
             Unreadable::Pickle(_) => Self::Pickle,
             Unreadable::NoTab
             | Unreadable::TabInFingerprint
+            | Unreadable::Flags
             | Unreadable::Fingerprint
             | Unreadable::NoDigest { .. }
             | Unreadable::NoPlace(_) => Self::Fingerprint,
@@ -190,6 +197,12 @@ impl Form {
         match self {
             Self::Digest => None,
             Self::Item(ItemForm::Auto) => Some(ItemForm::detect(bytes)),
+            // urlseen.scrapy writes the fingerprint before a request.
+            Self::Item(ItemForm::Json | ItemForm::Pickle)
+                if ItemForm::detect(bytes) == ItemForm::Tab =>
+            {
+                Some(ItemForm::Tab)
+            }
             Self::Item(form) => Some(form),
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::flagged::{self, Flags, Parts};
 use super::json::{self, JsonError};
 use super::pickle::Pickles;
 use super::request::{self, ItemRequest};
@@ -12,7 +13,7 @@ use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::Lifetime;
 use urlseen_filter::limit::LimitRule;
 use urlseen_fingerprint::pages::{Page, Pages};
-use urlseen_fingerprint::{ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition, lanes};
+use urlseen_fingerprint::{ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition};
 use urlseen_redis::reject::bounded::{TooLong, most_made};
 
 /// Reader that finds the identity of items in any form. Each thread has a clone of its own, with
@@ -156,15 +157,24 @@ impl Reader {
             return Err(Unreadable::TooLarge { length, most });
         }
         let Some(form) = self.options.form.of(bytes) else { return digest(bytes) };
-        let said = match form {
-            ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
-            ItemForm::Json => json::read(bytes)?,
-            ItemForm::Pickle => self.pickles.read(bytes)?,
-            ItemForm::Fingerprint | ItemForm::Tab if self.options.emit != Emit::Item => {
+        let needs_url = self.has_rules || self.options.emit != Emit::Item;
+        match form {
+            ItemForm::Fingerprint if !needs_url => return Ok(given(flagged::bare(bytes)?)),
+            ItemForm::Tab if !needs_url => {
+                let parts = Parts::of(bytes)?;
+                if parts.flags.is_some() {
+                    return self.unread(&parts);
+                }
+                return Ok(given(Fingerprint::from_text(parts.fingerprint)));
+            }
+            _ => {}
+        }
+        let said = match self.said(form, bytes)? {
+            Said::Request(said) => said,
+            Said::Fingerprint(_) if self.options.emit != Emit::Item => {
                 return Err(Unreadable::NothingToEmit);
             }
-            ItemForm::Fingerprint => return fingerprint(bytes),
-            ItemForm::Tab => return tab(bytes),
+            Said::Fingerprint(fingerprint) => return Ok(given(fingerprint)),
         };
         if said.has_odd_fingerprint() && self.options.form == Form::Item(ItemForm::Auto) {
             return Err(Unreadable::Fingerprint);
@@ -176,12 +186,16 @@ impl Reader {
         }
         let score = if self.options.scored { said.priority.score()? } else { 0.0 };
         let emitted = match self.options.emit {
-            Emit::Item => None,
+            Emit::Item => said.payload.map(Into::into),
             Emit::Url => {
                 let url = said.url.as_deref().ok_or(Unreadable::NothingToEmit)?.as_bytes();
                 (url != bytes).then(|| url.into())
             }
-            Emit::StartUrl => Some(self.start_url(&said, form, bytes)?),
+            Emit::StartUrl => {
+                let flagged = said.payload.map(|payload| (ItemForm::detect(payload), payload));
+                let (form, bytes) = flagged.unwrap_or((form, bytes));
+                Some(self.start_url(&said, form, bytes)?)
+            }
         };
         let lifetime = match self.expire_after {
             Some(expire_after) => said.ttl.shorten(lifetime, expire_after)?,
@@ -271,32 +285,70 @@ impl Reader {
 
     /// Returns the canonical URL of an item; `None` if it has none.
     pub(crate) fn canonical_url(&mut self, bytes: &[u8]) -> Option<&str> {
-        let said = match self.options.form.of(bytes)? {
-            ItemForm::Auto | ItemForm::Url => request::of_url(bytes).ok()?,
-            ItemForm::Json => json::read(bytes).ok()?,
-            ItemForm::Pickle => self.pickles.read(bytes).ok()?,
-            ItemForm::Fingerprint | ItemForm::Tab => return None,
+        let Said::Request(said) = self.said(self.options.form.of(bytes)?, bytes).ok()? else {
+            return None;
         };
         let request = said.request()?;
         self.fingerprinter.canonical(&request).ok()
     }
-}
 
-/// Reads a bare fingerprint.
-#[inline]
-pub(super) fn fingerprint(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
-    if lanes::any(bytes, |lanes| lanes::equal(lanes, b'\t')) {
-        return Err(Unreadable::TabInFingerprint);
+    /// Makes an item of its fingerprint and its flags. Does not read the payload.
+    #[inline(never)]
+    fn unread<'a>(&self, parts: &Parts<'a>) -> Result<Item<'a>, Unreadable> {
+        let Flags { dont_filter, priority, ttl } = parts.read_flags()?;
+        let fingerprint = || Fingerprint::from_text(parts.fingerprint);
+        let identity =
+            if dont_filter { Identity::Unfiltered } else { Identity::Fingerprint(fingerprint()) };
+        let lifetime = match self.expire_after {
+            Some(expire_after) => ttl.shorten(Lifetime::WHOLE, expire_after)?,
+            None => Lifetime::default(),
+        };
+        let score = if self.options.scored { priority.score()? } else { 0.0 };
+        let emitted = Some(parts.payload.into());
+        Ok(Item { emitted, score, lifetime, ..Item::only(identity, true) })
     }
-    Ok(given(Fingerprint::from_text(bytes)))
+
+    /// Reads an item of this form, also its payload if it has flags.
+    #[expect(clippy::inline_always, reason = "otherwise each item is copied")]
+    #[inline(always)]
+    pub(super) fn said<'a>(
+        &mut self,
+        form: ItemForm,
+        bytes: &'a [u8],
+    ) -> Result<Said<'a>, Unreadable> {
+        Ok(Said::Request(match form {
+            ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
+            ItemForm::Json => json::read(bytes)?,
+            ItemForm::Pickle => self.pickles.read(bytes)?,
+            ItemForm::Fingerprint => return Ok(Said::Fingerprint(flagged::bare(bytes)?)),
+            ItemForm::Tab => return self.with_payload(bytes),
+        }))
+    }
+
+    /// Reads an item with a payload. Its flags replace those of the payload.
+    fn with_payload<'a>(&mut self, bytes: &'a [u8]) -> Result<Said<'a>, Unreadable> {
+        let parts = Parts::of(bytes)?;
+        let (fingerprint, payload) = (Fingerprint::from_text(parts.fingerprint), parts.payload);
+        if parts.flags.is_none() {
+            return Ok(Said::Fingerprint(fingerprint));
+        }
+        let Flags { dont_filter, priority, ttl } = parts.read_flags()?;
+        let said = match ItemForm::detect(payload) {
+            ItemForm::Json => json::read(payload)?,
+            ItemForm::Pickle => self.pickles.read(payload)?,
+            _ => request::of_url(payload)?,
+        };
+        let (fingerprint, payload) = (Some(fingerprint), Some(payload));
+        Ok(Said::Request(ItemRequest { fingerprint, dont_filter, priority, ttl, payload, ..said }))
+    }
 }
 
-/// Reads `FINGERPRINT<TAB>PAYLOAD`. urlseen does not read the payload.
-#[inline]
-pub(super) fn tab(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
-    let tab =
-        lanes::position(bytes, |lanes| lanes::equal(lanes, b'\t')).ok_or(Unreadable::NoTab)?;
-    Ok(given(Fingerprint::from_text(&bytes[..tab])))
+/// Content of an item, as its form has it.
+pub(super) enum Said<'a> {
+    /// Request, maybe with its fingerprint.
+    Request(ItemRequest<'a>),
+    /// Fingerprint without a request.
+    Fingerprint(Fingerprint),
 }
 
 /// Reads a raw digest, which an import has checked.

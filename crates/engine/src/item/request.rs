@@ -31,6 +31,25 @@ pub struct ItemRequest<'a> {
     pub(super) priority: Priority,
     /// Time after which the item is to pass again.
     pub(super) ttl: Ttl<'a>,
+    /// Payload that goes to the sink in place of the item, without fingerprint and flags.
+    pub(super) payload: Option<&'a [u8]>,
+}
+
+/// A GET without a body, and with neither URL nor fingerprint.
+impl Default for ItemRequest<'_> {
+    fn default() -> Self {
+        Self {
+            url: None,
+            method: Cow::Borrowed("GET"),
+            body: Cow::Borrowed(&[]),
+            verbatim_url: false,
+            fingerprint: None,
+            dont_filter: false,
+            priority: Priority::default(),
+            ttl: Ttl::Nothing,
+            payload: None,
+        }
+    }
 }
 
 /// Priority of a request; consumers get the highest priority first.
@@ -116,16 +135,8 @@ const OTHERS: [(&[u8], &str, &str); 6] = [
 /// Reads a bare URL, which stands for a GET request without a body.
 #[inline]
 pub(super) fn of_url(bytes: &[u8]) -> Result<ItemRequest<'_>, Unreadable> {
-    Ok(ItemRequest {
-        url: Some(Cow::Borrowed(bare_url(bytes)?)),
-        method: Cow::Borrowed("GET"),
-        body: Cow::Borrowed(&[]),
-        verbatim_url: false,
-        fingerprint: None,
-        dont_filter: false,
-        priority: Priority::default(),
-        ttl: Ttl::Nothing,
-    })
+    let url = Some(Cow::Borrowed(bare_url(bytes)?));
+    Ok(ItemRequest { url, ..ItemRequest::default() })
 }
 
 /// Reads an item as a bare URL, and returns the URL unchanged.

@@ -63,6 +63,101 @@ fn a_tab_item_is_judged_by_the_text_before_its_first_tab() {
     assert!(matches!(no_tab, Err(Unreadable::NoTab)));
 }
 
+/// Pickle of `{"url": "http://a/x.zip", "priority": 7, "fingerprint": "0b"}`.
+const PICKLE: &[u8] = b"\x80\x02}(X\x03\0\0\0urlX\x0e\0\0\0http://a/x.zipX\x08\0\0\0priorityK\x07\
+    X\x0b\0\0\0fingerprintX\x02\0\0\x000bu.";
+
+fn flagged(flags: &str, payload: &[u8]) -> Vec<u8> {
+    [SHA1.as_bytes(), b"\t", flags.as_bytes(), b"\t", payload].concat()
+}
+
+#[test]
+fn with_flags_the_payload_goes_to_the_sink_and_is_not_read() {
+    let options = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
+    let reader = Reader::new(Options { scored: true, ..options });
+    let mut reader = reader.expiring(Some("30d".parse().unwrap()));
+    let hours = |hours| Lifetime::at_least(Duration::from_hours(hours), "30d".parse().unwrap());
+    for (flags, identity, score, lifetime) in &[
+        ("&", given(SHA1), 0.0, Lifetime::WHOLE),
+        ("&priority=-3&ttl=7200", given(SHA1), 3.0, hours(2)),
+        ("&ttl=12h", given(SHA1), 0.0, hours(12)),
+        ("&dont_filter&priority=0.5", Identity::Unfiltered, -0.5, Lifetime::WHOLE),
+    ] {
+        for payload in [PICKLE, b"\x80 no pickle", b"any\ttext"] {
+            let item = flagged(flags, payload);
+            let read = reader.read(&item).unwrap();
+            assert_eq!((&read.identity, read.score, read.lifetime), (identity, *score, *lifetime));
+            assert_eq!(read.emitted.as_deref(), Some(payload));
+        }
+    }
+}
+
+#[test]
+fn flags_count_in_every_form_that_has_a_fingerprint_or_a_request() {
+    for form in [ItemForm::Auto, ItemForm::Tab, ItemForm::Json, ItemForm::Pickle] {
+        let item = flagged("&", PICKLE);
+        let read = read(form, Emit::Item, &item).unwrap();
+        assert_eq!((read.identity, read.emitted.as_deref()), (given(SHA1), Some(PICKLE)), "{form}");
+    }
+    for item in [format!("{SHA1}\t&amp; text"), format!("{SHA1}\tx\t&\ty")] {
+        let read = read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
+        assert_eq!((read.identity, read.emitted), (given(SHA1), None), "{item}");
+    }
+}
+
+#[test]
+fn wrong_flags_and_missing_payloads_are_refused() {
+    let options = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
+    let reader = Reader::new(Options { scored: true, ..options });
+    let mut reader = reader.expiring(Some("30d".parse().unwrap()));
+    for (flags, payload, reason) in [
+        ("&", "", RejectReason::Empty),
+        ("&dontfilter", "x", RejectReason::Fingerprint),
+        ("&priority", "x", RejectReason::Fingerprint),
+        ("&\u{e9}=1", "x", RejectReason::Fingerprint),
+        ("&priority=high", "x", RejectReason::Priority),
+        ("&priority=inf", "x", RejectReason::Priority),
+        ("&ttl=soon", "x", RejectReason::Expiry),
+        ("&ttl=nan", "x", RejectReason::Expiry),
+    ] {
+        let item = flagged(flags, payload.as_bytes());
+        assert_eq!(RejectReason::of(&reader.read(&item).unwrap_err()), reason, "{flags}");
+    }
+}
+
+#[test]
+fn rules_and_other_sinks_read_the_payload() {
+    let json = br#"{"url": "http://a/x.zip", "meta": {"a": 1}, "dont_filter": true}"#;
+    for payload in [PICKLE, json, b"http://a/x.zip"] {
+        let item = flagged("&ttl=1h", payload);
+        let url = read(ItemForm::Auto, Emit::Url, &item).unwrap();
+        assert_eq!(url.identity, given(SHA1));
+        assert_eq!(url.emitted.as_deref(), Some(&b"http://a/x.zip"[..]));
+        let start = read(ItemForm::Auto, Emit::StartUrl, &item).unwrap().emitted.unwrap();
+        assert!(start.starts_with(br#"{"url": "http://a/x.zip""#));
+
+        let mut pages = Pages::default();
+        *pages.pattern("extension").unwrap() = Some(Pattern::new("^zip$").unwrap());
+        let rules = [NamedRule { name: "zip".to_owned(), pages }];
+        let options = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
+        let mut dropping = Reader::new(Options { drop: rules.clone().into(), ..options.clone() });
+        assert_eq!(dropping.read(&item).unwrap().identity, Identity::Dropped(0));
+        let mut passing = Reader::new(Options { pass: rules.into(), ..options });
+        let passed = passing.read(&item).unwrap();
+        assert_eq!((passed.identity, passed.passed), (Identity::Unfiltered, Some(0)));
+        assert_eq!(passed.emitted.as_deref(), Some(payload));
+        assert_eq!(passing.canonical_url(&item), Some("http://a/x.zip"));
+        let outline = passing.outline(&item).unwrap();
+        let found = (outline.request.unwrap().url, outline.given, outline.dont_filter);
+        assert_eq!(
+            found,
+            ("http://a/x.zip".to_owned(), Some(Fingerprint::from_text(SHA1.as_bytes())), false)
+        );
+    }
+    let item = flagged("&", b"\x80 no pickle");
+    assert!(matches!(read(ItemForm::Auto, Emit::Url, &item), Err(Unreadable::Pickle(_))));
+}
+
 #[test]
 fn a_fingerprint_item_is_any_bytes_without_a_tab() {
     let key = b"caf\xc3\xa9 \xff";

@@ -110,7 +110,17 @@ pub fn read(line: &[u8]) -> Result<ItemRequest<'_>, JsonError> {
     }
     let fingerprint = fingerprint.map(|text| given(text.as_bytes()));
     let priority = fields.priority.priority();
-    Ok(ItemRequest { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl })
+    Ok(ItemRequest {
+        url,
+        method,
+        body,
+        verbatim_url,
+        fingerprint,
+        dont_filter,
+        priority,
+        ttl,
+        payload: None,
+    })
 }
 
 /// Returns the fields [`FIELDS`] of a JSON object as text for people.

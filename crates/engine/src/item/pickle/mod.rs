@@ -113,6 +113,7 @@ impl Pickles {
             dont_filter: self.truth("dont_filter", fields.dont_filter)?,
             priority: priority(fields.priority),
             ttl: time(pickle, fields.ttl),
+            payload: None,
         })
     }
 

@@ -1,0 +1,91 @@
+//! Items with a fingerprint and a payload, with or without flags between them. With flags, the
+//! filter needs nothing of the payload, and the sink gets the payload alone.
+//!
+//! ```text
+//! FINGERPRINT<TAB>PAYLOAD
+//! FINGERPRINT<TAB>&dont_filter&priority=10&ttl=12h<TAB>PAYLOAD
+//! FINGERPRINT<TAB>&<TAB>PAYLOAD
+//! ```
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+use urlseen_fingerprint::{Fingerprint, lanes};
+
+use super::Unreadable;
+use super::request::{Priority, Ttl};
+
+/// Mark before each flag. A payload that begins with the mark and has a tab is taken for flags.
+const MARK: u8 = b'&';
+
+/// Bytes before the first tab of an item, its flags and its payload.
+pub(super) struct Parts<'a> {
+    pub(super) fingerprint: &'a [u8],
+    /// Flags, each with its mark; `None` if the item has none.
+    pub(super) flags: Option<&'a [u8]>,
+    pub(super) payload: &'a [u8],
+}
+
+/// Flags of an item, which count in place of those of its payload.
+#[derive(Default)]
+pub(super) struct Flags<'a> {
+    pub(super) dont_filter: bool,
+    pub(super) priority: Priority,
+    pub(super) ttl: Ttl<'a>,
+}
+
+impl<'a> Parts<'a> {
+    /// Cuts an item at its first tab, and at the tab after its flags.
+    #[inline]
+    pub(super) fn of(item: &'a [u8]) -> Result<Self, Unreadable> {
+        let tab = lanes::position(item, |lanes| lanes::equal(lanes, b'\t'));
+        let (fingerprint, payload) = item.split_at(tab.ok_or(Unreadable::NoTab)?);
+        let payload = &payload[1..];
+        let parts = Self { fingerprint, flags: None, payload };
+        Ok(if payload.first() == Some(&MARK) { parts.cut() } else { parts })
+    }
+
+    /// Cuts flags from the payload, if a tab ends them.
+    #[inline(never)]
+    fn cut(self) -> Self {
+        let Some(tab) = memchr(b'\t', self.payload) else { return self };
+        let (flags, payload) = self.payload.split_at(tab);
+        Self { flags: Some(flags), payload: &payload[1..], ..self }
+    }
+
+    /// Reads the flags. An item with flags must have a payload.
+    pub(super) fn read_flags(&self) -> Result<Flags<'a>, Unreadable> {
+        if self.payload.is_empty() {
+            return Err(Unreadable::Empty);
+        }
+        let mut read = Flags::default();
+        // The first part is empty, because each flag has its mark before it.
+        for flag in self
+            .flags
+            .unwrap_or_default()
+            .split(|&byte| byte == MARK)
+            .filter(|flag| !flag.is_empty())
+        {
+            let flag = std::str::from_utf8(flag).map_err(|_| Unreadable::Flags)?;
+            if flag == "dont_filter" {
+                read.dont_filter = true;
+            } else if let Some(number) = flag.strip_prefix("priority=") {
+                read.priority = number.parse().map_or(Priority::Wrong("text"), Priority::Number);
+            } else if let Some(time) = flag.strip_prefix("ttl=") {
+                read.ttl = time.parse().map_or(Ttl::Text(Cow::Borrowed(time)), Ttl::Number);
+            } else {
+                return Err(Unreadable::Flags);
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Reads an item that is only a fingerprint.
+#[inline]
+pub(super) fn bare(item: &[u8]) -> Result<Fingerprint, Unreadable> {
+    if lanes::any(item, |lanes| lanes::equal(lanes, b'\t')) {
+        return Err(Unreadable::TabInFingerprint);
+    }
+    Ok(Fingerprint::from_text(item))
+}
