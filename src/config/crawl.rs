@@ -171,6 +171,7 @@ impl Config {
             pop: pop.to_owned(),
             emit: sink.emit.name().to_owned(),
             algorithm: fingerprint.algorithm.to_string(),
+            keep_fragments: fingerprint.keep_fragments,
             drop_tracking: fingerprint.drop_tracking.to_string(),
             same: self.rules.same.to_string(),
             probe: self.probe(),

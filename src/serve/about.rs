@@ -26,7 +26,8 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
 /// Builds the reply to `INFO`.
 pub(super) fn info(state: &ServerState) -> String {
     let settings = &state.settings;
-    let FingerprintSpec { algorithm, drop_tracking, same, .. } = &state.items.fingerprint;
+    let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } =
+        &state.items.fingerprint;
     format!(
         "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\narch_bits:{}\r\n\
          urlseen_version:{}\r\nprocess_id:{}\r\n\r\n\
@@ -34,8 +35,8 @@ pub(super) fn info(state: &ServerState) -> String {
          # Replication\r\nrole:master\r\n\r\n\
          # Cluster\r\ncluster_enabled:0\r\n\r\n\
          # Keyspace\r\ndb0:keys={},expires=0,avg_ttl=0\r\n\r\n\
-         # Fingerprints\r\nalgorithm:{algorithm}\r\ndrop_tracking:{drop_tracking}\r\n\
-         same:{same}\r\n",
+         # Fingerprints\r\nalgorithm:{algorithm}\r\nkeep_fragments:{keep_fragments}\r\n\
+         drop_tracking:{drop_tracking}\r\nsame:{same}\r\n",
         usize::BITS,
         env!("CARGO_PKG_VERSION"),
         std::process::id(),

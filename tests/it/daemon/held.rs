@@ -33,6 +33,7 @@ fn the_daemon_publishes_the_crawl_record() {
         ("pop", "LEFT"),
         ("emit", "item"),
         ("algorithm", "scrapy-redis"),
+        ("keep_fragments", "false"),
         ("drop_tracking", "none"),
         ("same", "[]"),
         ("rejects", REJECTED),

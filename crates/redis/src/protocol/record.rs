@@ -36,6 +36,8 @@ pub struct HeldRecord {
     pub emit: String,
     /// Algorithm of the fingerprints.
     pub algorithm: String,
+    /// True if the fragment of a URL affects its fingerprint.
+    pub keep_fragments: bool,
     /// Name of the list of tracking parameters that do not affect the fingerprints.
     pub drop_tracking: String,
     /// Rules by which different URLs are the same, as JSON.
@@ -122,6 +124,7 @@ impl HeldRecord {
             ("pop", self.pop.clone()),
             ("emit", self.emit.clone()),
             ("algorithm", self.algorithm.clone()),
+            ("keep_fragments", self.keep_fragments.to_string()),
             ("drop_tracking", self.drop_tracking.clone()),
             ("same", self.same.clone()),
             ("probe", self.probe.clone()),
@@ -155,6 +158,7 @@ impl HeldRecord {
             pop: one_of("pop", ["LEFT", "RIGHT"])?,
             emit: text("emit")?,
             algorithm: text("algorithm")?,
+            keep_fragments: read(fields, "keep_fragments")?,
             drop_tracking: text("drop_tracking")?,
             same: text("same")?,
             probe: text("probe")?,
@@ -205,6 +209,7 @@ mod tests {
             pop: "LEFT".to_owned(),
             emit: "item".to_owned(),
             algorithm: "scrapy".to_owned(),
+            keep_fragments: false,
             drop_tracking: "none".to_owned(),
             same: "[]".to_owned(),
             probe: "00".to_owned(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from typing import Any
+from urllib.parse import parse_qsl
 
 from scrapy import Request
 
@@ -66,10 +67,12 @@ def move_through(server, queue):
     queue.deliveries.flush()
     while item := server.client.lpop("demo:discovered"):
         record = queue.deliveries._partitions.records[0]
+        _, flags, payload = item.split(b"\t", 2)
         if record["sink_kind"] == "zset":
-            server.client.zadd("demo:unseen", {item: -pickle.loads(item)["priority"]})
+            priority = int(dict(parse_qsl(flags.decode())).get("priority", 0))
+            server.client.zadd("demo:unseen", {payload: -priority})
         else:
-            server.client.rpush("demo:unseen", item)
+            server.client.rpush("demo:unseen", payload)
 
 
 def put(server: RedisServer, *names: str) -> None:
@@ -82,7 +85,7 @@ def pushed(server: RedisServer) -> list[str]:
     """Returns the names of the requests pushed to the source, in its order."""
     found = []
     for item in server.client.lrange("demo:discovered", 0, -1):
-        fields: dict[str, Any] = pickle.loads(item)
+        fields: dict[str, Any] = pickle.loads(item.split(b"\t", 2)[2])
         found.append(fields["url"].rpartition("/")[2])
     return found
 

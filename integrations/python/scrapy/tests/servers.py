@@ -120,6 +120,7 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
         "pop": "LEFT",
         "emit": "item",
         "algorithm": "scrapy",
+        "keep_fragments": "false",
         "drop_tracking": "none",
         "same": "[]",
         "rejects": "demo:rejected",

@@ -48,11 +48,12 @@ def test_settings_that_contradict_each_other_are_refused():
 
 
 @pytest.mark.parametrize("command", [None, *SINGLE])
-def test_nothing_is_set_without_a_server_or_for_a_single_page(command, monkeypatch):
+def test_scrapys_own_classes_stay_without_a_server_and_for_a_single_page(command, monkeypatch):
     if command is not None:
-        words = ["python3", "/usr/bin/scrapy", command, "https://example.com/"]
+        words = ["python3", "/usr/bin/scrapy", "--nolog", command, "https://example.com/"]
         monkeypatch.setattr(sys, "orig_argv", words)
-    settings = Settings({} if command is None else PASS)
+    own = {"SCHEDULER": "urlseen.scrapy.Scheduler", "DUPEFILTER_CLASS": "urlseen.scrapy.DupeFilter"}
+    settings = Settings({} if command is None else PASS | own)
     with pytest.raises(NotConfigured):
         Addon().update_settings(settings)
     assert {name: settings[name] for name in NAMES} == SCRAPYS

@@ -67,7 +67,7 @@ def test_h3_an_item_that_cannot_be_read_is_held_until_it_is_rejected(
 ):
     """If the item were acknowledged first, a crash before its rejection would lose it."""
     redis_server.client.rpush("demo:unseen", "no request")
-    proxy.lose(b"demo:rejected", what)
+    proxy.lose(b"the spider demo cannot", what)
     # On a slow machine, the usual pause could end within the pop.
     lossy.deliveries._pause = 3600.0
     assert lossy.pop() is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import threading
 
 import pytest
@@ -21,7 +20,7 @@ def test_a_crawl_passes_through_urlseen(redis_server, run_urlseen, site, start_c
     settings = {
         **any_reactor,
         **moved(redis_server.url),
-        "URLSEEN_SERIALIZER": "jsoncompat",
+        "URLSEEN_SERIALIZER": "json",
         # An idle engine would not ask for requests by itself.
         "TEST_HEARTBEAT_S": 3600,
     }
@@ -38,15 +37,15 @@ def test_a_crawl_passes_through_urlseen(redis_server, run_urlseen, site, start_c
         assert "ERROR" not in crawl.log
 
 
-@pytest.mark.parametrize("kind", ["zset", "list"])
-def test_a_popped_request_is_the_same_as_the_pushed_one(redis_server, kind):
-    queue = make_queue(redis_server, kind=kind)
+@pytest.mark.parametrize(("serializer", "kind"), [("pickle", "zset"), ("json", "list")])
+def test_a_popped_request_is_the_same_as_the_pushed_one(redis_server, serializer, kind):
+    queue = make_queue(redis_server, {"URLSEEN_SERIALIZER": serializer}, kind=kind)
     request = Request(
         "https://example.com/?b=1&a=2",
         method="POST",
         body=b"\xff\x00",
         headers={"X": "1"},
-        meta={"tuple": (1, 2)},
+        meta={"ttl": "6d\t", "list": [1, 2]},
         callback=queue.spider.parse,
         cb_kwargs={"n": 1},
         priority=3,
@@ -54,9 +53,10 @@ def test_a_popped_request_is_the_same_as_the_pushed_one(redis_server, kind):
     )
     queue.push(request)
     queue.deliveries.flush()
-    item = pickle.loads(redis_server.client.lindex("demo:discovered", 0))
-    assert item["fingerprint"] == fingerprint(request).hex()
-    assert (item["dont_filter"], item["priority"]) == (True, 3)
+    item = redis_server.client.lindex("demo:discovered", 0)
+    flags = b"\t&dont_filter&priority=3&ttl=6d \t"
+    assert item.startswith(fingerprint(request).hex().encode() + flags)
+    assert "fingerprint" not in item.decode("latin-1")
     move_through(redis_server, queue)
     back = queue.pop()
     assert back.to_dict(spider=queue.spider) == request.to_dict(spider=queue.spider)
@@ -126,23 +126,13 @@ def test_other_producers_may_push_urls_and_json(redis_server):
     assert len(held(redis_server)) == 7
 
 
-class Text:
-    """Serializer whose items urlseen could not read."""
-
-    def dumps(self, obj):
-        return obj["url"]
-
-    def loads(self, data):
-        return {"url": data.decode()}
-
-
 @pytest.mark.parametrize(
     ("settings", "more", "why"),
     [
         ({}, {"callback": lambda response: None}, "is not an instance method"),
         ({}, {"meta": {"file": open}}, None),
         ({}, {"meta": {"lock": threading.Lock()}}, "cannot pickle"),
-        ({"URLSEEN_SERIALIZER": Text()}, {}, "URLSEEN_SERIALIZER makes an item that begins with"),
+        ({"URLSEEN_SERIALIZER": "json"}, {"meta": {"a": b"1"}}, "is not JSON serializable"),
     ],
 )
 def test_a_request_that_cannot_be_serialized_stays_in_this_process(
@@ -166,6 +156,22 @@ def test_a_request_that_cannot_be_serialized_stays_in_this_process(
     assert queue.has_pending_requests() and queue.pop() is child
     engine.finish(child)
     assert not held(redis_server)
+
+
+def test_rejects_of_the_crawl_are_counted_and_the_first_one_is_logged(
+    redis_server, monkeypatch, caplog
+):
+    redis_server.client.rpush("demo:rejected", "an old one")
+    monkeypatch.setattr("urlseen.scrapy.deliveries.LOOK_S", 0.0)
+    queue = make_queue(redis_server)
+    for rejects in ([], ['{"reason": "the URL is bad"}'], ["no JSON", "{}"]):
+        if rejects:
+            redis_server.client.rpush("demo:rejected", *rejects)
+        queue.push(Request("https://example.com/"))
+        queue.deliveries.flush()
+    assert queue._crawler.stats.get_value("urlseen/rejected") == 3
+    assert caplog.text.count("urlseen has rejected") == 1
+    assert "has rejected 1 items of this crawl: the URL is bad" in caplog.text
 
 
 def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from scrapy import Request
 
@@ -43,6 +45,7 @@ OTHER = "REQUEST_FINGERPRINTER_CLASS is scrapy.utils.request.RequestFingerprinte
         ({"protocol": "3"}, ['protocol "3"', "install the urlseen of that version"]),
         ({"same": '[{"fold":["www"]}]'}, [OTHER, '[[same]] = [{"fold":["www"]}]']),
         ({"drop_tracking": "2026-11"}, [OTHER, 'fingerprint.drop_tracking = "2026-11"']),
+        ({"keep_fragments": "true"}, [OTHER, "fingerprint.keep_fragments = true"]),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_before_the_sink_exists(redis_server, fields, words):
@@ -62,13 +65,15 @@ def test_a_record_without_a_field_is_refused(redis_server):
     [
         {},
         {"algorithm": "scrapy-redis"},
+        {"keep_fragments": True},
         {"drop_tracking": "2026-11"},
         {"same": '[{"fold":["www"]}]'},
     ],
 )
 def test_the_fingerprinter_follows_the_crawl(redis_server, fields):
-    write_record(redis_server.client, **fields)
-    url = "https://www.example.com/?utm_source=x&b=1&a=2"
+    record = {name: "true" if value is True else value for name, value in fields.items()}
+    write_record(redis_server.client, **record)
+    url = "https://www.example.com/?utm_source=x&b=1&a=2#part"
     for named in ({}, {"URLSEEN_FINGERPRINT_ALGORITHM": "scrapy-2.6"}):
         queue = make_queue(redis_server, named, record=False)
         assert isinstance(queue._fingerprinter, Fingerprinter)
@@ -80,7 +85,12 @@ def test_a_custom_fingerprinter_needs_its_setting(redis_server):
     settings = {"REQUEST_FINGERPRINTER_CLASS": OwnFingerprinter}
     assert "OwnFingerprinter" in refused(redis_server, settings=settings)
     settings["URLSEEN_OWN_FINGERPRINTER"] = True
-    make_queue(redis_server, settings, record=False)
+    queue = make_queue(redis_server, settings, record=False)
+    # urlseen does not recognize a fingerprint of this length at the start of an item.
+    queue.push(to("a"))
+    queue.deliveries.flush()
+    fields = pickle.loads(redis_server.client.lpop("demo:discovered"))
+    assert fields["fingerprint"] == to("a").url.encode().hex()
 
 
 @pytest.mark.parametrize("name", ["URLSEEN_SOURCE", "URLSEEN_HELD_MAXX", "URLSEEN_COLOUR"])
@@ -150,5 +160,6 @@ def test_wrong_settings_end_a_crawl_with_the_reason(redis_server, start_crawl, s
     write_record(redis_server.client, algorithm="scrapy-redis")
     crawl = start_crawl("Links", moved(redis_server.url) | SCRAPYS_OWN, url=site.url)
     crawl.end()
-    assert "REQUEST_FINGERPRINTER_CLASS is" in crawl.log
+    before, _, _ = crawl.log.partition("Traceback")
+    assert "\nERROR urlseen.scrapy: REQUEST_FINGERPRINTER_CLASS is" in before
     assert not site.hits

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+
+from urlseen.scrapy.settings import refusal
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 #: Commands of Scrapy that fetch single pages: they must not take requests of the crawl.
 SINGLE = ("bench", "check", "fetch", "parse", "shell", "view")
 FINGERPRINTER = {"REQUEST_FINGERPRINTER_CLASS": "urlseen.scrapy.Fingerprinter"}
+#: Scrapy's own classes for single pages.
+SCRAPYS = {name: getattr(default_settings, name) for name in ("SCHEDULER", "DUPEFILTER_CLASS")}
 ASK = {**FINGERPRINTER, "DUPEFILTER_CLASS": "urlseen.scrapy.DupeFilter"}
 PASS = {**FINGERPRINTER, "SCHEDULER": "urlseen.scrapy.Scheduler"}
 
@@ -31,10 +34,11 @@ class Addon:
 
     With `URLSEEN_URL`, the crawl's requests pass through urlseen and this Redis. With
     `URLSEEN_ASK_URL` instead, Scrapy keeps its scheduler, and asks urlseen about each request. The
-    add-on changes no setting that the project or the command line sets. It changes nothing for
-    `scrapy shell` and other commands that fetch single pages.
+    add-on changes no setting that the project or the command line sets. For `scrapy shell` and other
+    commands that fetch single pages, it puts Scrapy's own classes in place of those of this package.
     """
 
+    @refusal()
     def update_settings(self, settings: BaseSettings) -> None:
         """Sets the classes of this package. Scrapy calls this method before the crawl.
 
@@ -50,6 +54,9 @@ class Addon:
         if not passes and not asks:
             raise NotConfigured("set URLSEEN_URL, for example to redis://127.0.0.1:6379")
         if (command := _command()) in SINGLE:
+            for name, default in SCRAPYS.items():
+                if str(settings[name]).startswith("urlseen.scrapy."):
+                    settings.set(name, default, settings.getpriority(name) or 0)
             raise NotConfigured(f"scrapy {command} does not take part in the crawl")
         scheduler = settings["SCHEDULER"]
         if passes and not _is_free(settings, "SCHEDULER") and scheduler != PASS["SCHEDULER"]:
@@ -71,5 +78,7 @@ def _is_free(settings: BaseSettings, name: str) -> bool:
 
 def _command() -> str | None:
     """Returns the command of the program `scrapy`, which removes it from `sys.argv`."""
-    words = sys.orig_argv
-    return next((after for it, after in pairwise(words) if Path(it).stem == "scrapy"), None)
+    words = iter(sys.orig_argv)
+    is_scrapy = any(Path(it).stem == "scrapy" for it in words)
+    # Scrapy skips options before the command, too.
+    return next((it for it in words if not it.startswith("-")), None) if is_scrapy else None

@@ -13,12 +13,15 @@ from scrapy import signals
 from urlseen._urlseen import Asker, Away, Refused
 from urlseen.scrapy.engine import close_spider
 from urlseen.scrapy.patience import LONGEST_PAUSE_S, Patience
-from urlseen.scrapy.settings import address, check_names, key, seconds, spider_name, when_away
+from urlseen.scrapy.settings import address, check_names, choice, key, seconds, spider_name
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger("urlseen.scrapy")
+
+#: Values of `URLSEEN_WHEN_AWAY`.
+WHEN_AWAY = ("wait", "fail", "pass")
 
 _clients: WeakKeyDictionary[Crawler, Client] = WeakKeyDictionary()
 
@@ -46,7 +49,7 @@ class Client:
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         check_names(settings)
-        self.when_away = when_away(settings)
+        self.when_away = choice(settings, "URLSEEN_WHEN_AWAY", WHEN_AWAY)
         self.key = key(settings, "URLSEEN_KEY", "%(spider)s:dupefilter", spider_name(crawler))
         self.wait_s = seconds(settings, "URLSEEN_WAIT_S", 0, 0)
         # `_clients` keeps the client while the crawler lives. A plain reference from the client
@@ -59,12 +62,11 @@ class Client:
         self._next_try = 0.0
         self._is_ending = False
 
-    def open(self) -> tuple[str, str, str] | None:
+    def open(self) -> dict[str, str] | None:
         """Checks that urlseen answers and serves the key. Call this before the first question.
 
-        Returns how the crawl computes fingerprints: the algorithm, the name of the list of tracking
-        parameters, and the rules `[[same]]` as JSON. Returns `None` if urlseen is away, or if the
-        server is another one.
+        Returns how the crawl computes fingerprints, in the fields of a crawl record. Returns `None`
+        if urlseen is away, or if the server is another one.
 
         With `URLSEEN_WHEN_AWAY = "wait"` the method waits for urlseen, up to `URLSEEN_WAIT_S`
         seconds. With `"pass"` it logs a warning if urlseen is away. Raises `RuntimeError` if
@@ -88,9 +90,7 @@ class Client:
                         raise RuntimeError(f"{self._whom} is away: {away}") from None
                 else:
                     found = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
-                    if "algorithm" not in found:
-                        return None
-                    return found["algorithm"], found["drop_tracking"], found["same"]
+                    return found if "algorithm" in found else None
 
     def is_new(self, fingerprint: str) -> bool:
         """Adds a fingerprint (hex digits). Returns `True` if it was new, or may have been new.

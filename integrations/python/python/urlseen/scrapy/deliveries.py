@@ -32,6 +32,8 @@ KEPT_BYTES = 64 << 20
 PAUSE_BYTES = KEPT_BYTES // 2
 #: Maximum number of seconds that a closing spider waits for Redis.
 CLOSE_WAIT_S = 10.0
+#: Minimum number of seconds between two looks at the rejects.
+LOOK_S = 5.0
 
 _deliveries: WeakKeyDictionary[Crawler, Deliveries] = WeakKeyDictionary()
 
@@ -70,6 +72,9 @@ class Deliveries:
         check_engine()
         self._partitions = self._read_partitions()
         self._outbox = Outbox(self._partitions, self._count_stat)
+        # Number of rejects in each partition at the last look.
+        self._rejects = self._partitions.rejects()
+        self._next_look = time.monotonic() + LOOK_S
         _deliveries[crawler] = self
 
     def pop(self) -> Delivery | None:
@@ -176,6 +181,7 @@ class Deliveries:
     def close(self) -> None:
         """Sends the remaining items, requeues unfinished requests, and removes the consumer."""
         end = time.monotonic() + CLOSE_WAIT_S
+        self._next_look = 0.0
         while True:
             is_last = time.monotonic() >= end
             try:
@@ -239,11 +245,29 @@ class Deliveries:
         Raises `Away` if all partitions are away.
         """
         self._partitions.refresh()
+        self._look_at_rejects()
         self._outbox.send()
         away = self._outbox.away
         if away is not None and self._partitions.is_away():
             raise away
         return away is None
+
+    def _look_at_rejects(self) -> None:
+        """Counts new rejects of the crawl, and logs the first reason. Looks only once in a while."""
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + LOOK_S
+        for number, length in self._partitions.rejects().items():
+            new = length - self._rejects.get(number, 0)
+            self._rejects[number] = length
+            if new > 0:
+                self._count_stat("rejected", new)
+                reason = self._partitions.last_reason(number)
+                self._say(
+                    "rejected",
+                    f"urlseen has rejected {new} items of this crawl: {reason}. To see them:"
+                    " urlseen rejects list",
+                )
 
     def _count(self) -> int:
         self._send()

@@ -10,6 +10,7 @@ from scrapy.dupefilters import RFPDupeFilter
 from urlseen.scrapy.client import client_of
 from urlseen.scrapy.fingerprinter import fingerprinter_of, returns
 from urlseen.scrapy.record import follow
+from urlseen.scrapy.settings import refusal
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -42,6 +43,7 @@ class DupeFilter(RFPDupeFilter):
         self._fingerprinter = fingerprinter
 
     @classmethod
+    @refusal()
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Makes the filter for a crawler. Scrapy's scheduler calls this method."""
         debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
@@ -54,6 +56,7 @@ class DupeFilter(RFPDupeFilter):
         dupefilter.open()
         return dupefilter
 
+    @refusal()
     def open(self) -> None:
         """Connects to urlseen.
 
@@ -63,7 +66,7 @@ class DupeFilter(RFPDupeFilter):
         """
         found = self._client.open()
         if found is not None:
-            follow(self._crawler, *found)
+            follow(found, self._crawler)
 
     def request_seen(self, request: Request) -> bool:
         """Returns `True` if the request has been seen. Adds it to the filter otherwise.

@@ -20,6 +20,7 @@ class Options(TypedDict, total=False):
     """Keyword arguments of `urlseen.fingerprint`, which `Filter.open` also records."""
 
     algorithm: str
+    keep_fragments: bool
     drop_tracking: str
     same: str
 
@@ -47,9 +48,8 @@ class Fingerprinter:
         drop_tracking: str = "none",
         same: Iterable[Mapping[str, object]] = (),
     ) -> None:
-        #: Keyword arguments for `urlseen.fingerprint`.
-        self.options: Options = {}
-        self.follow(algorithm, drop_tracking, json.dumps(list(same)))
+        rules = json.dumps(list(same))
+        self.follow({"algorithm": algorithm, "drop_tracking": drop_tracking, "same": rules})
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -64,14 +64,13 @@ class Fingerprinter:
             settings.get("URLSEEN_SAME") or (),
         )
 
-    def follow(self, algorithm: str, drop_tracking: str, same: str) -> None:
-        """Computes later fingerprints by this algorithm and these rules.
+    def follow(self, options: Options) -> None:
+        """Computes later fingerprints with these options.
 
-        `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON.
         Raises `ValueError` if urlseen refuses them.
         """
-        options: Options = {"algorithm": algorithm, "drop_tracking": drop_tracking, "same": same}
         fingerprint("http://a/", **options)
+        #: Keyword arguments for `urlseen.fingerprint`.
         self.options = options
 
     def fingerprint(self, request: Request) -> bytes:

@@ -14,6 +14,7 @@ from scrapy.utils.job import job_dir
 
 from urlseen._urlseen import Filter
 from urlseen.scrapy.fingerprinter import Fingerprinter, Options, fingerprinter_of
+from urlseen.scrapy.settings import refusal
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -74,6 +75,7 @@ class LocalDupeFilter(RFPDupeFilter):
             settings.getbool("DUPEFILTER_DEBUG"),
         )
 
+    @refusal()
     def open(self) -> None:
         """Opens the filter.
 

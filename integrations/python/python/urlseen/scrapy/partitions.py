@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from contextlib import suppress
@@ -164,6 +165,23 @@ class Partitions(Consumer):
                 for number, data in fingerprints.items()
             ]
         )
+
+    def rejects(self) -> dict[int, int]:
+        """Returns the number of rejects of each partition that answers."""
+        found = [number for number, record in enumerate(self.records) if record is not None]
+        lengths = self.ask([(each, [b"LLEN", self._rejects_key(each)]) for each in found])
+        return {each: it for each, it in zip(found, lengths) if isinstance(it, int)}
+
+    def last_reason(self, number: int) -> str:
+        """Returns the reason of the newest reject of a partition."""
+        (reject,) = self.ask([(number, [b"LINDEX", self._rejects_key(number), b"-1"])])
+        try:
+            return str(json.loads(reject)["reason"])  # type: ignore[arg-type]
+        except (TypeError, ValueError, KeyError):
+            return "for an unknown reason"
+
+    def _rejects_key(self, number: int) -> bytes:
+        return (self.records[number] or {})["rejects"].encode()
 
     def pop(self) -> Delivery | None:
         """Pops the next request and holds it.

@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.utils.misc import load_object
 
 from urlseen._urlseen import fingerprint
-from urlseen.scrapy.fingerprinter import Fingerprinter, fingerprinter_of
+from urlseen.scrapy.fingerprinter import Fingerprinter, Options, fingerprinter_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -36,32 +36,38 @@ def check_record(record: dict[str, str], crawler: Crawler) -> None:
             f'urlseen has sink.emit = "{record["emit"]}", and the scheduler needs whole requests.'
             ' Set sink.emit = "item" in urlseen\'s config'
         )
-    follow(crawler, record["algorithm"], record["drop_tracking"], record["same"])
+    follow(record, crawler)
 
 
-def follow(crawler: Crawler, algorithm: str, drop_tracking: str, same: str) -> None:
+def follow(record: dict[str, str], crawler: Crawler) -> None:
     """Makes the fingerprinter of a crawler compute the fingerprints of the crawl.
 
-    `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON. Raises
-    `ValueError` if the fingerprinter is another class, and computes other fingerprints.
+    `record` needs only the fields about fingerprints. Raises `ValueError` if the fingerprinter is
+    another class, and computes other fingerprints.
     """
     settings, fingerprinter = crawler.settings, fingerprinter_of(crawler)
+    options: Options = {
+        "algorithm": record["algorithm"],
+        "keep_fragments": record["keep_fragments"] == "true",
+        "drop_tracking": record["drop_tracking"],
+        "same": record["same"],
+    }
     if isinstance(fingerprinter, Fingerprinter):
-        fingerprinter.follow(algorithm, drop_tracking, same)
+        fingerprinter.follow(options)
         return
     if settings.getbool("URLSEEN_OWN_FINGERPRINTER"):
         return
     for probe in PROBES:
-        right = fingerprint(probe, algorithm=algorithm, drop_tracking=drop_tracking, same=same)
-        if fingerprinter.fingerprint(Request(probe)) == right:
+        if fingerprinter.fingerprint(Request(probe)) == fingerprint(probe, **options):
             continue
         named = settings["REQUEST_FINGERPRINTER_CLASS"]
         name = named if isinstance(named, str) else load_object(named).__qualname__
         raise ValueError(
             f"REQUEST_FINGERPRINTER_CLASS is {name}. Its fingerprint of {probe} differs from that"
-            f' of the crawl (fingerprint.algorithm = "{algorithm}", fingerprint.drop_tracking ='
-            f' "{drop_tracking}" and [[same]] = {same} in urlseen\'s config), so pages would be'
-            " fetched again. Set REQUEST_FINGERPRINTER_CLASS ="
+            f' of the crawl (fingerprint.algorithm = "{record["algorithm"]}",'
+            f" fingerprint.keep_fragments = {record['keep_fragments']},"
+            f' fingerprint.drop_tracking = "{record["drop_tracking"]}" and [[same]] ='
+            f" {record['same']} in urlseen's config), so pages would be fetched again. Set REQUEST_FINGERPRINTER_CLASS ="
             ' "urlseen.scrapy.Fingerprinter". If the class is your own and the filter holds its'
             " fingerprints, set URLSEEN_OWN_FINGERPRINTER = True"
         )

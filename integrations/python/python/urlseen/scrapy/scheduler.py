@@ -9,7 +9,6 @@ import logging
 import math
 import pickle
 from collections import deque
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -18,6 +17,7 @@ from scrapy.utils.request import request_from_dict
 
 from urlseen.scrapy.deliveries import Deliveries
 from urlseen.scrapy.fingerprinter import fingerprinter_of, returns
+from urlseen.scrapy.settings import choice, refusal
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 #: Errors of `Request.to_dict` and of serializers, for example because of a lambda as callback.
 UNSERIALIZABLE = (ValueError, TypeError, AttributeError, RecursionError, pickle.PicklingError)
+
+#: Sizes in bytes of the fingerprints that urlseen recognizes at the start of an item.
+DIGESTS = (16, 20, 32)
 
 
 class Scheduler(BaseScheduler):
@@ -40,13 +43,13 @@ class Scheduler(BaseScheduler):
     request until the engine is done with it. If the spider stops before that, the request is
     requeued.
 
-    An item in Redis is a pickle of the fields of a request. `URLSEEN_SERIALIZER` names a module with
-    functions `dumps` and `loads` that write and read another form.
+    An item in the source has the fingerprint and flags before a pickle of the fields of the request,
+    and the sink has this pickle. With `URLSEEN_SERIALIZER = "json"` it is JSON instead.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        named = crawler.settings.get("URLSEEN_SERIALIZER")
-        self._serializer: Any = import_module(named) if isinstance(named, str) else named
+        serializer = choice(crawler.settings, "URLSEEN_SERIALIZER", ("pickle", "json"))
+        self._dumps = pickle.dumps if serializer == "pickle" else _json
         self._crawler = crawler
         self._fingerprinter = fingerprinter_of(crawler)
         # Requests that cannot be serialized, and the fingerprints of all that there were.
@@ -54,10 +57,12 @@ class Scheduler(BaseScheduler):
         self._kept_seen: set[bytes] = set()
 
     @classmethod
+    @refusal()
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Makes the scheduler for a crawler. Scrapy calls this method."""
         return cls(crawler)
 
+    @refusal()
     def open(self, spider: Spider) -> None:
         """Connects to Redis, and compares the settings with the crawl record.
 
@@ -123,15 +128,16 @@ class Scheduler(BaseScheduler):
         return None
 
     def _item(self, request: Request, fingerprint: bytes) -> bytes:
-        fields = {**request.to_dict(spider=self.spider), "fingerprint": fingerprint.hex()}
-        data = (self._serializer or pickle).dumps(fields)
-        item = data.encode() if isinstance(data, str) else data
-        if not item.startswith((b"\x80", b"{")):
-            raise ValueError(
-                f"URLSEEN_SERIALIZER makes an item that begins with {item[:8]!r}; urlseen reads"
-                " pickles of protocol 2 and later, and JSON objects"
-            )
-        return item
+        fields = request.to_dict(spider=self.spider)
+        if len(fingerprint) not in DIGESTS:
+            return self._dumps({**fields, "fingerprint": fingerprint.hex()})
+        flags = "&dont_filter" if request.dont_filter else ""
+        if request.priority:
+            flags += f"&priority={request.priority:d}"
+        if (ttl := request.meta.get("ttl")) is not None:
+            # A tab would end the flags.
+            flags += f"&ttl={ttl}".replace("\t", " ")
+        return f"{fingerprint.hex()}\t{flags or '&'}\t".encode() + self._dumps(fields)
 
     def _keep(self, request: Request, fingerprint: bytes, error: Exception) -> bool:
         self._count("urlseen/unserializable")
@@ -150,8 +156,6 @@ class Scheduler(BaseScheduler):
 
     def _request(self, item: bytes) -> Request:
         """Makes a request from an item. Other producers push URLs or JSON objects."""
-        if self._serializer is not None:
-            return request_from_dict(self._serializer.loads(item), spider=self.spider)
         if item.startswith(b"\x80"):
             return request_from_dict(pickle.loads(item), spider=self.spider)
         text = item.lstrip().removeprefix(codecs.BOM_UTF8).lstrip()
@@ -170,6 +174,17 @@ class Scheduler(BaseScheduler):
     def _count(self, stat: str) -> None:
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value(stat)
+
+
+def _json(fields: dict[str, Any]) -> bytes:
+    """Writes the fields of a request as JSON. Names no class, because `_request` makes a `Request`."""
+    headers = {
+        name.decode(): [value.decode() for value in values]
+        for name, values in fields["headers"].items()
+    }
+    body = base64.b64encode(fields["body"]).decode()
+    others = {name: value for name, value in fields.items() if name not in ("body", "_class")}
+    return json.dumps({**others, "headers": headers, "body_base64": body}).encode()
 
 
 def _whole(priority: Any) -> int:

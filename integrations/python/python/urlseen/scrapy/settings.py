@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from urlseen._urlseen import Address
@@ -11,6 +14,8 @@ from urlseen._urlseen import Address
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+logger = logging.getLogger("urlseen.scrapy")
 
 PREFIX = "URLSEEN_"
 #: Every setting of this package.
@@ -38,16 +43,23 @@ NAMES = (
 )
 #: Names of files in `URLSEEN_TLS`.
 TLS = ("ca", "cert", "key")
-#: Values of `URLSEEN_WHEN_AWAY`.
-WHEN_AWAY = ("wait", "fail", "pass")
 
 
-def when_away(settings: BaseSettings) -> str:
-    """Reads what the dupefilter does without an answer. Raises `ValueError` for another word."""
-    value = settings.get("URLSEEN_WHEN_AWAY", "wait")
-    if value not in WHEN_AWAY:
-        allowed = ", ".join(WHEN_AWAY)
-        raise ValueError(f"URLSEEN_WHEN_AWAY is {value!r}; permitted are {allowed}")
+@contextmanager
+def refusal() -> Iterator[None]:
+    """Logs an error at the start in one line, because a long traceback follows."""
+    try:
+        yield
+    except (ValueError, RuntimeError, OSError) as error:
+        logger.error("%s", error)
+        raise
+
+
+def choice(settings: BaseSettings, name: str, words: tuple[str, ...]) -> str:
+    """Reads one of several words; the first one is the default. Raises `ValueError` for another."""
+    value = settings.get(name, words[0])
+    if value not in words:
+        raise ValueError(f"{name} is {value!r}; permitted are {', '.join(words)}")
     return str(value)
 
 
