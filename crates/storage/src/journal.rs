@@ -162,8 +162,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Fails if the log takes no more records, or the next start would not find its records.
-    pub(crate) fn check(&self) -> io::Result<()> {
+    /// Checks quickly that the log takes records, and that the next start will find them.
+    ///
+    /// # Errors
+    /// If an earlier failure closed the log, or its file is gone from the folder.
+    pub fn check(&self) -> io::Result<()> {
         self.unsynced.check()?;
         self.unsynced.poison_if(self.check_files())
     }

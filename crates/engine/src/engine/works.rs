@@ -245,9 +245,9 @@ impl Works {
             return Ok(());
         };
         let unfit = |unfit| WorksError::Mismatch(Box::new(unfit));
-        let head = storage.call(Store::empty).await?.map_err(unfit)?;
+        let head = storage.call(Store::logged_head).await?.map_err(unfit)?;
         let mut waits = Waits::default();
-        while let Err(error) = storage.call(move |store| store.replace(head)).await? {
+        while let Err(error) = storage.call(move |store| store.replace(head, true)).await? {
             if !error.is_for_want_of_descriptors() {
                 return Err(unfit(error));
             }

@@ -115,8 +115,8 @@ pub struct FilterStorage<F> {
 }
 
 impl<F: LiveFilter> FilterStorage<F> {
-    /// Joins an empty filter and its folder. Call [`FilterStorage::begin`] or
-    /// [`FilterStorage::recover`] before anything is written.
+    /// Joins an empty filter and its folder. Call [`FilterStorage::recover`] before anything is
+    /// written.
     pub fn new(filter: F, folder: Folder, policy: StoragePolicy) -> Self {
         Self {
             snapshotting: None,
@@ -143,23 +143,22 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.journal.as_mut().ok_or_else(closed)
     }
 
-    /// Begins a new folder for the empty filter, which has the head `at`. Opens the log.
-    ///
-    /// # Errors
-    /// The disk fails.
-    pub fn begin(&mut self, spec: &StorageSpec, at: Head) -> Result<Recovered, RecoveryError> {
-        self.folder.begin(spec, RandomId::random().get(), at)?;
-        self.recover(Target::At(at))
-    }
-
     /// Recovers the filter to `target`, and opens the log to continue there: see
-    /// [`Folder::recover`].
+    /// [`Folder::recover`]. In a new folder, begins the empty filter of `spec` at `target`.
     ///
     /// # Errors
     /// The errors of [`Folder::recover`].
-    pub fn recover(&mut self, target: Target) -> Result<Recovered, RecoveryError> {
+    pub fn recover(
+        &mut self,
+        spec: &StorageSpec,
+        target: Target,
+    ) -> Result<Recovered, RecoveryError> {
         self.snapshotting = None;
         self.drop_journal();
+        if self.folder.header().is_none() {
+            let at = if let Target::At(at) = target { at } else { Head::START };
+            self.folder.begin(spec, RandomId::random().get(), at)?;
+        }
         // A snapshot prunes the log, so the archive must be turned on or off before that.
         if let Some(archive) = self.policy.archive {
             self.folder.keep_archive(archive)?;
@@ -171,14 +170,18 @@ impl<F: LiveFilter> FilterStorage<F> {
         Ok(recovered)
     }
 
-    /// Replaces the content of the folder with the filter in memory, whose head becomes `at`. After
-    /// a failure, the call can be repeated. Returns `None` if the filter does not exist any more.
+    /// Replaces the content of the folder with the filter in memory, whose head becomes `at`.
+    /// Before that, empties the filter if `empties` is true. After a failure, the call can be
+    /// repeated. Returns `None` if the filter does not exist any more.
     ///
     /// # Errors
     /// The disk fails.
-    pub fn rebase(&mut self, at: Head) -> io::Result<Option<Position>> {
+    pub fn rebase(&mut self, at: Head, empties: bool) -> io::Result<Option<Position>> {
         self.snapshotting = None;
         self.drop_journal();
+        if empties {
+            self.filter.clear();
+        }
         let mut rebase = self.folder.rebase(at)?;
         let at = Some(rebase.position);
         if !rebase.sections.copy(&self.filter, at, &mut || Ok(()))? {
@@ -187,12 +190,6 @@ impl<F: LiveFilter> FilterStorage<F> {
         let position = rebase.finish()?;
         self.open(position)?;
         Ok(Some(position))
-    }
-
-    /// Empties the filter in memory. [`FilterStorage::rebase`] empties the folder, too.
-    pub fn empty(&mut self) {
-        self.snapshotting = None;
-        self.filter.clear();
     }
 
     /// Sets the filter's position, and opens the log to continue there.
@@ -219,14 +216,6 @@ impl<F: LiveFilter> FilterStorage<F> {
             self.drop_journal();
         }
         cut.map(drop)
-    }
-
-    /// Checks quickly that the next start will find the logged records.
-    ///
-    /// # Errors
-    /// Fails if the next start would not find them.
-    pub fn check(&self) -> io::Result<()> {
-        self.journal.as_ref().map_or(Ok(()), Journal::check)
     }
 
     /// Drops the batches after `head`, syncs the log and closes it. Without a `head`, drops no

@@ -5,12 +5,11 @@ use std::path::Path;
 
 use super::shared::{SharedFilter, no_room};
 use crate::{Error, ErrorKind};
-use urlseen_filter::generation::Lifetimes;
-use urlseen_filter::{FilterSpec, Parameters, Seed, Verdict};
-use urlseen_fingerprint::Fingerprint;
-use urlseen_storage::{
-    Change, FilterStorage, Folder, Head, Journal, Position, Reach, StoragePolicy, StorageSpec,
-    Target,
+use urlseen_core::filter::generation::Lifetimes;
+use urlseen_core::filter::{FilterSpec, Parameters, Seed, Verdict};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::storage::{
+    Change, FilterStorage, Folder, Journal, Position, Reach, StoragePolicy, StorageSpec, Target,
 };
 
 /// Crawl name in a new folder. It is the default of `crawl.name`, so that a daemon with the default
@@ -51,15 +50,10 @@ impl Kept {
             Some(header) => reopened(&header.spec().filter.parameters, &spec.filter.parameters),
             None => spec.filter.parameters.seeded(Seed::random),
         };
-        let is_new = folder.header().is_none();
         let filter = SharedFilter::new(parameters.clone())?;
         let mut storage = FilterStorage::new(filter.clone(), folder, policy);
-        let recovered = if is_new {
-            let filter = FilterSpec { parameters, ..spec.filter };
-            storage.begin(&StorageSpec { filter, ..spec }, Head::START)
-        } else {
-            storage.recover(Target::Last)
-        };
+        let filter_spec = FilterSpec { parameters, ..spec.filter };
+        let recovered = storage.recover(&StorageSpec { filter: filter_spec, ..spec }, Target::Last);
         recovered.map_err(|error| Error::new(ErrorKind::Storage, error))?;
         filter.lock().full.take().map_or(Ok(()), |full| Err(no_room(full)))?;
         Ok(Self { storage, filter, trouble: None })
@@ -123,9 +117,8 @@ impl Kept {
 
     /// Removes all keys from the filter and from the folder.
     pub(super) fn empty(&mut self) -> Result<(), Error> {
-        self.storage.empty();
         let head = self.storage.journal().map(|journal| journal.position().head);
-        let emptied = head.and_then(|head| self.storage.rebase(head));
+        let emptied = head.and_then(|head| self.storage.rebase(head, true));
         emptied.map(drop).map_err(|error| self.failed("emptied", &error))
     }
 

@@ -95,20 +95,17 @@ impl Store {
     }
 
     /// Replaces the contents of the folder with the filter in memory, whose head becomes `head`.
-    /// The call can be repeated after a failure.
-    pub(crate) fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
+    /// Before that, empties the filter if `empties` is true: no batch may be judged or uncommitted
+    /// then, and no question may be under way. The call can be repeated after a failure.
+    pub(crate) fn replace(&mut self, head: Head, empties: bool) -> Result<(), MismatchError> {
         self.at = None;
-        let position = self.kept.rebase(head)?.ok_or(EngineError::Panicked)?;
+        let position = self.kept.rebase(head, empties)?.ok_or(EngineError::Panicked)?;
         self.at = Some(position.head);
         Ok(())
     }
 
-    /// Empties the filter in memory, and returns the head at which the caller must
-    /// [replace](Store::replace) the filter in the folder. Until the caller has done so, a restart
-    /// would recover the old filter. No batch may be judged or uncommitted, and no question may be
-    /// under way.
-    pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
-        self.kept.empty();
+    /// Returns the last batch in the open log.
+    pub(crate) fn logged_head(&mut self) -> Result<Head, MismatchError> {
         Ok(self.kept.journal()?.position().head)
     }
 
@@ -124,7 +121,7 @@ impl Store {
         }
         let (ours, _) = self.load(Target::Last)?;
         match theirs {
-            Some(theirs) if theirs != ours => self.replace(theirs)?,
+            Some(theirs) if theirs != ours => self.replace(theirs, false)?,
             _ => {}
         }
         Ok(theirs.unwrap_or(ours))
@@ -144,8 +141,7 @@ impl Store {
         let at = theirs.unwrap_or(Head::START);
         let dir = self.kept.folder.dir().to_owned();
         let lacking = (at.seq > 0).then_some(MismatchError::New { dir, theirs: at });
-        let begun = self.kept.begin(&self.spec, at).map_err(|error| self.unrecovered(error))?;
-        self.at = Some(begun.position.head);
+        self.load(Target::At(at))?;
         let how = match lacking {
             Some(lacking) => How::Partly { best: None, lacking },
             None => How::New,
@@ -157,7 +153,8 @@ impl Store {
     fn load(&mut self, target: Target) -> Result<(Head, How), MismatchError> {
         let begun = Instant::now();
         self.at = None;
-        let recovered = self.kept.recover(target).map_err(|error| self.unrecovered(error))?;
+        let recovered = self.kept.recover(&self.spec, target);
+        let recovered = recovered.map_err(|error| self.unrecovered(error))?;
         let head = recovered.position.head;
         self.at = Some(head);
         Ok((head, How::Loaded { recovered, took: begun.elapsed() }))
@@ -177,11 +174,10 @@ impl Store {
     ) -> Result<Recovery, MismatchError> {
         // The folder may also lack imported keys, so imports must start from their beginning.
         self.kept.folder.note(|notes| notes.checkpoints.clear())?;
-        match best {
-            Some(best) => drop(self.load(Target::At(best))?),
-            None => self.kept.empty(),
+        if let Some(best) = best {
+            self.load(Target::At(best))?;
         }
-        self.replace(target)?;
+        self.replace(target, best.is_none())?;
         let how = How::Partly { best, lacking };
         Ok(Recovery { head: target, filter: self.begun(), how })
     }

@@ -299,7 +299,10 @@ impl StorageThread {
 
     /// Checks the folder, and reports a change of its contents.
     pub(in crate::engine) fn look(&mut self) {
-        if let Err(error) = self.store.kept.check() {
+        // Before a recovery, there is no log to check.
+        if let Ok(journal) = self.store.kept.journal()
+            && let Err(error) = journal.check()
+        {
             self.say(Stored::Failed(error));
         }
         if let Some(finished) = self.store.kept.ended_snapshot(false) {
