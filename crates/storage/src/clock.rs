@@ -95,12 +95,6 @@ fn boot_id(name: &str) -> u64 {
     mur3::murmurhash3_x64_128(name.as_bytes(), 0).0
 }
 
-/// Returns the milliseconds since 1970, by the system's clock.
-pub(super) fn unix_ms(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Clocks count as equal if they differ by at most this part of a generation, or by
 /// [`DIFFERENCE_LEAST`].
 const DIFFERENCE_PART: u32 = 10;

@@ -16,7 +16,7 @@
 use std::io;
 
 use super::disk::{DiskFile, aside, read_exact_at};
-use super::history::{LogPlace, Segments};
+use super::history::{LogPlace, Plan, Segments, Stand};
 use super::record::{self, RecordBody, RecordContent, RecordHead, RecordKind};
 use super::requests::LOG_SYNC;
 use super::segment::{self, LogEntry};
@@ -24,22 +24,6 @@ use crate::head::{Head, Position};
 
 /// Number of bytes to copy at a time.
 const COPY: usize = 1 << 20;
-
-/// Files and records to drop.
-#[derive(Debug)]
-pub(super) struct Plan {
-    /// Two positions: of the record before the first unchanged record, and of the last unchanged
-    /// record.
-    pub(super) from: Position,
-    pub(super) end: Position,
-    /// Place of `end` in the files. `None` if no file reaches `end`.
-    pub(super) place: Option<LogPlace>,
-    /// True if the log has adds, forgets or generations after `end`.
-    pub(super) keep_adds: bool,
-}
-
-/// End of the log, and its place in the files. `None` if the log must continue in a new file.
-pub(super) type Stand = (Position, Option<LogPlace>);
 
 /// Carries out the plan. Returns the end of the log and its place.
 pub(super) fn apply(

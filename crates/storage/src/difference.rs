@@ -67,8 +67,8 @@ impl fmt::Display for Difference {
 
 #[cfg(test)]
 mod tests {
+    use super::super::header::encode;
     use super::super::header::tests::{decode, made_for, native, reserved, spec};
-    use super::super::notes;
     use super::*;
     use urlseen_filter::{Blocks, FilterSpec, Parameters};
     use urlseen_fingerprint::Algorithm;
@@ -163,7 +163,7 @@ mod tests {
         let mut header = Header::new(1, &spec());
         header.rules =
             Rules { positions: "a".to_owned(), shards: "b".to_owned(), algorithm: "c".to_owned() };
-        let read = decode(&notes::encode(&header.encode())).unwrap();
+        let read = decode(&encode(&header.encode())).unwrap();
         let whats: Vec<_> = read.differences(&spec()).iter().map(|each| each.0.what).collect();
         assert_eq!(
             whats,

@@ -1,10 +1,13 @@
-//! Errors of opening and recovering a storage folder, and damage in its files.
+//! Errors of opening and recovering a storage folder: its damage, and the process that holds it.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fmt, io};
 
-use super::history::Lost;
-use super::lock::Holder;
+use serde::{Deserialize, Serialize};
+
+use super::disk::{DiskFile, read_all};
+use super::encoding::{FORMAT, unix_ms};
 use crate::head::Head;
 
 /// A storage folder could not be opened.
@@ -47,7 +50,7 @@ pub enum OpenError {
         "the storage folder {dir} has format {found}, written by another version of urlseen; this \
          one reads the format {known}. Continue with the version that wrote it. Or begin with an \
          empty filter: remove the folder or set another storage.dir, then urlseen storage reset",
-        dir = dir.display(), known = super::header::FORMAT
+        dir = dir.display(), known = FORMAT
     )]
     Format { dir: PathBuf, found: u32 },
 }
@@ -180,4 +183,53 @@ impl ReadError {
 /// Returns `None` in place of an error that reports damage. Returns all other errors unchanged.
 pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     read.map_or_else(|error| error.damage().map(|_| None), |read| Ok(Some(read)))
+}
+
+/// Records of the log that cannot be used because of damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Number of the records, at least: those that were damaged, and all later ones.
+    pub records: u64,
+    /// Number of fingerprints in those of the records whose heads can be read.
+    pub fingerprints: u64,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { records, fingerprints } = self;
+        let records_are = if *records == 1 { "record" } else { "records" };
+        write!(f, "{records} {records_are} with at least {fingerprints} fingerprints")
+    }
+}
+
+/// Holder of a storage folder, for messages to other processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Id of the holding process.
+    pub(crate) pid: u32,
+    /// Name of the holder's machine.
+    pub(crate) host: String,
+    /// Time at which the holder opened the folder, in milliseconds since 1970.
+    pub(crate) since: u64,
+}
+
+impl Holder {
+    /// Describes this process, now.
+    pub(super) fn this() -> Self {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self { pid: std::process::id(), host, since: unix_ms(SystemTime::now()) }
+    }
+
+    /// Reads the locked file; `None` if it names no process yet.
+    pub(super) fn read(file: &dyn DiskFile) -> Option<Self> {
+        serde_json::from_slice(&read_all(file).ok()?).ok()
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = UNIX_EPOCH.checked_add(Duration::from_millis(self.since)).unwrap_or(UNIX_EPOCH);
+        let since = humantime::format_rfc3339_seconds(since);
+        write!(f, "process {} on {} (since {since})", self.pid, self.host)
+    }
 }

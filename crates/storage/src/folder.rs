@@ -6,7 +6,7 @@
 //! snapshot-*  the filter at an earlier head
 //! log-*       the changes after that head
 //! archive     empty file: if it exists, pruned files of the log go to the archive
-//! archive-*   fingerprints of pruned files of the log
+//! archive-*   pruned files of the log
 //! notes       runs that may hold the lease, checkpoints of imports, what the clocks showed
 //! ```
 
@@ -19,19 +19,15 @@ use urlseen_filter::id::RandomId;
 use urlseen_filter::{Blob, Seed, ShardId};
 use urlseen_fingerprint::FingerprintSpec;
 
-use super::archive;
-use super::cut::Stand;
 use super::difference::Difference;
 use super::disk::{ASIDE, Dir, RealDisk};
-use super::error::{Damage, OpenError, RecoveryError};
-use super::header::{self, Begun, Header, StorageSpec};
-use super::history::Lost;
-use super::inspect::{self, Look};
+use super::error::{Damage, Lost, OpenError, RecoveryError};
+use super::header::{self, Begun, HEADER, Header, NOTES, Notes, StorageSpec};
+use super::history::{Stand, Target, is_history, read_header};
 use super::journal::Journal;
 use super::lock::Hold;
-use super::notes::{self, Notes};
-use super::reader::{is_history, read_header};
-use super::recovery::{self, Recovered, Target};
+use super::prune::{self, ArchiveState};
+use super::recovery::{self, Recovered};
 use super::requests::Requests;
 use super::restore::Restore;
 use super::snapshot;
@@ -59,14 +55,6 @@ impl Folder {
     /// which no filter was begun.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         Self::open_on(RealDisk::at(dir))
-    }
-
-    /// Reads the content of the folder. Writes nothing.
-    ///
-    /// # Errors
-    /// If the disk fails, or the header cannot be read.
-    pub fn look(&self) -> Result<Look, OpenError> {
-        inspect::look_on(&self.dir)
     }
 
     pub(super) fn open_on(dir: Dir) -> Result<Self, OpenError> {
@@ -124,7 +112,7 @@ impl Folder {
         let begun = Begun { dir: Dir::clone(&self.dir), header };
         self.drop_history()?;
         let position = snapshot_writer::empty(&begun, at)?;
-        notes::write(&self.dir, header::NAME, &begun.header.encode())?;
+        header::write(&self.dir, HEADER, &begun.header.encode())?;
         self.stand = Some((position, None));
         Ok(&self.begun.insert(begun).header)
     }
@@ -141,7 +129,7 @@ impl Folder {
         let begun = self.begun.as_mut().expect("the folder has a filter");
         let mut header = begun.header.clone();
         header.spec.filter.fingerprint = fingerprint;
-        notes::write(&self.dir, header::NAME, &header.encode())?;
+        header::write(&self.dir, HEADER, &header.encode())?;
         begun.header = header;
         Ok(())
     }
@@ -184,7 +172,7 @@ impl Folder {
         self.renew()?;
         self.drop_history()?;
         self.notes = Notes::default();
-        for name in [notes::NAME, archive::NAME, header::NAME] {
+        for name in [NOTES, prune::ARCHIVE, HEADER] {
             self.dir.remove_if_there(name)?;
         }
         self.begun = None;
@@ -193,7 +181,7 @@ impl Folder {
 
     /// Removes the snapshots, the log and its archive.
     fn drop_history(&self) -> io::Result<()> {
-        archive::clear(&self.dir)?;
+        prune::clear_archive(&self.dir)?;
         for file in self.dir.list()? {
             if is_history(&file) {
                 self.dir.remove(&file.name)?;
@@ -223,7 +211,7 @@ impl Folder {
         change(&mut self.notes);
         self.notes.lock = self.hold.inode;
         self.notes.filter = self.header().map(|header| RandomId::new(header.filter()));
-        notes::write(&self.dir, notes::NAME, &self.notes)
+        header::write(&self.dir, NOTES, &self.notes)
     }
 
     /// Notes that `run` is about to take the lease, and returns the earlier runs. Each of them held
@@ -235,7 +223,7 @@ impl Folder {
         let mut dead = self.notes.runs.clone();
         dead.retain(|&other| other != run);
         let all = std::iter::once(run).chain(dead.iter().copied());
-        self.note(|notes| notes.runs = all.take(notes::RUNS_MAX).collect())?;
+        self.note(|notes| notes.runs = all.take(header::RUNS_MAX).collect())?;
         Ok(dead)
     }
 
@@ -286,7 +274,8 @@ impl Folder {
     /// If the folder has no filter yet.
     pub fn rebase(&mut self, at: Head) -> io::Result<Rebase<'_>> {
         self.renew()?;
-        Rebase::begin(self, at)
+        let begun = self.begun.as_ref().expect("the folder was begun");
+        Rebase::begin(begun, at, &mut self.stand)
     }
 
     /// Starts or stops archiving the files that are pruned from the log. Files that were pruned
@@ -295,15 +284,15 @@ impl Folder {
     /// # Errors
     /// If the disk fails.
     pub fn keep_archive(&mut self, keep: bool) -> io::Result<()> {
-        archive::turn(&self.dir, keep)
+        prune::turn_archive(&self.dir, keep)
     }
 
-    /// Returns size and completeness of the archive, from the headers and trailers of its files.
+    /// Returns size and completeness of the archive, from the headers of its files.
     ///
     /// # Errors
     /// If the disk fails.
-    pub fn archive(&self) -> io::Result<archive::ArchiveState> {
-        archive::standing(self.begun())
+    pub fn archive(&self) -> io::Result<ArchiveState> {
+        prune::archive_state(self.begun())
     }
 
     /// Prepares to recover or replace the filter.

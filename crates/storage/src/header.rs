@@ -1,8 +1,8 @@
-//! Header of a storage folder, with the spec of its filter: the file `header`.
+//! Header and notes of a storage folder: the files `header` and `notes`.
 //!
-//! The file has the form of the [`notes`]: JSON that people can read, and a CRC. `spec`
-//! has the parameters of the filter under the names of their configuration keys, with the numbers
-//! that are derived from them:
+//! The first line of both is JSON, and the last line is the CRC-32C of the first line in hex. A
+//! change replaces the whole file. In the header, `spec` has the parameters of the filter under
+//! the names of their configuration keys, with the numbers that are derived from them:
 //!
 //! ```text
 //! {"format":7,"filter":"2b1d9f0c66a1e4d7","crawl":"demo","rules":{"positions":"murmur3-…",
@@ -10,25 +10,39 @@
 //! 89abcdef
 //! ```
 //!
-//! urlseen accepts the file only if urlseen itself would write the same bytes.
+//! urlseen accepts a header only if urlseen itself would write the same bytes.
+//!
+//! The notes are what a folder records beside its filter:
+//!
+//! ```text
+//! {"lock":131090,"runs":["2b1d9f0c66a1e4d7"],"filter":null,"checkpoints":[],"timing":null}
+//! 89abcdef
+//! ```
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use urlseen_filter::choice::FilterPlace;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::{FilterSpec, Seed};
 
-use super::disk::Dir;
-use super::error::{Damage, OpenError};
-use super::notes;
+use super::clock::Timing;
+use super::disk::{Dir, aside};
+use super::encoding::FORMAT;
+use super::error::{Damage, OpenError, ReadError};
 
-/// Format of the folder: of its header, its snapshots and its log.
-pub(crate) const FORMAT: u32 = 7;
+/// Names of the two files in the folder.
+pub(super) const HEADER: &str = "header";
+pub(super) const NOTES: &str = "notes";
 
-/// Name of the file in the folder.
-pub(super) const NAME: &str = "header";
+/// Maximum number of runs to remember, for restarts in quick succession.
+pub(super) const RUNS_MAX: usize = 64;
+
+/// Maximum number of sources to remember. Only the most recently imported sources are kept.
+pub(super) const CHECKPOINTS_MAX: usize = 1000;
 
 /// Spec of a storage folder: the crawl, and the spec of its filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,19 +125,19 @@ impl Header {
 
     /// Reads a header that [`Header::encode`] wrote. The error names the folder `dir`.
     pub(super) fn decode(dir: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
-        let format = || notes::decode(NAME, bytes).map(|FormatOnly { format }| format);
+        let format = || decode(HEADER, bytes).map(|FormatOnly { format }| format);
         let found = text_format(bytes).map_or_else(format, Ok).map_err(OpenError::Header)?;
         if found != FORMAT {
             return Err(OpenError::Format { dir: dir.to_owned(), found });
         }
-        let damaged = |what| OpenError::Header(Damage::new(NAME, 0, what));
+        let damaged = |what| OpenError::Header(Damage::new(HEADER, 0, what));
         let HeaderContent { filter, crawl, rules, spec, .. } =
-            notes::decode(NAME, bytes).map_err(OpenError::Header)?;
+            decode(HEADER, bytes).map_err(OpenError::Header)?;
         let spec = FilterSpec::read(|name| spec.get(name).cloned());
         let filter_spec = spec.map_err(|_| damaged("a value cannot be read"))?;
         let spec = StorageSpec { crawl, filter: filter_spec };
         let header = Self { filter: filter.get(), spec, rules };
-        if notes::encode(&header.encode()) != bytes {
+        if encode(&header.encode()) != bytes {
             return Err(damaged("this version would write other bytes"));
         }
         Ok(header)
@@ -150,6 +164,81 @@ struct HeaderContent {
     crawl: String,
     rules: Rules,
     spec: BTreeMap<String, String>,
+}
+
+/// All that a folder records beside its filter.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Notes {
+    /// Inode of the folder's file `lock`. A process that holds the lock of the same file knows that
+    /// the `runs` have ended. In a copy of the folder, the lock is another file and proves nothing.
+    pub(super) lock: u64,
+    /// Runs that may hold the crawl's lease in Redis, newest first.
+    pub runs: Vec<RandomId>,
+    /// Id of the filter of the `checkpoints`.
+    pub(super) filter: Option<RandomId>,
+    /// Progress of the imports into the filter.
+    pub checkpoints: Vec<Checkpoint>,
+    /// Times that the clocks showed when a run began generations. Without them, it is unknown how
+    /// much time has passed since that run.
+    pub timing: Option<Timing>,
+}
+
+/// Progress of the import of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// Name of the imported source.
+    pub source: String,
+    /// Version of the source. It distinguishes the source from other content of the same name.
+    pub version: String,
+    /// Place in the source: everything before it is in the log.
+    pub at: u64,
+    /// Number of elements of the source before `at`.
+    pub count: u64,
+}
+
+impl Notes {
+    /// Reads the notes of a folder. A new folder has none.
+    pub(super) fn read(dir: &Dir) -> Result<Self, ReadError> {
+        Ok(dir.read(NOTES)?.map_or_else(|| Ok(Self::default()), |bytes| decode(NOTES, &bytes))?)
+    }
+
+    /// Adds checkpoints, and removes the earlier ones of the same sources.
+    pub fn add(&mut self, new: &[Checkpoint]) {
+        self.checkpoints.retain(|known| new.iter().all(|new| new.source != known.source));
+        self.checkpoints.extend_from_slice(new);
+        self.checkpoints.drain(..self.checkpoints.len().saturating_sub(CHECKPOINTS_MAX));
+    }
+}
+
+/// Returns the bytes of a file: the content, and its CRC.
+pub(super) fn encode(content: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_string(content).expect("text and numbers");
+    text.push('\n');
+    text.push_str(&crc_line(text.as_bytes()));
+    text.into_bytes()
+}
+
+/// Reads the content of a file with these bytes.
+pub(super) fn decode<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Damage> {
+    let end = memchr::memchr(b'\n', bytes).map_or(0, |end| end + 1);
+    let (content, crc) = bytes.split_at(end);
+    if crc != crc_line(content).as_bytes() {
+        return Err(Damage::new(name, 0, "the CRC does not match"));
+    }
+    serde_json::from_slice(content).map_err(|_| Damage::new(name, 0, "a value cannot be read"))
+}
+
+fn crc_line(content: &[u8]) -> String {
+    format!("{:08x}\n", crc32c::crc32c(content))
+}
+
+/// Replaces the file called `name`. It is on the disk when the function returns.
+pub(super) fn write(dir: &Dir, name: &str, content: &impl Serialize) -> io::Result<()> {
+    dir.write_aside(name, &encode(content)).and_then(|()| dir.replace(name)).inspect_err(|_| {
+        // If the disk is full, the half-written file must not occupy the last free space.
+        let _ = dir.remove(&aside(name));
+    })?;
+    dir.sync()
 }
 
 #[cfg(test)]
@@ -201,7 +290,7 @@ pub(super) mod tests {
         with_rules.filter.fingerprint.same = r#"[{"host":"^h$","fold":["www"]}]"#.parse().unwrap();
         for spec in others.map(made_for).into_iter().chain([spec(), with_rules]) {
             let header = Header::new(0x0123_4567_89ab_cdef, &spec);
-            let bytes = notes::encode(&header.encode());
+            let bytes = encode(&header.encode());
             assert_eq!(decode(&bytes).unwrap(), header);
             for bit in 0..8 * bytes.len() {
                 let mut bytes = bytes.clone();

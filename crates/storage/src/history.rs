@@ -1,11 +1,14 @@
-//! Reads the log from a position on, through all its files.
+//! Log of a folder: follows its files from a position on.
 
 use std::collections::BTreeMap;
-use std::{fmt, io};
+use std::io;
 
-use super::error::{Damage, ReadError};
-use super::header::Begun;
+use super::disk::{Dir, FolderEntry};
+use super::error::{Damage, Lost, OpenError, ReadError};
+use super::header::{Begun, HEADER, Header};
+use super::record::{Change, RecordKind};
 use super::segment::{self, LogEntry, Segment};
+use super::snapshot;
 use crate::head::{Head, Position};
 
 /// Files of the log, with their sizes.
@@ -40,15 +43,6 @@ pub(super) struct Walk {
     /// Records that the damage took. `None` if the log ends there with a record that was never
     /// written to its end.
     pub(super) lost: Option<Lost>,
-}
-
-/// Records of the log that cannot be used because of damage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
-    /// Number of the records, at least: those that were damaged, and all later ones.
-    pub records: u64,
-    /// Number of fingerprints in those of the records whose heads can be read.
-    pub fingerprints: u64,
 }
 
 impl<'a> Segments<'a> {
@@ -199,10 +193,123 @@ impl<'a> Segments<'a> {
     }
 }
 
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { records, fingerprints } = self;
-        let records_are = if *records == 1 { "record" } else { "records" };
-        write!(f, "{records} {records_are} with at least {fingerprints} fingerprints")
+/// Head that a filter is recovered to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Last batch that Redis has committed.
+    At(Head),
+    /// The last batch in the folder, if no Redis names one.
+    Last,
+}
+
+/// The log between a position and a target, and after the target.
+#[derive(Debug)]
+pub(super) struct SegmentScan {
+    pub(super) walk: Walk,
+    /// Head of the record with the requested number.
+    pub(super) at_number: Option<Head>,
+    /// Number of fingerprints that records after the requested number add, up to the target.
+    pub(super) later: u64,
+    /// True if the log leads to the target.
+    pub(super) is_reached: bool,
+    /// A batch in the log with the target's number and another id.
+    pub(super) other: Option<Head>,
+    /// Cut that makes the target the last batch.
+    pub(super) plan: Plan,
+    /// Number of batches after the target.
+    pub(super) beyond: u64,
+}
+
+impl SegmentScan {
+    /// Follows the log from `from` to its end. Looks for `target`, and for the head at `number`.
+    pub(super) fn new(
+        segments: &Segments<'_>,
+        from: Position,
+        target: Target,
+        number: u64,
+    ) -> io::Result<Self> {
+        let mut at_number = (from.number == number).then_some(from.head);
+        let (mut is_reached, mut other) = (false, None);
+        let mut meet = |head: Head| match target {
+            Target::At(target) if head == target => is_reached = true,
+            Target::At(target) if head.seq == target.seq => other = Some(head),
+            _ => {}
+        };
+        meet(from.head);
+        let (mut before, mut beyond, mut keep_adds) = (from, None, false);
+        let (mut count, mut later) = (0, 0);
+        let walk = segments.walk(from, |place, entry| {
+            let position = entry.head.position;
+            if position.number == number {
+                at_number = Some(position.head);
+            }
+            match target {
+                _ if entry.head.kind != RecordKind::Batch => keep_adds |= beyond.is_some(),
+                Target::At(target) if position.head.seq > target.seq => {
+                    beyond.get_or_insert((place, before));
+                    count += 1;
+                }
+                _ => meet(position.head),
+            }
+            if beyond.is_none()
+                && position.number > number
+                && entry.head.kind.change() == Some(Change::Add)
+            {
+                later += u64::from(entry.head.count);
+            }
+            before = position;
+        })?;
+        if target == Target::Last {
+            is_reached = walk.other.is_none();
+        }
+        let (place, end) = match beyond {
+            Some((place, end)) => (Some(place), end),
+            None => (walk.place, walk.end),
+        };
+        let plan = Plan { from, end, place, keep_adds };
+        Ok(Self { walk, at_number, later, is_reached, other, plan, beyond: count })
+    }
+}
+
+/// Files and records to drop.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Two positions: of the record before the first unchanged record, and of the last unchanged
+    /// record.
+    pub(super) from: Position,
+    pub(super) end: Position,
+    /// Place of `end` in the files. `None` if no file reaches `end`.
+    pub(super) place: Option<LogPlace>,
+    /// True if the log has adds, forgets or generations after `end`.
+    pub(super) keep_adds: bool,
+}
+
+/// End of the log, and its place in the files. `None` if the log must continue in a new file.
+pub(super) type Stand = (Position, Option<LogPlace>);
+
+/// Returns true for a snapshot or a file of the log.
+pub(super) fn is_history(file: &FolderEntry) -> bool {
+    snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
+}
+
+/// Reads the header of a folder. Returns `None` if the folder has no filter yet.
+pub(super) fn read_header(dir: &Dir) -> Result<Option<Begun>, OpenError> {
+    let path = || dir.path().to_owned();
+    // Another process may be making the folder now. It writes the header last, so list the files
+    // first.
+    let files = dir.list().map_err(|reason| OpenError::unreadable(dir.path(), reason))?;
+    let bytes = dir.read(HEADER).map_err(|reason| OpenError::Io { dir: path(), reason })?;
+    if let Some(bytes) = bytes {
+        let header = Header::decode(dir.path(), &bytes)?;
+        return Ok(Some(Begun { dir: Dir::clone(dir), header }));
+    }
+    let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
+    match history[..] {
+        [] => Ok(None),
+        // If `Folder::begin` was interrupted, the folder has only this file and no header.
+        [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
+            Ok(None)
+        }
+        [first, ..] => Err(OpenError::HeaderMissing { dir: path(), file: first.name.clone() }),
     }
 }

@@ -7,15 +7,14 @@ use serde::Serialize;
 use urlseen_filter::generation::LetThrough;
 use urlseen_fingerprint::Fingerprint;
 
-use super::archive::{self, ArchiveState};
 use super::clock::Timing;
 use super::disk::{Dir, RealDisk};
-use super::error::{Damage, OpenError};
-use super::header::{Begun, Header};
-use super::history::Segments;
-use super::lock::Holder;
-use super::notes::Notes;
-use super::reader::{AtRest, read_header};
+use super::error::{Damage, Holder, OpenError};
+use super::folder::Folder;
+use super::header::{Begun, Header, Notes};
+use super::history::{Segments, read_header};
+use super::prune::{self, ArchiveState};
+use super::reader::AtRest;
 use super::record::RecordKind;
 use super::segment::{self, LogEntry, Segment};
 use super::snapshot::{Snapshot, Snapshots};
@@ -90,6 +89,16 @@ pub fn look(dir: &Path) -> Result<Look, OpenError> {
     look_on(&RealDisk::at(dir))
 }
 
+impl Folder {
+    /// Reads the content of the folder. Writes nothing.
+    ///
+    /// # Errors
+    /// If the disk fails, or the header cannot be read.
+    pub fn look(&self) -> Result<Look, OpenError> {
+        look_on(&self.dir)
+    }
+}
+
 pub(super) fn look_on(dir: &Dir) -> Result<Look, OpenError> {
     for _ in 1..LOOKS {
         match look_once(dir) {
@@ -121,7 +130,7 @@ impl Look {
             self.damages.push(error.damage()?);
         }
         let Some(begun) = begun else { return Ok(()) };
-        self.archive = archive::standing(begun)?;
+        self.archive = prune::archive_state(begun)?;
         let Snapshots { sound, damaged, .. } = Snapshots::list(begun)?;
         self.damages.extend(damaged);
         self.last = sound.first().map(|newest| newest.last);

@@ -13,12 +13,11 @@ use super::cut;
 use super::disk::DiskFile;
 use super::error::sound;
 use super::header::Begun;
-use super::history::{LogPlace, Segments};
+use super::history::{LogPlace, SegmentScan, Segments, Target};
 use super::lock::{Hold, gone};
 use super::record::{self, Change, RecordContent, RecordKind, encoded_len};
-use super::recovery::{SegmentScan, Target};
 use super::segment;
-use super::snapshot_writer::SnapshotWriter;
+use super::snapshot::Snapshots;
 use super::sync::{INTERVAL, Syncing, Unsynced};
 use crate::head::{Head, Logged, Position};
 
@@ -35,7 +34,7 @@ const ADDS: usize = 1 << 20;
 /// if possible. Every later call fails with the reason of the first failure.
 #[derive(Debug)]
 pub struct Journal {
-    begun: Begun,
+    pub(super) begun: Begun,
     fsync: Fsync,
     position: Position,
     /// Generation of the fingerprints that are logged next; [`Generation::FOREVER`] if the
@@ -60,9 +59,11 @@ impl Journal {
         fsync: Fsync,
         hold: &Arc<Hold>,
     ) -> io::Result<Self> {
-        let (file, tail) = match tail {
-            Some(tail) => (begun.dir.append(&segment::name(tail.file))?.into(), tail),
-            None => make(begun, position)?,
+        let (file, tail) = if let Some(tail) = tail {
+            (begun.dir.append(&segment::name(tail.file))?.into(), tail)
+        } else {
+            let is_empty = Snapshots::list(begun)?.empty_start() == Some(position);
+            make(begun, position, if is_empty { 0 } else { position.number + 1 })?
         };
         let expire_after = begun.header.spec().filter.parameters.expire_after();
         let unsynced = Unsynced::new(Arc::clone(hold), position.number, &file);
@@ -98,15 +99,6 @@ impl Journal {
     /// Returns the present generation, if the fingerprints expire and a generation has begun.
     pub(super) fn generation(&self) -> Option<Generation> {
         self.generation.filter(|&generation| generation != Generation::FOREVER)
-    }
-
-    /// Begins a snapshot. The caller must [roll](Journal::roll) the log before it writes the first
-    /// shard, so that the older files of the log can be pruned.
-    ///
-    /// # Errors
-    /// If the disk fails, or another snapshot is still being written.
-    pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
-        SnapshotWriter::new(&self.begun, &self.unsynced)
     }
 
     /// Returns the bytes written since the journal was opened.
@@ -193,7 +185,7 @@ impl Journal {
         if self.tail.file == self.position.number {
             return Ok(());
         }
-        match make(&self.begun, self.position) {
+        match make(&self.begun, self.position, self.tail.file + 1) {
             Ok((file, tail)) => {
                 self.unsynced.rolled(&file);
                 (self.file, self.tail) = (file, tail);
@@ -270,13 +262,18 @@ impl Journal {
     }
 }
 
-/// Makes the file that begins after `position`. The file gets its name with its whole header on the
-/// disk. Otherwise a crash could leave a file that counts as damaged.
-fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, LogPlace)> {
+/// Makes the file that begins after `position`, and names the file `before` it. The file gets its
+/// name with its whole header on the disk. Otherwise a crash could leave a file that counts as
+/// damaged.
+fn make(
+    begun: &Begun,
+    position: Position,
+    before: u64,
+) -> io::Result<(Arc<dyn DiskFile>, LogPlace)> {
     let Begun { dir, header } = begun;
     let _answer = dir.requests().begin("a new file of the log");
-    let (name, header) =
-        (segment::name(position.number), segment::header(header.filter(), position));
+    let name = segment::name(position.number);
+    let header = segment::header(header.filter(), position, before);
     dir.write_aside(&name, &header)?;
     dir.replace(&name)?;
     let file = dir.append(&name)?.into();

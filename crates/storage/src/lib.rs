@@ -8,17 +8,17 @@
 //! keep      filter_storage           folder, log and snapshots of a filter in use
 //!
 //! write     journal -> sync          appends and syncs every batch
-//!           snapshot_writer          writes the whole filter, then -> prune -> archive; or
-//!                                    replaces all files with one snapshot
+//!           snapshot_writer          writes the whole filter, then -> prune; or replaces all
+//!                                    files with one snapshot
 //! recover   recovery -> cut          finds a snapshot and the log after it; cuts off the rest
 //!           restore                  interface of the filter and its counts, for recovery and
 //!                                    snapshots
 //!
 //! log       history: all files; segment: one file; record: one record
 //! filter    snapshot                 one file, by shard
-//! archive   archive                  fingerprints that pruning would lose
+//! archive   prune -> archive         files of the log that pruning would lose; their export
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
-//! notes     notes                    runs, checkpoints of imports, times
+//! notes     header                   runs, checkpoints of imports, times
 //! time      clock                    time since boot, and when generations begin
 //! lock      lock                     keeps a second writing process out
 //!
@@ -51,7 +51,6 @@ mod history;
 mod inspect;
 mod journal;
 mod lock;
-mod notes;
 mod prune;
 mod reader;
 mod record;
@@ -67,24 +66,23 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use archive::{Archive, ArchiveState};
+pub use archive::Archive;
 pub use clock::{Clocks, Doubt, GenerationClock, Moment, TimesOfDay, Timing};
 pub use difference::Difference;
-pub use error::{Damage, OpenError, RecoveryError};
+pub use error::{Damage, Lost, OpenError, RecoveryError};
 pub use filter_storage::{FilterStorage, Footprint, Reach, StoragePolicy};
 pub use folder::Folder;
 pub use head::{Head, Logged, Position};
-pub use header::{Header, StorageSpec};
-pub use history::Lost;
+pub use header::{Checkpoint, Header, Notes, StorageSpec};
+pub use history::Target;
 pub use inspect::header as header_of;
 pub use inspect::timing as timing_of;
 pub use inspect::{Look, Named, SegmentLook, look, named};
 pub use journal::{Journal, Record, WriteGroup};
-pub use notes::{Checkpoint, Notes};
-pub use prune::Retention;
+pub use prune::{ArchiveState, Retention};
 pub use reader::{AtRest, Beside, ShardReader};
 pub use record::Change;
-pub use recovery::{Recovered, Target};
+pub use recovery::Recovered;
 pub use requests::{FolderRequest, Histogram, Requests};
 pub use restore::{Copied, Counts, LiveFilter, Restore, Section};
 pub use snapshot::Snapshot;

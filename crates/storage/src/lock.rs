@@ -3,17 +3,13 @@
 //! The file `lock` names the process that holds the lock, in JSON. Only the lock itself proves that
 //! the process still has the folder.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-
-use super::clock::unix_ms;
-use super::disk::{Busy, Dir, DiskFile, Lock, read_all};
-use super::{header, notes};
+use super::disk::{Busy, Dir, DiskFile, Lock};
+use super::error::Holder;
+use super::header::{HEADER, NOTES};
 
 /// Name of the locked file.
 pub(super) const LOCK: &str = "lock";
@@ -92,46 +88,14 @@ impl Drop for Hold {
     fn drop(&mut self) {
         let is_new = !self.made.is_empty()
             && matches!(self.is_in_place(), Ok(true))
-            && matches!(self.dir.inode(header::NAME), Ok(None));
+            && matches!(self.dir.inode(HEADER), Ok(None));
         if is_new {
             // If a removal fails, the new folder stays and does no harm. The lock file is removed
             // last, so that processes that wait for it notice the removal.
-            let _ = self.dir.remove(notes::NAME);
+            let _ = self.dir.remove(NOTES);
             let _ = self.dir.remove(LOCK);
             let _ = self.made.iter().try_for_each(|made| self.dir.remove_dir(made));
         }
-    }
-}
-
-/// Holder of a storage folder, for messages to other processes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// Id of the holding process.
-    pub(crate) pid: u32,
-    /// Name of the holder's machine.
-    pub(crate) host: String,
-    /// Time at which the holder opened the folder, in milliseconds since 1970.
-    pub(crate) since: u64,
-}
-
-impl Holder {
-    /// Describes this process, now.
-    fn this() -> Self {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Self { pid: std::process::id(), host, since: unix_ms(SystemTime::now()) }
-    }
-
-    /// Reads the locked file; `None` if it names no process yet.
-    pub(super) fn read(file: &dyn DiskFile) -> Option<Self> {
-        serde_json::from_slice(&read_all(file).ok()?).ok()
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let since = UNIX_EPOCH.checked_add(Duration::from_millis(self.since)).unwrap_or(UNIX_EPOCH);
-        let since = humantime::format_rfc3339_seconds(since);
-        write!(f, "process {} on {} (since {since})", self.pid, self.host)
     }
 }
 

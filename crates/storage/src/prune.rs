@@ -1,13 +1,25 @@
-//! Retention of snapshots and of the log after them.
+//! Retention: the snapshots that stay, the log after them, and the archive.
+//!
+//! The log has every fingerprint that the filter let through. The daemon removes a file of the log
+//! when snapshots cover its records. With an archive, it renames the file instead. So the archive
+//! costs no write before a commit, has the format of the log, and gets no records that a recovery
+//! cuts off. After a kill, a file is either in the log or in the archive.
+//!
+//! The empty file `archive` marks a folder with an archive. A folder without that file loses the
+//! fingerprints of pruned files. The loss later shows as a gap: a file names another one before it.
 
 use std::collections::BTreeSet;
 use std::io;
 
-use super::archive;
+use serde::Serialize;
+
 use super::clock::Moment;
+use super::disk::{Dir, FolderEntry};
+use super::error::{Damage, ReadError};
+use super::head::Position;
 use super::header::Begun;
 use super::history::Segments;
-use super::segment;
+use super::segment::{self, Segment};
 use super::snapshot::Snapshots;
 
 /// Minimum number of snapshots to keep.
@@ -23,7 +35,7 @@ pub struct Retention {
     pub horizon_bytes: u64,
 }
 
-/// Removes the snapshots that no recovery needs, and then [retires](archive::retire) the files of
+/// Removes the snapshots that no recovery needs, and then [retires](retire) the files of
 /// the log that end before the first position of the kept snapshots. In this order, no snapshot
 /// ever lacks its log on the disk. Returns the names of all these files, snapshots first, and true
 /// if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
@@ -38,9 +50,8 @@ pub(super) fn prune(
     let files = dir.list()?;
     let segments = Segments::list(begun)?;
     // The limit does not apply to the archive.
-    let total: u64 = files.iter().filter(|file| !archive::is_part(file)).map(|file| file.len).sum();
-    let is_archived = archive::is_on(dir)?;
-    let start = if is_archived { archive::start(begun)? } else { None };
+    let total: u64 = files.iter().filter(|file| !is_archived(file)).map(|file| file.len).sum();
+    let start = listed.empty_start();
 
     let ages: Vec<Moment> = all.iter().map(|snapshot| snapshot.existed(now)).collect();
     let mut kept = needed(&ages, retention.horizon);
@@ -68,7 +79,7 @@ pub(super) fn prune(
     if !snapshots.is_empty() {
         dir.sync()?;
     }
-    archive::retire(begun, &logs, is_archived, start)?;
+    retire(begun, &logs, has_archive(dir)?, start)?;
     let files = snapshots.into_iter().chain(logs.iter().map(|&log| segment::name(log))).collect();
     Ok((files, cut_by_bytes))
 }
@@ -92,6 +103,113 @@ fn covered(segments: &Segments<'_>, number: u64) -> Vec<u64> {
     let files = segments.files.keys();
     let covered = files.clone().zip(files.skip(1)).take_while(|&(_, &next)| next <= number);
     covered.map(|(&follows, _)| follows).collect()
+}
+
+/// The file that says that the folder has an archive.
+pub(super) const ARCHIVE: &str = "archive";
+
+/// Size of a folder's archive, and completeness of archive and log together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ArchiveState {
+    /// True if files pruned from the log go to the archive.
+    pub is_on: bool,
+    /// Number of the archive's files.
+    pub parts: u64,
+    /// Bytes of all these files.
+    pub bytes: u64,
+    /// Position after which the archive and the log together are complete. `None` if they have all
+    /// fingerprints of the filter.
+    pub lacks_before: Option<Position>,
+}
+
+/// Returns true if the folder has an archive.
+pub(super) fn has_archive(dir: &Dir) -> io::Result<bool> {
+    Ok(dir.inode(ARCHIVE)?.is_some())
+}
+
+/// Turns the archive on or off. An archive that is turned off keeps its files.
+pub(super) fn turn_archive(dir: &Dir, on: bool) -> io::Result<()> {
+    if has_archive(dir)? == on {
+        return Ok(());
+    }
+    if on {
+        dir.create(ARCHIVE)?.sync()?;
+    } else {
+        dir.remove(ARCHIVE)?;
+    }
+    dir.sync()
+}
+
+/// Removes all files of the archive. The caller empties the filter.
+pub(super) fn clear_archive(dir: &Dir) -> io::Result<()> {
+    for file in dir.list()?.iter().filter(|file| is_archived(file)) {
+        dir.remove(&file.name)?;
+    }
+    dir.sync()
+}
+
+/// Returns true for a file of the archive.
+pub(super) fn is_archived(file: &FolderEntry) -> bool {
+    segment::archived(&file.name).is_some()
+}
+
+/// Reads names and headers of the archive and of the log, but no records.
+pub(super) fn archive_state(begun: &Begun) -> io::Result<ArchiveState> {
+    let files = begun.dir.list()?;
+    let archived: Vec<_> = files.iter().filter(|file| is_archived(file)).collect();
+    Ok(ArchiveState {
+        is_on: has_archive(&begun.dir)?,
+        parts: archived.len() as u64,
+        bytes: archived.iter().map(|file| file.len).sum(),
+        lacks_before: follow(begun, u64::MAX, |_| Ok(()))?.0,
+    })
+}
+
+/// Gives the files of the archive and of the log that begin before record `until` to `read`, in the
+/// order of their records. Returns the position after which each file names the one before, and the
+/// damage of the files that cannot be read.
+pub(super) fn follow(
+    begun: &Begun,
+    until: u64,
+    mut read: impl FnMut(&mut Segment) -> Result<(), ReadError>,
+) -> io::Result<(Option<Position>, Vec<Damage>)> {
+    // Older records belong to a filter that was emptied.
+    let start = Snapshots::list(begun)?.empty_start().map_or(0, |start| start.number);
+    let number = |name: &str| segment::follows(name).or_else(|| segment::archived(name));
+    let files = begun.dir.list()?.into_iter();
+    let mut files: Vec<_> = files.filter_map(|it| Some((number(&it.name)?, it.name))).collect();
+    files.retain(|(follows, _)| (start..until).contains(follows));
+    files.sort();
+    let (mut before, mut lacks_before) = (0, None);
+    let damaged = segment::each(begun, files.into_iter().map(|(_, name)| name), |mut file| {
+        if file.before != std::mem::take(&mut before) {
+            lacks_before = Some(file.follows);
+        }
+        read(&mut file)?;
+        before = file.follows.number + 1;
+        Ok(())
+    })?;
+    Ok((lacks_before, damaged))
+}
+
+/// Removes files of the log, oldest first. If `keeps` is true, moves them to the archive, except
+/// for those before `start`, the position at which the filter was last known to be empty. After a
+/// failure, the next call continues with the files that are left.
+pub(super) fn retire(
+    begun: &Begun,
+    logs: &[u64],
+    keeps: bool,
+    start: Option<Position>,
+) -> io::Result<()> {
+    let dir = &begun.dir;
+    for &follows in logs {
+        if keeps && start.is_none_or(|start| follows >= start.number) {
+            dir.rename(&segment::name(follows), &segment::archived_name(follows))?;
+        } else {
+            dir.remove(&segment::name(follows))?;
+        }
+    }
+    if logs.is_empty() { Ok(()) } else { dir.sync() }
 }
 
 #[cfg(test)]

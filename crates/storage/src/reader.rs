@@ -12,13 +12,13 @@ use urlseen_filter::{
 use urlseen_fingerprint::Fingerprint;
 
 use super::difference::Difference;
-use super::disk::{Busy, Dir, DiskFile, FolderEntry, Lock, RealDisk};
-use super::error::{OpenError, RecoveryError};
-use super::header::{self, Begun, Header, StorageSpec};
-use super::lock::{Holder, LOCK};
+use super::disk::{Busy, Dir, DiskFile, Lock, RealDisk};
+use super::error::{Holder, OpenError, RecoveryError};
+use super::header::{Begun, Header, StorageSpec};
+use super::history::{Target, read_header};
+use super::lock::LOCK;
 use super::record::{Change, RecordKind};
-use super::recovery::{self, Target, Way};
-use super::{segment, snapshot};
+use super::recovery::{self, Way};
 
 /// Storage folder that no process writes to. No process can open the folder to write while this
 /// value exists.
@@ -321,32 +321,5 @@ impl ShardReader {
             return Err(RecoveryError::Io(io::Error::other(words)));
         }
         Ok(())
-    }
-}
-
-/// Returns true for a snapshot or a file of the log.
-pub(super) fn is_history(file: &FolderEntry) -> bool {
-    snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
-}
-
-/// Reads the header of a folder. Returns `None` if the folder has no filter yet.
-pub(super) fn read_header(dir: &Dir) -> Result<Option<Begun>, OpenError> {
-    let path = || dir.path().to_owned();
-    // Another process may be making the folder now. It writes the header last, so list the files
-    // first.
-    let files = dir.list().map_err(|reason| OpenError::unreadable(dir.path(), reason))?;
-    let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
-    if let Some(bytes) = bytes {
-        let header = Header::decode(dir.path(), &bytes)?;
-        return Ok(Some(Begun { dir: Dir::clone(dir), header }));
-    }
-    let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
-    match history[..] {
-        [] => Ok(None),
-        // If `Folder::begin` was interrupted, the folder has only this file and no header.
-        [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
-            Ok(None)
-        }
-        [first, ..] => Err(OpenError::HeaderMissing { dir: path(), file: first.name.clone() }),
     }
 }

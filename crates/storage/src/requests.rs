@@ -60,7 +60,7 @@ impl Requests {
     }
 
     /// Notes a request, and returns its number.
-    pub(super) fn note(&self, request: FolderRequest) -> u64 {
+    pub fn note(&self, request: FolderRequest) -> u64 {
         let mut waiting = self.waiting();
         let number = waiting.next;
         waiting.next += 1;
@@ -68,8 +68,8 @@ impl Requests {
         number
     }
 
-    /// Notes that a request was answered at `now`.
-    pub(super) fn answered(&self, number: u64, now: Instant) {
+    /// Notes that the request with this number was answered at `now`.
+    pub fn answered(&self, number: u64, now: Instant) {
         let mut waiting = self.waiting();
         let place = waiting.all.iter().position(|&(other, _)| other == number);
         let (_, request) = waiting.all.remove(place.expect("it was noted"));

@@ -6,13 +6,16 @@
 //!  8      4  format of the folder, 7
 //! 12      8  id of the filter
 //! 20     24  position that the first record follows: number, seq, commit_id
-//! 44      4  CRC-32C of bytes 0 to 43
-//! 48         records
+//! 44      8  number of the first record of the file before; 0 if the filter was empty; the number
+//!            of the first record of this file if no file has what the filter had
+//! 52      4  CRC-32C of bytes 0 to 51
+//! 56         records
 //! ```
 //!
 //! Its name is `log-` and the number of its first record in 20 digits, so that names sort as the
-//! records do. After record N, the log continues in the file `log-<N + 1>`, if the header of that
-//! file has the position of record N. Any other file is a leftover of an interrupted cut.
+//! records do. In the [archive](super::prune), `archive-` stands before the digits. After record N,
+//! the log continues in the file `log-<N + 1>`, if the header of that file has the position of
+//! record N. Any other file is a leftover of an interrupted cut.
 
 use std::io;
 use std::ops::Range;
@@ -20,19 +23,19 @@ use std::ops::Range;
 use urlseen_filter::generation::Generation;
 use urlseen_fingerprint::Fingerprint;
 
-use super::archive::Part;
 use super::disk::{DiskFile, read_exact_at};
-use super::encoding::{Fields, POSITION, checked, push_crc, push_position};
+use super::encoding::{FORMAT, Fields, POSITION, checked, push_crc, push_position};
 use super::error::{Damage, ReadError};
-use super::header::{Begun, FORMAT};
+use super::header::Begun;
 use super::record::{self, Change, HEAD, RecordBody, RecordHead};
 use crate::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenL";
-const PREFIX: &str = "log-";
+const LOG: &str = "log-";
+const ARCHIVE: &str = "archive-";
 
 /// Number of bytes before the first record of a file.
-const HEADER: usize = 20 + POSITION + 4;
+const HEADER: usize = 20 + POSITION + 12;
 
 /// Number of bytes to read at a time, unless a record is longer.
 const READ: usize = 1 << 20;
@@ -42,24 +45,38 @@ const BLOCK: usize = 64;
 
 /// Returns the name of the file that begins after record `follows`.
 pub(super) fn name(follows: u64) -> String {
-    format!("{PREFIX}{:020}", follows + 1)
+    format!("{LOG}{:020}", follows + 1)
+}
+
+/// Returns the name of this file in the archive.
+pub(super) fn archived_name(follows: u64) -> String {
+    format!("{ARCHIVE}{:020}", follows + 1)
 }
 
 /// Returns the number of the last record before the file called `name`. Returns `None` if no file
 /// of the log can have this name.
 pub(super) fn follows(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix(PREFIX)?;
-    let first: u64 = digits.parse().ok()?;
-    let follows = first.checked_sub(1)?;
-    (self::name(follows) == name).then_some(follows)
+    number(LOG, name)
 }
 
-/// Makes the header of a file.
-pub(super) fn header(filter: u64, follows: Position) -> Vec<u8> {
+/// Returns the number of the last record before a file of the archive, likewise.
+pub(super) fn archived(name: &str) -> Option<u64> {
+    number(ARCHIVE, name)
+}
+
+fn number(prefix: &str, name: &str) -> Option<u64> {
+    let digits = name.strip_prefix(prefix)?;
+    let follows = digits.parse::<u64>().ok()?.checked_sub(1)?;
+    (digits == format!("{:020}", follows + 1)).then_some(follows)
+}
+
+/// Makes the header of a file. `before` is the number of the first record of the file before.
+pub(super) fn header(filter: u64, follows: Position, before: u64) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(FORMAT.to_le_bytes());
     bytes.extend(filter.to_le_bytes());
     push_position(&mut bytes, follows);
+    bytes.extend(before.to_le_bytes());
     push_crc(&mut bytes, 0);
     bytes
 }
@@ -90,6 +107,8 @@ pub(super) struct Segment {
     pub(super) len: u64,
     /// Position of the last record before the file.
     pub(super) follows: Position,
+    /// Number of the first record of the file before; 0 if the filter was empty.
+    pub(super) before: u64,
     /// Offset of the next record.
     pub(super) offset: u64,
     /// Position of the last record that was read.
@@ -141,10 +160,10 @@ impl Segment {
             return Err(damage("the file belongs to another filter").into());
         }
         let position = fields.position().ok_or_else(damaged)?;
-        if Part::of(name).map(|part| part.follows) != Some(position.number) {
+        if follows(name).or_else(|| archived(name)) != Some(position.number) {
             return Err(damage("the file was renamed").into());
         }
-        (segment.follows, segment.position) = (position, position);
+        (segment.follows, segment.position, segment.before) = (position, position, fields.u64());
         Ok(segment)
     }
 
@@ -203,7 +222,8 @@ impl Segment {
         let file = begun.dir.open(name)?;
         let (len, follows, position) = (file.len()?, Position::START, Position::START);
         let (name, offset, read, buffer) = (name.to_owned(), offset.min(len), (0, 0), Vec::new());
-        Ok(Self { name, file, len, follows, offset, position, read, buffer, buffered: 0 })
+        let (before, buffered) = (0, 0);
+        Ok(Self { name, file, len, follows, before, offset, position, read, buffer, buffered })
     }
 
     /// Calls `visit` with the head of each record in the rest of the file whose number is at least

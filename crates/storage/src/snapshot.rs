@@ -47,9 +47,9 @@ use urlseen_filter::{SHARDS, ShardId};
 
 use super::clock::Moment;
 use super::disk::{DiskFile, read_exact_at};
-use super::encoding::{Fields, POSITION, agree, checked};
+use super::encoding::{FORMAT, Fields, POSITION, agree, checked};
 use super::error::{Damage, ReadError};
-use super::header::{Begun, FORMAT, Header};
+use super::header::{Begun, Header};
 use super::restore::{Restore, Section};
 use crate::head::Position;
 
@@ -151,6 +151,12 @@ impl Snapshots {
         let older = sound.split_off(origin.map_or(sound.len(), |origin| origin + 1));
         let void = older.into_iter().map(|snapshot| snapshot.name).collect();
         Ok(Self { sound, damaged, void })
+    }
+
+    /// Returns the position at which the filter was last known to be empty. Earlier records no
+    /// longer count.
+    pub(super) fn empty_start(&self) -> Option<Position> {
+        self.sound.last().filter(|oldest| oldest.is_empty()).map(|oldest| oldest.first)
     }
 
     /// Returns the names of the snapshots that can never be loaded.

@@ -7,14 +7,12 @@ use std::time::SystemTime;
 use urlseen_filter::limit::Counted;
 use urlseen_filter::{Blob, Saved, ShardId};
 
-use super::archive;
-use super::clock::{Moment, unix_ms};
+use super::clock::Moment;
 use super::disk::DiskFile;
-use super::encoding::{push_crc, push_position};
-use super::folder::Folder;
+use super::encoding::{FORMAT, push_crc, push_position, unix_ms};
 use super::head::{Head, Position};
-use super::header::{Begun, FORMAT};
-use super::history::Segments;
+use super::header::Begun;
+use super::history::{Segments, Stand};
 use super::prune::{self, Retention};
 use super::record::HEAD;
 use super::restore::LiveFilter;
@@ -332,14 +330,15 @@ impl SnapshotWriter {
 pub struct Rebase<'a> {
     /// Writer of the shards. [`Rebase::write`] writes a shard at the position of the filter.
     pub sections: Sections,
-    folder: &'a mut Folder,
+    /// End of the folder's log, which the finished snapshot changes.
+    stand: &'a mut Option<Stand>,
     pub(super) position: Position,
 }
 
 impl<'a> Rebase<'a> {
-    pub(super) fn begin(folder: &'a mut Folder, at: Head) -> io::Result<Self> {
-        let position = Position { number: unused(folder.begun())?, head: at };
-        Ok(Self { sections: Sections::begin(folder.begun(), true)?, folder, position })
+    pub(super) fn begin(begun: &Begun, at: Head, stand: &'a mut Option<Stand>) -> io::Result<Self> {
+        let position = Position { number: unused(begun)?, head: at };
+        Ok(Self { sections: Sections::begin(begun, true)?, stand, position })
     }
 
     /// Writes a shard. The caller writes the shards in order.
@@ -357,11 +356,11 @@ impl<'a> Rebase<'a> {
     /// If a shard was not written.
     pub fn finish(mut self) -> io::Result<Position> {
         let (last, _) = self.sections.seal(Moment::now())?;
-        let begun = self.folder.begun();
+        let begun = self.sections.begun.clone();
         let dir = &begun.dir;
-        let is_archived = self.sections.keys() > 0 && archive::is_on(dir)?;
+        let is_archived = self.sections.keys() > 0 && prune::has_archive(dir)?;
         if self.sections.keys() == 0 {
-            archive::clear(dir)?;
+            prune::clear_archive(dir)?;
         }
         self.sections.put(last)?;
         let own = name(last.head.seq);
@@ -371,9 +370,9 @@ impl<'a> Rebase<'a> {
             }
         }
         dir.sync()?;
-        let logs: Vec<_> = Segments::list(begun)?.files.into_keys().collect();
-        archive::retire(begun, &logs, is_archived, None)?;
-        self.folder.stand = Some((self.position, None));
+        let logs: Vec<_> = Segments::list(&begun)?.files.into_keys().collect();
+        prune::retire(&begun, &logs, is_archived, None)?;
+        *self.stand = Some((self.position, None));
         Ok(self.position)
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::world::World;
 use urlseen_engine::engine::Steps;
-use urlseen_storage::Requests;
+use urlseen_storage::{FolderRequest, Requests};
 
 /// Threads of the daemon that runs.
 struct Threads {
@@ -76,10 +76,13 @@ impl Threads {
         let now = Instant::now().into_std();
         match (has_disk, self.hanging) {
             (true, Some(number)) => {
-                requests.end_hang(number, now);
+                requests.answered(number, now);
                 self.hanging = None;
             }
-            (false, None) => self.hanging = Some(requests.begin_hang(now)),
+            (false, None) => {
+                let request = FolderRequest { what: "a simulated request", since: now };
+                self.hanging = Some(requests.note(request));
+            }
             _ => {}
         }
         has_disk

@@ -9,17 +9,16 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use super::archive::{self, ArchiveState};
 use super::clock::Moment;
 use super::descriptors::{self, Waits};
 use super::error::RecoveryError;
 use super::folder::Folder;
 use super::head::{Head, Position};
 use super::header::StorageSpec;
+use super::history::Target;
 use super::journal::Journal;
-use super::prune::Retention;
+use super::prune::{self, ArchiveState, Retention};
 use super::recovery::Recovered;
-use super::recovery::Target;
 use super::restore::LiveFilter;
 use super::snapshot_writer::Finished;
 use super::{segment, snapshot};
@@ -315,7 +314,7 @@ impl<F: LiveFilter> FilterStorage<F> {
                 snapshots += 1;
             } else if segment::follows(&file.name).is_some() {
                 log_bytes += file.len;
-            } else if archive::is_part(file) {
+            } else if prune::is_archived(file) {
                 archive_bytes += file.len;
             }
         }

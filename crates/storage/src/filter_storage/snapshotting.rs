@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
-use super::LiveFilter;
+use crate::journal::Journal;
 use crate::prune::Retention;
+use crate::restore::LiveFilter;
 use crate::snapshot_writer::{Finished, SnapshotWriter};
 
 /// Time that the thread rests after each piece, as a multiple of the time that the piece took. The
@@ -106,5 +107,16 @@ impl<F: LiveFilter> SnapshotWork<F> {
             return Ok(None);
         }
         self.writer.finish(&self.retention).map(Some)
+    }
+}
+
+impl Journal {
+    /// Begins a snapshot. The caller must [roll](Journal::roll) the log before it writes the first
+    /// shard, so that the older files of the log can be pruned.
+    ///
+    /// # Errors
+    /// If the disk fails, or another snapshot is still being written.
+    pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
+        SnapshotWriter::new(&self.begun, &self.unsynced)
     }
 }

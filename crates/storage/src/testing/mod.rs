@@ -6,25 +6,23 @@
 //! the others. The unsynced end of a file may have any length up to the written length. Any block
 //! of that end may be lost: the file has zeros there.
 
-mod file;
-mod opening;
+mod state;
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::disk::{Busy, Dir, Disk, DiskFile, FolderEntry, Lock};
+use super::encoding::ACCEPTS_ANY_CRC;
+use super::error::OpenError;
 use super::requests::Requests;
-use file::{FileContents, SimFile};
+use super::{AtRest, Folder};
+pub use state::Fault;
+use state::{FileContents, Rename, SimulatedState};
 
 /// Path of the only directory.
 pub const DIR: &str = "/storage/demo";
-
-thread_local! {
-    static ACCEPTS_ANY_CRC: Cell<bool> = const { Cell::new(false) };
-}
 
 /// Accepts any CRC in the log, the snapshots and the archive while `act` runs on this thread. So
 /// tests reach the code after the comparison with damaged data.
@@ -34,43 +32,24 @@ pub fn with_any_crc(act: impl FnOnce()) {
     ACCEPTS_ANY_CRC.set(false);
 }
 
-pub(super) fn accepts_any_crc() -> bool {
-    ACCEPTS_ANY_CRC.get()
+impl Folder {
+    /// Opens the folder of a simulated disk, like [`Folder::open`].
+    ///
+    /// # Errors
+    /// The errors of [`Folder::open`].
+    pub fn open_simulated(disk: &SimDisk) -> Result<Self, OpenError> {
+        Self::open_on(disk.dir())
+    }
 }
 
-/// Fault that strikes at a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// The process is killed: no later step happens. If the step is a write, only a part of it is
-    /// done.
-    Killed,
-    /// The step fails, and later steps succeed. Half of a failed write is done. Data of a failed
-    /// sync never reaches the platter while the process lives, even if a later sync succeeds.
-    Failing,
-    /// The disk is full from this step on: no file can be made, and only a part of a write is done.
-    Full,
-}
-
-/// Everything on the disk.
-#[derive(Debug, Clone, Default)]
-struct SimulatedState {
-    files: BTreeMap<u64, FileContents>,
-    names: BTreeMap<String, u64>,
-    durable_names: BTreeMap<String, u64>,
-    renames: Vec<Rename>,
-    next_inode: u64,
-    locks: HashMap<u64, i64>,
-    steps: usize,
-    fault: Option<(usize, Fault)>,
-    is_killed: bool,
-    is_full: bool,
-}
-
-/// A change of names: a name with its new file, and the old name that is gone.
-#[derive(Debug, Clone)]
-struct Rename {
-    to: Option<(String, u64)>,
-    gone: Option<String>,
+impl AtRest {
+    /// Opens the folder of a simulated disk, like [`AtRest::open`].
+    ///
+    /// # Errors
+    /// The errors of [`AtRest::open`].
+    pub fn open_simulated(disk: &SimDisk) -> Result<Self, OpenError> {
+        Self::open_on(&disk.dir())
+    }
 }
 
 /// The simulated disk. Clones are the same disk.
@@ -178,59 +157,6 @@ impl SimDisk {
     }
 }
 
-impl SimulatedState {
-    fn contents(&mut self, inode: u64) -> &mut FileContents {
-        self.files.get_mut(&inode).expect("an open file has its contents")
-    }
-
-    /// Counts a step. If the step fails, returns the error, and true if half of the step is done.
-    fn step(&mut self) -> Result<(), (bool, io::Error)> {
-        let killed = || io::Error::other("the process was killed");
-        if self.is_killed {
-            return Err((false, killed()));
-        }
-        let step = self.steps;
-        self.steps += 1;
-        match self.fault {
-            Some((at, Fault::Killed)) if at == step => {
-                self.is_killed = true;
-                Err((true, killed()))
-            }
-            Some((at, Fault::Failing)) if at == step => {
-                Err((true, io::Error::other("input/output error")))
-            }
-            Some((at, Fault::Full)) if at <= step => {
-                let is_first = !self.is_full;
-                self.is_full = true;
-                Err((is_first, io::ErrorKind::StorageFull.into()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Counts a step that needs no room: it succeeds on a full disk, too.
-    fn roomless(&mut self) -> Result<(), io::Error> {
-        match self.step() {
-            Err((_, error)) if error.kind() != io::ErrorKind::StorageFull => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    fn inode_of(&mut self, name: &str) -> u64 {
-        self.names.get(name).copied().unwrap_or_else(|| {
-            self.next_inode += 1;
-            self.next_inode
-        })
-    }
-
-    fn existing(&self, name: &str) -> io::Result<u64> {
-        if self.is_killed {
-            return Err(io::Error::other("the process was killed"));
-        }
-        self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
 impl Disk for SimDisk {
     fn path(&self) -> &Path {
         Path::new(DIR)
@@ -335,6 +261,76 @@ impl Disk for SimDisk {
         state.durable_names = state.names.clone();
         state.renames.clear();
         Ok(())
+    }
+}
+
+const SMALL: &str = "files of tests are small";
+
+/// Open file of a simulated disk.
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    inode: u64,
+    lock: Option<Lock>,
+}
+
+impl DiskFile for SimFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let state = self.disk.state();
+        let bytes = &state.files[&self.inode].bytes;
+        let rest = &bytes[bytes.len().min(usize::try_from(offset).expect(SMALL))..];
+        // Reads at most 3000 bytes, so that callers must read repeatedly.
+        let len = rest.len().min(buffer.len()).min(3000);
+        buffer[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.disk.state().files[&self.inode].bytes.len() as u64)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.disk.state();
+        let done = state.step();
+        let contents = state.contents(self.inode);
+        match done {
+            Ok(()) => contents.bytes.extend(bytes),
+            Err((true, _)) => contents.bytes.extend(&bytes[..bytes.len() / 2]),
+            Err(_) => {}
+        }
+        done.map_err(|(_, error)| error)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.roomless()?;
+        let contents = state.contents(self.inode);
+        contents.bytes.truncate(usize::try_from(len).expect(SMALL));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.disk.state();
+        let done = state.roomless();
+        let contents = state.contents(self.inode);
+        contents.is_lost |= done.is_err();
+        if !contents.is_lost {
+            contents.durable.clone_from(&contents.bytes);
+        }
+        done
+    }
+
+    fn inode(&self) -> io::Result<u64> {
+        Ok(self.inode)
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock {
+            *self.disk.state().locks.entry(self.inode).or_default() +=
+                if lock == Lock::Shared { -1 } else { 1 };
+        }
     }
 }
 

@@ -122,11 +122,11 @@ fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
         let keys = super::filter::fingerprints((0..6).map(|bit| (u8::try_from(seq).unwrap(), bit)));
         HEAD + keys.iter().map(encoded_len).sum::<usize>() + COUNTED
     };
-    let ends = [48 + body(7), 48 + body(7) + body(8)];
+    let ends = [56 + body(7), 56 + body(7) + body(8)];
     assert!(whole.len() > ends[1] + HEAD, "adds come last");
     for len in 0..whole.len() {
         // A loss of power can leave zeros from a block or a record on.
-        let is_start = len % 64 == 0 || len == 48 || ends.contains(&len);
+        let is_start = len % 64 == 0 || len == 56 || ends.contains(&len);
         for zeros in [0, if is_start { 200 } else { 0 }] {
             let torn = disk.after_kill();
             let mut bytes = whole[..len].to_vec();
@@ -240,7 +240,7 @@ fn damage_before_the_replayed_records_does_not_matter() {
     let name = segment::name(0);
     let whole = disk.files()[&name].clone();
     let third = whole.len() - (HEAD + 21 + COUNTED);
-    for at in 48..third {
+    for at in 56..third {
         for len in [1, 8, 40] {
             let broken = disk.after_kill();
             let mut bytes = whole.clone();
@@ -258,9 +258,9 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
     let disk = write();
     let name = segment::name(5);
     let mut bytes = disk.files()[&name].clone();
-    bytes[48] = 6;
-    let crc = crc32c::crc32c(&bytes[48..48 + HEAD - 4]);
-    bytes[48 + HEAD - 4..48 + HEAD].copy_from_slice(&crc.to_le_bytes());
+    bytes[56] = 6;
+    let crc = crc32c::crc32c(&bytes[56..56 + HEAD - 4]);
+    bytes[56 + HEAD - 4..56 + HEAD].copy_from_slice(&crc.to_le_bytes());
     disk.put(&Path::new(DIR).join(&name), &bytes);
     for target in [Target::Last, Target::At(heads()[5])] {
         let mut filter = Exact::default();
@@ -274,7 +274,7 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
         let Err(RecoveryError::Behind { damage: Some(damage), .. }) = result else {
             panic!("{result:?}")
         };
-        assert_eq!((&damage.file, damage.offset), (&name, 48));
+        assert_eq!((&damage.file, damage.offset), (&name, 56));
         assert!(damage.to_string().ends_with("run the version that wrote it"), "{damage}");
         assert_eq!(disk.files().len(), before.len());
     }
@@ -286,13 +286,13 @@ fn a_whole_record_in_the_wrong_place_is_refused() {
     let (name, heads) = (segment::name(7), heads());
     let whole = disk.files()[&name].clone();
     // Repeats batch 7 in place of batch 8, and batch 8 in place of batch 7.
-    let head = RecordHead::decode(whole[48..].first_chunk().unwrap()).unwrap();
-    let end = 48 + HEAD + head.length as usize;
-    let (seventh, eighth) = (&whole[48..end], &whole[end..2 * end - 48]);
+    let head = RecordHead::decode(whole[56..].first_chunk().unwrap()).unwrap();
+    let end = 56 + HEAD + head.length as usize;
+    let (seventh, eighth) = (&whole[56..end], &whole[end..2 * end - 56]);
     for (records, last) in [([seventh, seventh], 7), ([eighth, eighth], 6), ([eighth, seventh], 6)]
     {
         let moved = disk.after_kill();
-        let bytes = [&whole[..48], records[0], records[1]].concat();
+        let bytes = [&whole[..56], records[0], records[1]].concat();
         moved.put(&Path::new(DIR).join(&name), &bytes);
         assert!(recover(&moved, Target::At(heads[8])).is_err());
         let Err(RecoveryError::Damaged { damage, lost }) = recover(&moved, Target::Last) else {
@@ -358,9 +358,9 @@ fn a_damaged_log_of_adds_is_refused_and_stays_on_the_disk() {
         (damaged, bytes)
     };
     let lens = adds.iter().map(|&add| HEAD + encoded_len(&super::filter::fingerprints([add])[0]));
-    let starts = lens.scan(48, |end, len| Some(std::mem::replace(end, *end + len)));
+    let starts = lens.scan(56, |end, len| Some(std::mem::replace(end, *end + len)));
     let starts = starts.collect::<Vec<usize>>();
-    for at in 48..whole.len() {
+    for at in 56..whole.len() {
         let (flipped, bytes) = damaged(at, &|bytes| bytes[0] ^= 1 << (at % 8));
         let Err(RecoveryError::Damaged { damage, lost }) = recover(&flipped, Target::Last) else {
             panic!("{at}")

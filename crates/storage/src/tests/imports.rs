@@ -1,7 +1,7 @@
 //! Checkpoints of imports in a folder.
 
 use super::super::Checkpoint;
-use super::super::notes::{CHECKPOINTS_MAX, NAME};
+use super::super::header::{CHECKPOINTS_MAX, NOTES};
 use super::basic::{begun, open};
 use super::filter::spec;
 use super::testing::{Fault, SimDisk};
@@ -34,13 +34,13 @@ fn checkpoints_of_another_filter_are_ignored() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     folder.note(|notes| notes.add(&[checkpoint("a", 22)])).unwrap();
-    let file = folder.dir.read(NAME).unwrap().unwrap();
+    let file = folder.dir.read(NOTES).unwrap().unwrap();
     folder.erase().unwrap();
-    assert_eq!(folder.dir.read(NAME).unwrap(), None);
+    assert_eq!(folder.dir.read(NOTES).unwrap(), None);
     folder.begin(&spec(), 100, Head::START).unwrap();
     // Happens if a copy of the folder is restored in parts.
-    folder.dir.write_aside(NAME, &file).unwrap();
-    folder.dir.replace(NAME).unwrap();
+    folder.dir.write_aside(NOTES, &file).unwrap();
+    folder.dir.replace(NOTES).unwrap();
     drop(folder);
     assert_eq!(open(&disk).notes().checkpoints, []);
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use urlseen_filter::choice::Fsync;
 use urlseen_filter::id::RandomId;
 
-use super::super::{AtRest, Folder, OpenError, Target, header_of, look, notes};
+use super::super::header::encode;
+use super::super::{AtRest, Folder, OpenError, Target, header_of, look};
 use super::basic::{append, keep_all, recover};
 use super::filter::{fingerprints, spec, write_all};
 use crate::head::{Head, Position};
@@ -124,7 +125,7 @@ fn a_folder_of_another_format_is_refused() {
     }
     assert_eq!(fs::read_to_string(&header).unwrap(), FORMAT_1);
     // A later version keeps the number in its place. A damaged header is reported as damaged.
-    let later = notes::encode(&serde_json::json!({ "format": 9, "spec": 2 }));
+    let later = encode(&serde_json::json!({ "format": 9, "spec": 2 }));
     fs::write(&header, &later).unwrap();
     assert!(matches!(Folder::open(dir.path()), Err(OpenError::Format { found: 9, .. })));
     fs::write(&header, &later[1..]).unwrap();

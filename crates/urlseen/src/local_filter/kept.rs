@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::shared::{SharedFilter, no_room};
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::generation::Lifetimes;
-use urlseen_core::filter::{FilterSpec, Parameters, Seed, Verdict};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{
+use urlseen_filter::generation::Lifetimes;
+use urlseen_filter::{FilterSpec, Parameters, Seed, Verdict};
+use urlseen_fingerprint::Fingerprint;
+use urlseen_storage::{
     Change, FilterStorage, Folder, Journal, Position, Reach, StoragePolicy, StorageSpec, Target,
 };
 
