@@ -19,6 +19,7 @@ mod pipe;
 mod preflight;
 mod redisbloom;
 mod rejects;
+mod releases;
 mod replay;
 mod serve;
 mod start_urls;
