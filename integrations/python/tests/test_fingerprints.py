@@ -170,11 +170,12 @@ def test_an_explanation_names_each_step() -> None:
     assert len(explained["steps"]) >= 3
 
 
-def test_rules_that_change_leave_no_memory_behind() -> None:
+def test_filters_with_rules_that_change_leave_no_memory_behind() -> None:
     def peak_after(rounds: range) -> int:
         for number in rounds:
             rules = [{"drop_params": [f"p{number}-{place}" for place in range(100)]}]
-            urlseen.fingerprint(LINKS[0], same=json.dumps(rules))
+            fingerprint = Fingerprinter(same=rules).fingerprint(Request(LINKS[0]))
+            assert urlseen.Filter(1000).add(fingerprint)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     before = peak_after(range(1000))

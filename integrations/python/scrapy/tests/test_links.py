@@ -108,8 +108,8 @@ def test_a_spider_that_keeps_too_much_ends_and_its_pages_are_requeued(
 
 
 def test_a_long_source_slows_a_spider_and_never_stops_it(redis_server, monkeypatch, caplog):
-    monkeypatch.setattr("urlseen.scrapy.throttle.SLOW_POP_S", 0.3)
-    monkeypatch.setattr("urlseen.scrapy.throttle.LOOK_S", 0.0)
+    monkeypatch.setattr("urlseen.scrapy.waits.SLOW_POP_S", 0.3)
+    monkeypatch.setattr("urlseen.scrapy.waits.LOOK_S", 0.0)
     put(redis_server, *(str(n) for n in range(6)))
     redis_server.client.rpush("demo:discovered", *"abc")
     queue = make_queue(redis_server, {"URLSEEN_SOURCE_MAX": 2})

@@ -175,8 +175,8 @@ def test_rejects_of_the_crawl_are_counted_and_the_first_one_is_logged(
 
 
 def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):
-    monkeypatch.setattr("urlseen.scrapy.wakeup.FIRST_WARNING_S", 0.0)
-    monkeypatch.setattr("urlseen.scrapy.wakeup.CallLaterOnce.schedule", lambda *_: None)
+    monkeypatch.setattr("urlseen.scrapy.waits.FIRST_WARNING_S", 0.0)
+    monkeypatch.setattr("urlseen.scrapy.waits.CallLaterOnce.schedule", lambda *_: None)
     queue = make_queue(redis_server)
     assert queue.pop() is None and queue.pop() is None
     assert not caplog.text, "no warning while the source is empty"

@@ -13,7 +13,7 @@ stats.
 """
 
 from urlseen.scrapy.addon import Addon
-from urlseen.scrapy.dupefilter import DupeFilter
+from urlseen.scrapy.client import DupeFilter
 from urlseen.scrapy.fingerprinter import Fingerprinter
 from urlseen.scrapy.forget import ForgetFailed, forget
 from urlseen.scrapy.local import LocalDupeFilter

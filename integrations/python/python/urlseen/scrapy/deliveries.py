@@ -12,10 +12,8 @@ from urlseen._urlseen import Away, Full, Refused
 from urlseen.scrapy.engine import check_engine, close_spider, watch_engine
 from urlseen.scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
 from urlseen.scrapy.partitions import Delivery, Partitions
-from urlseen.scrapy.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from urlseen.scrapy.settings import check_names, held_max, source_key, spider_name, whole
-from urlseen.scrapy.throttle import Throttle
-from urlseen.scrapy.wakeup import Wakeup
+from urlseen.scrapy.waits import FIRST_PAUSE_S, LONGEST_PAUSE_S, Throttle, Wakeup
 
 if TYPE_CHECKING:
     from scrapy import Request

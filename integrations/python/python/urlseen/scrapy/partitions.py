@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from urlseen._urlseen import Away, Consumer, Refused
-from urlseen.scrapy.record import check_record
+from urlseen.scrapy.fingerprinter import check_record
 from urlseen.scrapy.settings import address, held_max, partitions
 
 if TYPE_CHECKING:
