@@ -10,10 +10,10 @@ use urlseen_filter::memory;
 use urlseen_fingerprint::Algorithm;
 use urlseen_storage::Folder;
 
-use crate::cli::moving;
 use crate::cli::prelude::*;
 use crate::cli::rows::{SUMMARY, filled, paced};
 use crate::cli::settings::{FilterOptions, word};
+use crate::cli::{moving, sample};
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.
 ///
@@ -27,9 +27,9 @@ use crate::cli::settings::{FilterOptions, word};
 /// With --from-redis, the command copies the native filter at filter.key in Redis to a new storage
 /// folder. Then continue the crawl with filter.place = "local".
 ///
-/// --algorithm names the algorithm that computed the imported fingerprints. If it differs from
-/// fingerprint.algorithm of the configuration, the command refuses the import, because the crawl
-/// would then not recognise any imported URL.
+/// --algorithm and --canonical-form state how the imported fingerprints were computed. If one
+/// differs from the configuration, the command refuses the import, because the crawl would then not
+/// recognise imported URLs.
 ///
 /// To continue an interrupted import, repeat the command. A second import of the same fingerprints
 /// has no effect. The command prints and counts entries that are not fingerprints. If there are
@@ -38,7 +38,7 @@ use crate::cli::settings::{FilterOptions, word};
 /// Examples:
 /// ```text
 /// urlseen import jobs/demo/requests.seen      # from a JOBDIR of Scrapy
-/// urlseen import --redis-set demo:dupefilter  # from scrapy-redis
+/// urlseen import --redis-set demo:dupefilter --urls urls.txt  # from scrapy-redis
 /// ```
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArgs {
@@ -60,6 +60,12 @@ pub(super) struct ImportArgs {
     /// scrapy-redis is SPIDER:dupefilter
     #[arg(long, value_name = "KEY", group = "from")]
     redis_set: Option<String>,
+    /// File with URLs of the crawl, one a line: checks first that the set has them. The command
+    /// names the algorithm and the canonical form that fit, and refuses the import if the
+    /// configuration has others. It reads at most 1000 URLs
+    #[arg(long, value_name = "FILE", requires = "redis_set")]
+    #[arg(conflicts_with_all = ["algorithm", "canonical_form"])]
+    urls: Option<PathBuf>,
     /// Import the RedisBloom filter in this dump file into a new storage folder
     #[arg(long, value_name = "FILE", group = "from")]
     #[arg(conflicts_with_all = ["kind", "capacity", "grow_to", "error_rate", "seed"])]
@@ -79,11 +85,18 @@ pub(super) struct ImportArgs {
     files: Vec<PathBuf>,
 }
 
+/// Options that state how the imported fingerprints were computed.
+const OF_ORIGIN: [&str; 2] = ["algorithm", "canonical_form"];
+
 /// Requires `--storage` for the options that describe a filter, such as `--capacity`. Without
 /// `--storage`, the configuration describes the filter.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     let options = FilterOptions::augment_args(clap::Command::new("shape"));
-    for id in options.get_arguments().map(clap::Arg::get_id).filter(|id| *id != "algorithm") {
+    for id in options
+        .get_arguments()
+        .map(clap::Arg::get_id)
+        .filter(|id| !OF_ORIGIN.contains(&id.as_str()))
+    {
         command = command.mut_arg(id, |argument| argument.requires("storage"));
     }
     command
@@ -164,7 +177,10 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
              export --to-redis. With another kind, push the fingerprints to the source, and empty \
              the sink"
         );
-        check_algorithm(args, &config)?;
+        match (&args.redis_set, &args.urls) {
+            (Some(key), Some(urls)) => runtime()?.block_on(sample::check(&config, key, urls))?,
+            _ => check_algorithm(args, &config)?,
+        }
         let folder = Folder::open(&config.storage.dir)?;
         if let Some(warning) = start::archive_warning(&config, &folder)? {
             say(format_args!("urlseen: {warning}"));
@@ -182,11 +198,19 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     Ok((store, parameters, origin))
 }
 
-/// Fails if the crawl would not recognise the fingerprints: `--algorithm` differs from the crawl's
-/// algorithm, or they come from a set of scrapy-redis and the crawl's algorithm is `scrapy`.
+/// Fails if the crawl would not recognise the fingerprints: `--algorithm` or `--canonical-form`
+/// differs from the crawl's, or they come from a set of scrapy-redis and the crawl's algorithm is
+/// `scrapy`.
 fn check_algorithm(args: &ImportArgs, config: &Config) -> anyhow::Result<()> {
     let stated = args.shape.computing.algorithm;
     let ours = config.fingerprint.algorithm;
+    let (form, our_form) = (args.shape.computing.canonical_form, config.fingerprint.canonical);
+    if let Some(form) = form.filter(|&form| form != our_form) {
+        return Err(usage(format!(
+            "--canonical-form is {form}, and fingerprint.canonical is \"{our_form}\": the crawl \
+             would not recognise some URLs. Set fingerprint.canonical = \"{form}\" first"
+        )));
+    }
     match (stated, &args.redis_set) {
         (Some(stated), _) if stated != ours => Err(usage(format!(
             "--algorithm is {stated}, and fingerprint.algorithm is \"{ours}\": the crawl would not \

@@ -20,6 +20,7 @@ mod replay;
 mod route;
 mod rows;
 mod run;
+mod sample;
 mod service_manager;
 mod settings;
 mod start;

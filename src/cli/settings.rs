@@ -8,6 +8,7 @@ use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::memory::Available;
 use urlseen_filter::{Capacity, ErrorRate, FillWatch, Kind};
 use urlseen_fingerprint::Algorithm;
+use urlseen_fingerprint::canonical::CanonicalForm;
 use urlseen_fingerprint::same::{SameRules, TrackingList};
 use urlseen_storage::StoragePolicy;
 
@@ -152,6 +153,10 @@ pub(super) struct Computing {
     /// Algorithm of the fingerprints. Default: scrapy, if no storage folder records another one
     #[arg(long, value_name = "NAME", value_parser = word(|_: &Algorithm| true))]
     pub(super) algorithm: Option<Algorithm>,
+    /// Canonical form of URLs: w3lib-2.5, or w3lib-2.4 for the form of earlier versions of w3lib.
+    /// Default: w3lib-2.5, if no storage folder records the other one
+    #[arg(long, value_name = "FORM", value_parser = word(|_: &CanonicalForm| true))]
+    pub(super) canonical_form: Option<CanonicalForm>,
     /// Treat URLs that differ only in their fragments as different. By default, these URLs are
     /// equal
     #[arg(long)]
@@ -171,6 +176,7 @@ impl Computing {
     pub(super) fn changed(&self, spec: FingerprintSpec) -> FingerprintSpec {
         FingerprintSpec {
             algorithm: self.algorithm.unwrap_or(spec.algorithm),
+            canonical: self.canonical_form.unwrap_or(spec.canonical),
             keep_fragments: self.keep_fragments || spec.keep_fragments,
             drop_tracking: self.drop_tracking.unwrap_or(spec.drop_tracking),
             same: self.rules.clone().unwrap_or(spec.same),

@@ -23,14 +23,15 @@ impl Config {
 
     /// Returns the spec of the configured fingerprints.
     pub fn fingerprint_spec(&self) -> FingerprintSpec {
-        let Fingerprint { algorithm, keep_fragments, drop_tracking } = self.fingerprint;
-        FingerprintSpec { algorithm, keep_fragments, drop_tracking, same: self.rules.same.clone() }
+        let Fingerprint { algorithm, canonical, keep_fragments, drop_tracking } = self.fingerprint;
+        let same = self.rules.same.clone();
+        FingerprintSpec { algorithm, canonical, keep_fragments, drop_tracking, same }
     }
 
     /// Sets the spec of the fingerprints.
     pub(crate) fn computed_by(&mut self, spec: FingerprintSpec) {
-        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = spec;
-        self.fingerprint = Fingerprint { algorithm, keep_fragments, drop_tracking };
+        let FingerprintSpec { algorithm, canonical, keep_fragments, drop_tracking, same } = spec;
+        self.fingerprint = Fingerprint { algorithm, canonical, keep_fragments, drop_tracking };
         self.rules.same = same;
     }
 
@@ -172,6 +173,7 @@ impl Config {
             emit: sink.emit.name().to_owned(),
             algorithm: fingerprint.algorithm.to_string(),
             keep_fragments: fingerprint.keep_fragments,
+            canonical: fingerprint.canonical.to_string(),
             drop_tracking: fingerprint.drop_tracking.to_string(),
             same: self.rules.same.to_string(),
             probe: self.probe(),

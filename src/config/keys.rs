@@ -21,6 +21,7 @@ use urlseen_filter::choice::{
     WhenFull,
 };
 use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_fingerprint::canonical::CanonicalForm;
 use urlseen_fingerprint::same::TrackingList;
 use urlseen_fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_redis::RedisAddress;
@@ -163,6 +164,8 @@ sections! {
     fingerprint: Fingerprint {
         /// Algorithm, named after the package whose fingerprints it reproduces.
         algorithm: Algorithm = word(), Algorithm::Scrapy;
+        /// Generation of w3lib, whose canonical form of a URL the spiders hash.
+        canonical: CanonicalForm = word(), CanonicalForm::W3lib25;
         /// True if URLs that differ only after the `#` have different fingerprints.
         keep_fragments: bool = flag(), false;
         /// List of tracking parameters that do not affect the fingerprint of any URL.

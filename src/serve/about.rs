@@ -26,7 +26,7 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
 /// Builds the reply to `INFO`.
 pub(super) fn info(state: &ServerState) -> String {
     let settings = &state.settings;
-    let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } =
+    let FingerprintSpec { algorithm, canonical, keep_fragments, drop_tracking, same } =
         &state.items.fingerprint;
     format!(
         "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\narch_bits:{}\r\n\
@@ -35,7 +35,8 @@ pub(super) fn info(state: &ServerState) -> String {
          # Replication\r\nrole:master\r\n\r\n\
          # Cluster\r\ncluster_enabled:0\r\n\r\n\
          # Keyspace\r\ndb0:keys={},expires=0,avg_ttl=0\r\n\r\n\
-         # Fingerprints\r\nalgorithm:{algorithm}\r\nkeep_fragments:{keep_fragments}\r\n\
+         # Fingerprints\r\nalgorithm:{algorithm}\r\ncanonical:{canonical}\r\n\
+         keep_fragments:{keep_fragments}\r\n\
          drop_tracking:{drop_tracking}\r\nsame:{same}\r\n",
         usize::BITS,
         env!("CARGO_PKG_VERSION"),

@@ -1,5 +1,6 @@
 //! Comparison of fingerprints with those of the Python packages.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,7 +12,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 use urlseen_fingerprint::Request;
-use urlseen_fingerprint::canonical::{CanonicalizeError, Fragments, Trace, trace};
+use urlseen_fingerprint::canonical::{CanonicalForm, CanonicalizeError, Trace, trace};
 use urlseen_fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -22,8 +23,9 @@ struct Header {
 }
 
 /// Request with Python's answers. An answer is `null` if Python raises an error.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Vector {
+    line: Option<usize>,
     url: String,
     #[serde(default = "get")]
     method: String,
@@ -44,22 +46,31 @@ fn get() -> String {
 
 #[test]
 fn each_fingerprint_equals_the_recorded_one_of_python() {
-    let path = Path::new(ROOT).join("tests/vectors/fingerprints.jsonl.gz");
-    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut lines = BufReader::new(GzDecoder::new(file)).lines();
-    let header: Header = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    let mut checked = 0;
-    for line in lines {
-        let line = line.unwrap();
-        let vector: Vector = serde_json::from_str(&line).unwrap();
-        check(&vector, &line);
-        checked += 1;
+    let vectors = read("fingerprints.jsonl.gz");
+    assert!(vectors.len() >= 5000, "only {} vectors", vectors.len());
+    for vector in &vectors {
+        check(vector, CanonicalForm::W3lib25);
     }
-    assert_eq!(checked, header.vectors);
-    assert!(checked >= 5000, "only {checked} vectors");
+    // Answers of the older packages, where they are others.
+    let others = read("fingerprints-2.4.jsonl.gz");
+    assert!(others.len() >= 1000, "only {} vectors", others.len());
+    let others: BTreeMap<_, _> = others.iter().map(|vector| (vector.line, vector)).collect();
+    for (number, vector) in (1..).zip(&vectors) {
+        check(others.get(&Some(number)).unwrap_or(&vector), CanonicalForm::W3lib24);
+    }
 }
 
-fn check(vector: &Vector, line: &str) {
+fn read(name: &str) -> Vec<Vector> {
+    let path = Path::new(ROOT).join("tests/vectors").join(name);
+    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut lines = BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap);
+    let header: Header = serde_json::from_str(&lines.next().unwrap()).unwrap();
+    let vectors: Vec<_> = lines.map(|line| serde_json::from_str(&line).unwrap()).collect();
+    assert_eq!(vectors.len(), header.vectors);
+    vectors
+}
+
+fn check(vector: &Vector, canonical: CanonicalForm) {
     let body = BASE64_STANDARD.decode(&vector.body_base64).unwrap();
     let request = Request {
         url: &vector.url,
@@ -68,36 +79,40 @@ fn check(vector: &Vector, line: &str) {
         verbatim_url: vector.verbatim_url,
     };
     for &algorithm in Algorithm::all() {
-        let mut fingerprinter = Fingerprinter::new(FingerprintSpec {
-            algorithm,
+        let spec = FingerprintSpec {
+            canonical,
             keep_fragments: vector.keep_fragments,
-            ..FingerprintSpec::default()
-        });
+            ..algorithm.into()
+        };
+        let mut fingerprinter = Fingerprinter::new(spec.clone());
         let expected = vector.fingerprints[algorithm.name()].as_str();
         let computed = fingerprinter.fingerprint(&request).map(|computed| computed.to_string());
-        assert_eq!(computed.as_deref().ok(), expected, "{algorithm}: {computed:?} for {line}");
+        assert_eq!(computed.as_deref().ok(), expected, "{algorithm}: {computed:?} for {vector:?}");
         let as_is = algorithm == Algorithm::Scrapy && vector.verbatim_url && expected.is_some();
         let url = if as_is { Some(&vector.url) } else { vector.canonical.as_ref() };
         let canonical = fingerprinter.canonical(&request);
-        assert_eq!(canonical.ok(), url.map(String::as_str), "{algorithm}: {line}");
+        assert_eq!(canonical.ok(), url.map(String::as_str), "{algorithm}: {vector:?}");
         if !vector.verbatim_url {
-            check_steps(vector, canonical, line);
+            check_steps(vector, &spec, canonical);
         }
     }
 }
 
 /// Checks that the explained steps lead from the URL to the canonical URL, or stop at the same
 /// error as the computation.
-fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line: &str) {
-    let fragments = if vector.keep_fragments { Fragments::Keep } else { Fragments::Drop };
-    let Trace { steps, outcome } = trace(&vector.url, fragments);
-    assert_eq!(outcome.as_deref(), canonical.as_ref().map(|url| *url), "{line}");
+fn check_steps(
+    vector: &Vector,
+    spec: &FingerprintSpec,
+    canonical: Result<&str, CanonicalizeError>,
+) {
+    let Trace { steps, outcome } = trace(&vector.url, spec.canonical_spec());
+    assert_eq!(outcome.as_deref(), canonical.as_ref().map(|url| *url), "{vector:?}");
     let mut at = &vector.url;
     for step in &steps {
-        assert_eq!(&step.before, at, "{line}");
+        assert_eq!(&step.before, at, "{vector:?}");
         at = &step.after;
     }
     if let Ok(canonical) = canonical {
-        assert_eq!(at, canonical, "{line}");
+        assert_eq!(at, canonical, "{vector:?}");
     }
 }

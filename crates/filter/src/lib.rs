@@ -69,4 +69,6 @@ pub use peers::script_filter::{Placed, ScriptFilter};
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;
 pub use sizing::Sizing;
-pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference, SpecError};
+pub use spec::{
+    CANONICAL, DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference, SpecError,
+};

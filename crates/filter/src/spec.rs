@@ -94,6 +94,8 @@ impl fmt::Display for SpecDifference {
     }
 }
 
+/// Name of the part that names the generation of w3lib.
+pub const CANONICAL: &str = "fingerprint.canonical";
 /// Name of the part that names the list of tracking parameters.
 pub const DROP_TRACKING: &str = "fingerprint.drop_tracking";
 /// Name of the part with the rules by which different URLs are the same.
@@ -112,6 +114,7 @@ impl FilterSpec {
             parameters: values.part::<Kind>("filter.kind")?.read(&value)?,
             fingerprint: FingerprintSpec {
                 algorithm: values.part("fingerprint.algorithm")?,
+                canonical: values.open(CANONICAL)?.unwrap_or_default(),
                 keep_fragments: values.part("fingerprint.keep_fragments")?,
                 drop_tracking: values.open(DROP_TRACKING)?.unwrap_or_default(),
                 same: values.open(SAME)?.unwrap_or_default(),
@@ -123,8 +126,10 @@ impl FilterSpec {
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("filter.kind", self.kind().to_string())];
         fields.extend(self.parameters.fields());
-        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = &self.fingerprint;
+        let FingerprintSpec { algorithm, canonical, keep_fragments, drop_tracking, same } =
+            &self.fingerprint;
         fields.push(("fingerprint.algorithm", algorithm.name().to_owned()));
+        fields.push((CANONICAL, canonical.to_string()));
         fields.push(("fingerprint.keep_fragments", keep_fragments.to_string()));
         fields.push((DROP_TRACKING, drop_tracking.to_string()));
         fields.push((SAME, same.to_string()));
@@ -239,7 +244,7 @@ mod tests {
             keys.sort_unstable();
             assert_eq!(own.collect::<Vec<_>>(), keys, "{kind}");
             assert_eq!(FilterSpec::read(|name| fields.get(name).cloned()), Ok(all), "{kind}");
-            let optional = ["filter.seed", "filter.expire_after", DROP_TRACKING, SAME];
+            let optional = ["filter.seed", "filter.expire_after", CANONICAL, DROP_TRACKING, SAME];
             for &name in fields.keys().filter(|name| !optional.contains(name)) {
                 let without = FilterSpec::read(|it| fields.get(it).filter(|_| it != name).cloned());
                 let error = without.unwrap_err().to_string();

@@ -8,9 +8,9 @@ use crate::lanes::{self, Lanes, one_of, within};
 
 /// Definition of an algorithm.
 pub(super) struct AlgorithmDefinition {
-    /// Packages and versions whose fingerprints this algorithm reproduces. This text changes
-    /// whenever the fingerprints change. Fingerprints stored under another version must not be
-    /// compared with new ones.
+    /// Package and version whose hashes this algorithm reproduces. This text changes whenever the
+    /// fingerprints change. Fingerprints stored under another version must not be compared with new
+    /// ones.
     version: &'static str,
     /// True if a URL that the crawler sends unchanged is made canonical like any other, although it
     /// never goes through w3lib's `safe_url_string`. Otherwise it is hashed unchanged, with its
@@ -61,9 +61,8 @@ impl Algorithm {
         named.expect("every algorithm has a name").0
     }
 
-    /// Returns the packages and versions whose fingerprints this algorithm reproduces. Storage for
-    /// fingerprints records this text, and compares it before the fingerprints are used.
-    pub fn version(self) -> &'static str {
+    /// Returns the package and version whose hashes this algorithm reproduces.
+    pub(super) fn version(self) -> &'static str {
         self.definition().version
     }
 }
@@ -110,7 +109,7 @@ pub(super) struct RequestParts<'a> {
 /// `scrapy`: the JSON that Python's `json.dumps(…, sort_keys=True)` writes. Scrapy hashes headers
 /// only if a custom fingerprinter asks for them.
 const SCRAPY: AlgorithmDefinition = AlgorithmDefinition {
-    version: "scrapy 2.19/w3lib 2.5",
+    version: "scrapy 2.19",
     changes_verbatim: false,
     write: |request, text| write_json(b"\", \"headers\": {}, \"method\": \"", request, text),
 };
@@ -119,7 +118,7 @@ const SCRAPY: AlgorithmDefinition = AlgorithmDefinition {
 ///
 /// Scrapy 2.6 had no `verbatim_url`, so this fingerprint makes the URL of every request canonical.
 const SCRAPY_2_6: AlgorithmDefinition = AlgorithmDefinition {
-    version: "scrapy 2.6/w3lib 2.5",
+    version: "scrapy 2.6",
     changes_verbatim: true,
     write: |request, text| {
         text.push(request.method.as_bytes());
@@ -133,7 +132,7 @@ const SCRAPY_2_6: AlgorithmDefinition = AlgorithmDefinition {
 /// scrapy-redis itself has no setting `keep_fragments`. If urlseen's `keep_fragments` is true, the
 /// canonical URL keeps its fragment.
 const SCRAPY_REDIS: AlgorithmDefinition = AlgorithmDefinition {
-    version: "scrapy-redis 0.9/w3lib 2.5",
+    version: "scrapy-redis 0.9",
     changes_verbatim: true,
     write: |request, text| write_json(b"\", \"method\": \"", request, text),
 };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::algorithms::{RequestParts, Text};
-use super::canonical::{self, Buffers, CanonicalizeError, Fragments};
+use super::canonical::{self, Buffers, CanonicalForm, CanonicalSpec, CanonicalizeError};
 use super::same::{Merger, SameRules, SameStep, TrackingList};
 use super::{Algorithm, Fingerprint};
 
@@ -20,12 +20,27 @@ use super::{Algorithm, Fingerprint};
 pub struct FingerprintSpec {
     /// Algorithm that computes the fingerprint.
     pub algorithm: Algorithm,
+    /// Generation of w3lib that makes URLs canonical.
+    pub canonical: CanonicalForm,
     /// True if URLs that differ only in the part after `#` have different fingerprints.
     pub keep_fragments: bool,
     /// List of parameters that do not affect the fingerprint, for all URLs.
     pub drop_tracking: TrackingList,
     /// Rules by which different URLs are the same.
     pub same: SameRules,
+}
+
+impl FingerprintSpec {
+    /// Returns the settings of the canonical URL.
+    pub fn canonical_spec(&self) -> CanonicalSpec {
+        CanonicalSpec { form: self.canonical, keep_fragments: self.keep_fragments }
+    }
+
+    /// Returns the packages and versions whose fingerprints this spec reproduces. Storage for
+    /// fingerprints records this text, and compares it before the fingerprints are used.
+    pub fn version(&self) -> String {
+        format!("{}/{}", self.algorithm.version(), self.canonical.name().replace('-', " "))
+    }
 }
 
 /// Returns the spec of this algorithm as its package applies it by default.
@@ -82,7 +97,7 @@ impl<'a> Request<'a> {
 #[derive(Debug, Clone)]
 pub struct Fingerprinter {
     algorithm: Algorithm,
-    fragments: Fragments,
+    canonical: CanonicalSpec,
     /// Rules by which different URLs are the same, if there are any.
     merger: Option<Box<Merger>>,
     buffers: Buffers,
@@ -93,11 +108,11 @@ pub struct Fingerprinter {
 impl Fingerprinter {
     /// Creates a fingerprinter for a spec, or for an algorithm as its package applies it.
     pub fn new(spec: impl Into<FingerprintSpec>) -> Self {
-        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = spec.into();
+        let spec = spec.into();
         Self {
-            algorithm,
-            fragments: if keep_fragments { Fragments::Keep } else { Fragments::Drop },
-            merger: Merger::new(drop_tracking, &same),
+            algorithm: spec.algorithm,
+            canonical: spec.canonical_spec(),
+            merger: Merger::new(spec.drop_tracking, &spec.same),
             buffers: Buffers::default(),
             url: String::new(),
             text: Text::default(),
@@ -173,16 +188,16 @@ impl Fingerprinter {
     }
 
     fn canonicalise(&mut self, request: &Request<'_>) -> Result<(), CanonicalizeError> {
-        let Self { fragments, ref mut buffers, ref mut url, .. } = *self;
+        let Self { canonical: spec, ref mut buffers, ref mut url, .. } = *self;
         url.clear();
         if !request.verbatim_url {
-            return canonical::push_request_url(request.url, fragments, buffers, url);
+            return canonical::push_request_url(request.url, spec, buffers, url);
         }
         if !canonical::is_absolute(request.url) {
             return Err(CanonicalizeError::NotAbsolute);
         }
         if self.algorithm.definition().changes_verbatim {
-            return canonical::push_canonical_url(request.url, fragments, buffers, url, &mut ());
+            return canonical::push_canonical_url(request.url, spec, buffers, url, &mut ());
         }
         url.push_str(request.url);
         Ok(())

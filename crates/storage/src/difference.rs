@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use urlseen_filter::{DIVISION, DROP_TRACKING, SAME, SpecDifference};
+use urlseen_filter::{CANONICAL, DIVISION, DROP_TRACKING, SAME, SpecDifference};
 
 use super::header::{Header, Rules, StorageSpec};
 
@@ -26,7 +26,9 @@ impl Header {
             }
         };
         compare(CRAWL, &spec.crawl, &wanted.crawl);
-        if spec.filter.fingerprint.algorithm == wanted.filter.fingerprint.algorithm {
+        let computed = [&spec.filter, &wanted.filter].map(|it| &it.fingerprint);
+        let [found, wanted_one] = computed.map(|it| (it.algorithm, it.canonical));
+        if found == wanted_one {
             compare(ALGORITHM_VERSION, &rules.algorithm, &own.algorithm);
         }
         if spec.filter.kind() == wanted.filter.kind() {
@@ -47,6 +49,10 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SpecDifference { what, found, wanted } = &self.0;
         write!(f, "{what} is {wanted}, and the storage folder was made for {found}: ")?;
+        if *what == CANONICAL {
+            let remedy = "or empty the filter: urlseen storage reset";
+            return write!(f, "set {what} = {found:?}, {remedy}");
+        }
         f.write_str(match *what {
             CRAWL => "give this crawl a storage.dir of its own, or set the name back",
             ALGORITHM_VERSION | POSITIONS | SHARDS | DIVISION => {
@@ -72,6 +78,7 @@ mod tests {
     use super::*;
     use urlseen_filter::{Blocks, FilterSpec, Parameters};
     use urlseen_fingerprint::Algorithm;
+    use urlseen_fingerprint::canonical::CanonicalForm;
     use urlseen_fingerprint::same::TrackingList;
 
     fn with(change: impl FnOnce(&mut FilterSpec)) -> StorageSpec {
@@ -123,6 +130,11 @@ mod tests {
                 with(|filter| filter.fingerprint.keep_fragments = true),
                 "fingerprint.keep_fragments",
                 Some(("false", "true")),
+            ),
+            (
+                with(|filter| filter.fingerprint.canonical = CanonicalForm::W3lib24),
+                "fingerprint.canonical",
+                Some(("w3lib-2.5", "w3lib-2.4")),
             ),
             (
                 with(|filter| filter.fingerprint.drop_tracking = TrackingList::November2026),

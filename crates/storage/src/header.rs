@@ -81,7 +81,7 @@ impl Rules {
     /// Returns the rules of this program.
     pub(super) fn own(filter: &FilterSpec) -> Self {
         let [positions, shards] = filter.parameters.rules();
-        Self { positions, shards, algorithm: filter.fingerprint.algorithm.version().to_owned() }
+        Self { positions, shards, algorithm: filter.fingerprint.version() }
     }
 }
 

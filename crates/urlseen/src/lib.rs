@@ -64,7 +64,7 @@ pub use local_filter::{KeyHashes, LocalFilter};
 pub use spec::FilterSpec;
 pub use urlseen_filter::Kind;
 pub use urlseen_fingerprint::Request;
-pub use urlseen_fingerprint::canonical::{CanonicalizeError, Fragments};
+pub use urlseen_fingerprint::canonical::{CanonicalForm, CanonicalSpec, CanonicalizeError};
 pub use urlseen_fingerprint::{
     Algorithm, Fingerprint, FingerprintSpec, Fingerprinter, UnknownAlgorithmError,
 };
@@ -73,7 +73,8 @@ pub use urlseen_fingerprint::{
 ///
 /// The result equals `w3lib.url.canonicalize_url(scrapy.Request(url).url)`, byte for byte. URLs
 /// have the same canonical form if they differ only in the order of the query's fields, in escapes,
-/// or in the case of the host. `fragments` selects whether the result keeps the part after the `#`.
+/// or in the case of the host. `spec` selects the generation of w3lib, and whether the result keeps
+/// the part after the `#`.
 ///
 /// A [`Fingerprinter`] computes the canonical form by itself. For many URLs,
 /// a [`Fingerprinter`] is faster than this function.
@@ -82,15 +83,15 @@ pub use urlseen_fingerprint::{
 /// Scrapy or w3lib would refuse the URL. The error states the reason.
 ///
 /// ```
-/// use urlseen::{Fragments, canonicalize};
+/// use urlseen::{CanonicalSpec, canonicalize};
 ///
-/// let canonical = canonicalize("HTTPS://Example.com/a b?y=1&x=2#top", Fragments::Drop)?;
+/// let canonical = canonicalize("HTTPS://Example.com/a b?y=1&x=2#top", CanonicalSpec::default())?;
 /// assert_eq!(canonical, "https://example.com/a%20b?x=2&y=1");
-/// assert!(canonicalize("no/scheme", Fragments::Drop).is_err());
+/// assert!(canonicalize("no/scheme", CanonicalSpec::default()).is_err());
 /// # Ok::<(), urlseen::CanonicalizeError>(())
 /// ```
-pub fn canonicalize(url: &str, fragments: Fragments) -> Result<String, CanonicalizeError> {
+pub fn canonicalize(url: &str, spec: CanonicalSpec) -> Result<String, CanonicalizeError> {
     let mut canonical = String::with_capacity(url.len());
-    push_request_url(url, fragments, &mut Buffers::default(), &mut canonical)?;
+    push_request_url(url, spec, &mut Buffers::default(), &mut canonical)?;
     Ok(canonical)
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use urlseen_fingerprint::Request;
-use urlseen_fingerprint::canonical::{CanonicalizeError, Fragments, trace, trace_verbatim};
+use urlseen_fingerprint::canonical::{CanonicalForm, CanonicalizeError, trace, trace_verbatim};
 use urlseen_fingerprint::same::SameRules;
 use urlseen_fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
@@ -24,6 +24,7 @@ pub fn check(input: &[u8]) {
     let Ok(url) = std::str::from_utf8(url) else { return };
     let spec = FingerprintSpec {
         algorithm: Algorithm::all()[usize::from(options >> 4) % 3],
+        canonical: if options >> 4 < 9 { CanonicalForm::W3lib25 } else { CanonicalForm::W3lib24 },
         keep_fragments: options & 1 != 0,
         same: RULES[usize::from(options >> 2) % 4].clone(),
         ..FingerprintSpec::default()
@@ -49,11 +50,11 @@ fn check_trace(
     spec: &FingerprintSpec,
     canonical: Result<&str, &CanonicalizeError>,
 ) {
-    let fragments = if spec.keep_fragments { Fragments::Keep } else { Fragments::Drop };
+    let canonical_spec = spec.canonical_spec();
     let traced = match request.verbatim_url {
         true if canonical == Err(&CanonicalizeError::NotAbsolute) => return,
-        true => trace_verbatim(request.url, fragments),
-        false => trace(request.url, fragments),
+        true => trace_verbatim(request.url, canonical_spec),
+        false => trace(request.url, canonical_spec),
     };
     assert_eq!(traced.outcome.as_deref(), canonical);
     let mut at = request.url;

@@ -233,7 +233,7 @@ impl Filter {
     /// `OSError` if another process has the folder open or if the folder cannot be read, and
     /// `ValueError` if it has other parameters.
     #[classmethod]
-    #[pyo3(signature = (path, capacity=None, error_rate=None, *, kind=None, grow_to=None, seed=None, algorithm="scrapy", keep_fragments=false, drop_tracking="none", same="[]"))]
+    #[pyo3(signature = (path, capacity=None, error_rate=None, *, kind=None, grow_to=None, seed=None, algorithm="scrapy", canonical="w3lib-2.5", keep_fragments=false, drop_tracking="none", same="[]"))]
     #[allow(clippy::too_many_arguments)] // Python passes most of them by name.
     fn open(
         _: &Bound<'_, PyType>,
@@ -245,11 +245,13 @@ impl Filter {
         grow_to: Option<u64>,
         seed: Option<u32>,
         algorithm: &str,
+        canonical: &str,
         keep_fragments: bool,
         drop_tracking: &str,
         same: &str,
     ) -> PyResult<Self> {
-        let fingerprint = Options { algorithm, keep_fragments, drop_tracking, same }.spec()?;
+        let fingerprint =
+            Options { algorithm, canonical, keep_fragments, drop_tracking, same }.spec()?;
         let is_open = (capacity, error_rate, kind, grow_to, seed) == (None, None, None, None, None);
         let spec = spec(kind.unwrap_or(KIND), capacity, error_rate, grow_to, seed)?;
         let spec = spec.fingerprint(fingerprint);

@@ -7,7 +7,9 @@ use std::str::FromStr;
 use pyo3::exceptions::PyValueError;
 use pyo3::types::{PyAnyMethods, PyBytes, PyList, PyString, PyStringMethods};
 use pyo3::{Bound, PyAny, PyErr, PyResult, Python, pyfunction};
-use urlseen::{CanonicalizeError, FingerprintSpec, Fingerprinter, Fragments, Request};
+use urlseen::{
+    CanonicalForm, CanonicalSpec, CanonicalizeError, FingerprintSpec, Fingerprinter, Request,
+};
 
 /// Number of bytes of a fingerprint.
 const LENGTH: usize = 20;
@@ -20,6 +22,7 @@ thread_local! {
 /// Fingerprinter, and the options that it was made for.
 struct Kept {
     algorithm: String,
+    canonical: String,
     keep_fragments: bool,
     drop_tracking: String,
     same: String,
@@ -30,19 +33,22 @@ struct Kept {
 #[derive(Clone, Copy)]
 pub(crate) struct Options<'a> {
     pub(crate) algorithm: &'a str,
+    pub(crate) canonical: &'a str,
     pub(crate) keep_fragments: bool,
     pub(crate) drop_tracking: &'a str,
     pub(crate) same: &'a str,
 }
 
+fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
+    text.parse().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+}
+
 impl Options<'_> {
     /// Reads the options. The error names the invalid option.
     pub(crate) fn spec(self) -> PyResult<FingerprintSpec> {
-        fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
-            text.parse().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
-        }
         Ok(FingerprintSpec {
             algorithm: read("algorithm", self.algorithm)?,
+            canonical: read("canonical", self.canonical)?,
             keep_fragments: self.keep_fragments,
             drop_tracking: read("drop_tracking", self.drop_tracking)?,
             same: read("same", self.same)?,
@@ -54,6 +60,7 @@ impl Options<'_> {
         KEPT.with_borrow_mut(|kept| {
             let fitting = kept.take().filter(|kept| {
                 kept.algorithm == self.algorithm
+                    && kept.canonical == self.canonical
                     && kept.keep_fragments == self.keep_fragments
                     && kept.drop_tracking == self.drop_tracking
                     && kept.same == self.same
@@ -66,6 +73,7 @@ impl Options<'_> {
     fn kept(self) -> PyResult<Kept> {
         Ok(Kept {
             algorithm: self.algorithm.to_owned(),
+            canonical: self.canonical.to_owned(),
             keep_fragments: self.keep_fragments,
             drop_tracking: self.drop_tracking.to_owned(),
             same: self.same.to_owned(),
@@ -95,28 +103,29 @@ fn refused(url: &str, error: &CanonicalizeError) -> PyErr {
 ///     >>> urlseen.fingerprint("https://example.com/?b=2&a=1").hex()
 ///     'a6ab45564523e37c0ded48d60b091ec021ca7a0f'
 ///
-/// `algorithm` is `"scrapy"` (Scrapy 2.7 and later), `"scrapy-2.6"` or `"scrapy-redis"`. With
-/// `keep_fragments`, URLs that differ only after the `#` are different. `drop_tracking` is the name
+/// `algorithm` is `"scrapy"` (Scrapy 2.7 and later), `"scrapy-2.6"` or `"scrapy-redis"`.
+/// `canonical` is the generation of w3lib, `"w3lib-2.5"` or `"w3lib-2.4"`. With `keep_fragments`, URLs that differ only after the `#` are different. `drop_tracking` is the name
 /// of a list of tracking parameters that do not count, such as `"2026-11"`, and `same` has rules
 /// `[[same]]` of urlseen's configuration as JSON: `'[{"host": "^h$", "fold": ["www"]}]'`.
 /// `verbatim_url` is that of `Request.meta`. Raises `ValueError` if Scrapy would refuse the URL, or
 /// if an option is invalid.
 #[expect(clippy::too_many_arguments, reason = "they are those of the Python function")]
 #[pyfunction]
-#[pyo3(signature = (url, method="GET", body=&[][..], *, algorithm="scrapy", keep_fragments=false, drop_tracking="none", same="[]", verbatim_url=false))]
+#[pyo3(signature = (url, method="GET", body=&[][..], *, algorithm="scrapy", canonical="w3lib-2.5", keep_fragments=false, drop_tracking="none", same="[]", verbatim_url=false))]
 pub(crate) fn fingerprint<'py>(
     py: Python<'py>,
     url: &str,
     method: &str,
     body: &[u8],
     algorithm: &str,
+    canonical: &str,
     keep_fragments: bool,
     drop_tracking: &str,
     same: &str,
     verbatim_url: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let request = Request { method, url, body, verbatim_url };
-    let options = Options { algorithm, keep_fragments, drop_tracking, same };
+    let options = Options { algorithm, canonical, keep_fragments, drop_tracking, same };
     let digest = options.with(|fingerprinter| digest(fingerprinter, &request))?;
     Ok(PyBytes::new(py, &digest.map_err(|error| refused(url, &error))?))
 }
@@ -129,16 +138,17 @@ pub(crate) fn fingerprint<'py>(
 ///
 /// Raises `ValueError` if Scrapy would refuse one of the URLs.
 #[pyfunction]
-#[pyo3(signature = (urls, *, algorithm="scrapy", keep_fragments=false, drop_tracking="none", same="[]"))]
+#[pyo3(signature = (urls, *, algorithm="scrapy", canonical="w3lib-2.5", keep_fragments=false, drop_tracking="none", same="[]"))]
 pub(crate) fn fingerprints<'py>(
     py: Python<'py>,
     urls: &Bound<'py, PyAny>,
     algorithm: &str,
+    canonical: &str,
     keep_fragments: bool,
     drop_tracking: &str,
     same: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    let options = Options { algorithm, keep_fragments, drop_tracking, same };
+    let options = Options { algorithm, canonical, keep_fragments, drop_tracking, same };
     // One buffer for all URLs, with the end of each.
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(urls.len().unwrap_or(0)));
     for url in urls.try_iter()? {
@@ -167,8 +177,9 @@ pub(crate) fn fingerprints<'py>(
 ///
 /// Raises `ValueError` if Scrapy would refuse the URL.
 #[pyfunction]
-#[pyo3(signature = (url, *, keep_fragments=false))]
-pub(crate) fn canonicalize(url: &str, keep_fragments: bool) -> PyResult<String> {
-    let fragments = if keep_fragments { Fragments::Keep } else { Fragments::Drop };
-    urlseen::canonicalize(url, fragments).map_err(|error| refused(url, &error))
+#[pyo3(signature = (url, *, canonical="w3lib-2.5", keep_fragments=false))]
+pub(crate) fn canonicalize(url: &str, canonical: &str, keep_fragments: bool) -> PyResult<String> {
+    let form: CanonicalForm = read("canonical", canonical)?;
+    urlseen::canonicalize(url, CanonicalSpec { form, keep_fragments })
+        .map_err(|error| refused(url, &error))
 }

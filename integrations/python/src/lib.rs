@@ -39,15 +39,17 @@ fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 /// Explains the fingerprint of a URL, as JSON.
 #[pyfunction]
-#[pyo3(signature = (url, *, algorithm="scrapy", keep_fragments=false, drop_tracking="none", same="[]"))]
+#[pyo3(signature = (url, *, algorithm="scrapy", canonical="w3lib-2.5", keep_fragments=false, drop_tracking="none", same="[]"))]
 fn explain_json(
     url: &str,
     algorithm: &str,
+    canonical: &str,
     keep_fragments: bool,
     drop_tracking: &str,
     same: &str,
 ) -> PyResult<String> {
-    let spec = fingerprints::Options { algorithm, keep_fragments, drop_tracking, same }.spec()?;
+    let spec = fingerprints::Options { algorithm, canonical, keep_fragments, drop_tracking, same }
+        .spec()?;
     let options = Options::new(ItemForm::Url.into(), spec);
     let explained = urlseen_analysis::explain(url.as_bytes(), &options);
     serde_json::to_string(&explained).map_err(|error| PyValueError::new_err(error.to_string()))

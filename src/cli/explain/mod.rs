@@ -150,17 +150,19 @@ fn print(
 }
 
 fn compared(rows: &mut Rows<impl Write>, algorithm: &str, pair: &Pair) -> io::Result<()> {
-    let Pair { same, difference, rules } = pair;
+    let Pair { same, other_form, difference, rules } = pair;
     let shown = |side: &Option<String>| match side {
         Some(text) => format!("`{text}`"),
         None => "nothing".to_owned(),
     };
-    let word = match same {
+    let word = |same| match same {
         Some(true) => "the same request",
         Some(false) => "different requests",
         None => "unknown: one of them has no fingerprint",
     };
-    rows.row("the two are", format!("{algorithm:<13} {word}   (in use)"))?;
+    rows.row("the two are", format!("{algorithm:<13} {}   (in use)", word(*same)))?;
+    let other = other_form.as_ref().map(|it| format!("{:<13} {}", it.form, word(it.same)));
+    rows.each("", other)?;
     let difference = difference.as_ref().map(|difference| {
         let (one, other) = (shown(&difference.one), shown(&difference.other));
         format!("   {}: {one} and {other}", difference.what)

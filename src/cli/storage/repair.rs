@@ -180,11 +180,11 @@ pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
         ..found.fingerprint
     };
     if with_rules != wanted {
-        let FingerprintSpec { algorithm, keep_fragments, .. } = found.fingerprint;
+        let FingerprintSpec { algorithm, canonical, keep_fragments, .. } = found.fingerprint;
         return Err(usage(format!(
-            "the filter in {at} was made for fingerprint.algorithm = \"{algorithm}\" and \
-             fingerprint.keep_fragments = {keep_fragments}, which are no rules and cannot change: \
-             set them back"
+            "the filter in {at} was made for fingerprint.algorithm = \"{algorithm}\", \
+             fingerprint.canonical = \"{canonical}\" and fingerprint.keep_fragments = \
+             {keep_fragments}, which are no rules and cannot change: set them back"
         )));
     }
     if found.kind() == NATIVE && config.filter.kind == Kind::TWO_CHOICE {

@@ -35,12 +35,13 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
     let Some(header) = header else { return rows.row("filter", "none: the folder is new") };
     let StorageSpec { crawl, filter } = header.spec();
     let FilterSpec { parameters, fingerprint } = filter;
-    let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = fingerprint;
+    let FingerprintSpec { algorithm, canonical, keep_fragments, drop_tracking, same } = fingerprint;
     rows.row("crawl", crawl)?;
     let id = RandomId::new(header.filter());
     rows.row("filter", format!("{id}, {}", settings::described(parameters)))?;
     let fragments = if *keep_fragments { "kept" } else { "dropped" };
-    rows.row("computed", format!("by the algorithm {algorithm}, fragments {fragments}"))?;
+    let computed = format!("by the algorithm {algorithm}, {canonical}, fragments {fragments}");
+    rows.row("computed", computed)?;
     if *drop_tracking != TrackingList::None {
         rows.row("tracking", format!("parameters of the list {drop_tracking} are dropped"))?;
     }
@@ -91,6 +92,7 @@ fn to_json(look: &Look) -> Value {
             "bytes": parameters.bytes(),
             "imported": parameters.is_imported(),
             "algorithm": filter.fingerprint.algorithm.name(),
+            "canonical": filter.fingerprint.canonical.name(),
             "keep_fragments": filter.fingerprint.keep_fragments,
             "drop_tracking": filter.fingerprint.drop_tracking.name(),
             "same": filter.fingerprint.same,

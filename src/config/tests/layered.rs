@@ -51,6 +51,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("source.item_bytes", "2e6"),
         ("source.linger", "5ms"),
         ("fingerprint.algorithm", "scrapy-2.6"),
+        ("fingerprint.canonical", "w3lib-2.4"),
         ("fingerprint.keep_fragments", "true"),
         ("fingerprint.drop_tracking", "2026-11"),
         ("filter.kind", "two-choice"),

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub use pair::{Pair, pair};
 use urlseen_engine::item::{Identity, ItemContent, Options, OwnedRequest, Reader};
 use urlseen_filter::limit::{Claim, LimitRule, Limits};
-use urlseen_fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
+use urlseen_fingerprint::canonical::{Step, Trace, trace, trace_verbatim};
 use urlseen_fingerprint::same::{Fold, SameRules, SameStep};
 use urlseen_fingerprint::{Fingerprint, Fingerprinter};
 
@@ -180,13 +180,12 @@ impl Explained {
         });
         let mut fingerprinter = Fingerprinter::new(options.fingerprint.clone());
         let canonical = fingerprinter.canonical(&request.as_request()).map(str::to_owned);
-        let fragments =
-            if options.fingerprint.keep_fragments { Fragments::Keep } else { Fragments::Drop };
+        let spec = options.fingerprint.canonical_spec();
         let is_as_it_is = canonical.as_ref() == Ok(url);
         let Trace { steps, .. } = match (*verbatim_url, is_as_it_is) {
             (true, true) => Trace { steps: Vec::new(), outcome: canonical.clone() },
-            (true, false) => trace_verbatim(url, fragments),
-            (false, _) => trace(url, fragments),
+            (true, false) => trace_verbatim(url, spec),
+            (false, _) => trace(url, spec),
         };
         self.steps = steps.iter().map(StepShown::from).collect();
         self.changes = steps;

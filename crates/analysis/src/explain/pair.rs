@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Explained;
 use urlseen_engine::item::{ItemContent, Options, OwnedRequest};
-use urlseen_fingerprint::canonical::{Rule, parts};
+use urlseen_fingerprint::canonical::{CanonicalForm, Rule, parts};
 use urlseen_fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter};
 
 /// Comparison of two items.
@@ -14,10 +14,21 @@ use urlseen_fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter};
 pub struct Pair {
     /// True if both items have the same fingerprint; `None` if an item has no fingerprint.
     pub same: Option<bool>,
+    /// The other canonical form, if the answer is another one there.
+    pub other_form: Option<FormShown>,
     /// The first difference between the two items.
     pub difference: Option<Difference>,
     /// Rules that were applied to the differing parts of the URLs.
     pub rules: Vec<RuleShown>,
+}
+
+/// Answer in another canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FormShown {
+    /// Name of the form, as in the configuration.
+    pub form: &'static str,
+    /// True if both items have the same fingerprint; `None` if an item has no fingerprint.
+    pub same: Option<bool>,
 }
 
 /// The first difference between two requests.
@@ -42,12 +53,23 @@ pub struct RuleShown {
 
 /// Compares two explained items.
 pub fn pair(one: &Explained, other: &Explained, options: &Options) -> Pair {
-    let [first, second] = [one, other].map(|each| key(each, &options.fingerprint));
-    let keys = first.zip(second);
-    let same = keys.as_ref().map(|(first, second)| first.fingerprint == second.fingerprint);
+    let keys = |spec| key(one, spec).zip(key(other, spec));
+    let are_same =
+        |(first, second): &(ItemKey<'_>, ItemKey<'_>)| first.fingerprint == second.fingerprint;
+    let spec = &options.fingerprint;
+    let canonical = match spec.canonical {
+        CanonicalForm::W3lib25 => CanonicalForm::W3lib24,
+        CanonicalForm::W3lib24 => CanonicalForm::W3lib25,
+    };
+    let in_other_form = FingerprintSpec { canonical, ..spec.clone() };
+    let other_form =
+        FormShown { form: canonical.name(), same: keys(&in_other_form).as_ref().map(are_same) };
+    let keys = keys(spec);
+    let same = keys.as_ref().map(are_same);
+    let other_form = Some(other_form).filter(|it| it.same != same);
     let different = keys.filter(|_| same == Some(false));
     let difference = different.map(|(first, second)| first.differs_from(&second));
-    Pair { same, difference, rules: rules(one, other) }
+    Pair { same, other_form, difference, rules: rules(one, other) }
 }
 
 /// Fingerprint of an item, and the request that it was computed from.

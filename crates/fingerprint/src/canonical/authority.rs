@@ -4,30 +4,31 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::idna;
-use super::split::{SAFE_USERINFO, push_requoted};
+use super::split::{SAFE_USERINFO, decoded, push_byte, push_quoted};
 use super::steps::{Observer, Rule};
+use super::{CanonicalForm, idna};
 
 /// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses an authority with
 /// a character whose normal form contains a delimiter, such as `℀` with the normal form `a/c`.
-pub(super) fn check(authority: &str) -> Result<(), CanonicalizeError> {
+pub(super) fn check(authority: &str, form: CanonicalForm) -> Result<(), CanonicalizeError> {
     if authority.contains('[') != authority.contains(']') {
         return Err(CanonicalizeError::UnpairedBracket);
     }
     if authority.contains('[') {
-        check_brackets(authority)?;
+        check_brackets(authority, form)?;
     }
-    if !authority.is_ascii() && hides_delimiter(authority) {
+    if !authority.is_ascii() && hides_delimiter(authority, form) {
         return Err(CanonicalizeError::HiddenDelimiter);
     }
     Ok(())
 }
 
 /// Checks an authority with brackets. Even if the brackets are in the user info, the host must be
-/// an address.
-fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
+/// an address. w3lib 2.4 checks only the text in the first brackets.
+fn check_brackets(authority: &str, form: CanonicalForm) -> Result<(), CanonicalizeError> {
     let (_, host_and_port) = split_user_info(authority);
     let host = match host_and_port.split_once('[') {
+        _ if form.is_old() => partition(partition(authority, '[').1, ']').0,
         Some((before, bracketed)) => {
             if !before.is_empty() {
                 return Err(CanonicalizeError::TextBeforeBracket);
@@ -61,11 +62,14 @@ fn is_ipv_future(host: &str) -> bool {
 }
 
 /// Returns true if the NFKC form of an authority contains a new delimiter. If NFKC changes the
-/// authority, a `\` of the original text also counts, as in w3lib.
-fn hides_delimiter(authority: &str) -> bool {
+/// authority, a `\` of the original text also counts, as in w3lib 2.5.
+fn hides_delimiter(authority: &str, form: CanonicalForm) -> bool {
+    let is_delimiter = |letter| match letter {
+        '/' | '?' | '#' | '@' | ':' => true,
+        letter => letter == '\\' && !form.is_old(),
+    };
     let visible = || authority.chars().filter(|letter| !matches!(letter, '@' | ':' | '#' | '?'));
-    !visible().eq(visible().nfkc())
-        && visible().nfkc().any(|letter| matches!(letter, '/' | '?' | '#' | '@' | ':' | '\\'))
+    !visible().eq(visible().nfkc()) && visible().nfkc().any(is_delimiter)
 }
 
 /// Appends to `out` the form that w3lib's `safe_url_string` gives to a checked authority. Returns
@@ -73,18 +77,19 @@ fn hides_delimiter(authority: &str) -> bool {
 pub(super) fn push_safe(
     authority: &str,
     tail: &str,
+    form: CanonicalForm,
     out: &mut String,
     observer: &mut impl Observer,
 ) -> Result<usize, CanonicalizeError> {
     if let (Some(user_info), rest) = split_user_info(authority) {
-        push_user_info(user_info, out);
+        push_user_info(user_info, form, out);
         out.push('@');
         observer.step(Rule::UserInfo, || [out, rest, tail].concat());
     }
     let start = out.len();
-    let (host, port) = host_and_port(authority);
-    push_host(host, out, observer, || [port, tail])?;
-    match port.strip_prefix(':').unwrap_or_default() {
+    let (host, port) = host_and_port(authority, form);
+    push_host(host, form, out, observer, || [port, tail])?;
+    match partition(port, ':').1 {
         "" => observer.step(Rule::EmptyPort, || [out, tail].concat()),
         port => {
             out.push(':');
@@ -95,20 +100,26 @@ pub(super) fn push_safe(
     Ok(start)
 }
 
-/// Appends the form that w3lib's `safe_url_string` gives to the user info, without its `@`.
-fn push_user_info(user_info: &str, out: &mut String) {
+/// Appends the form that w3lib's `safe_url_string` gives to the user info, without its `@`. w3lib
+/// 2.4 decodes it to a text, in which U+FFFD stands for bytes that are not UTF-8.
+fn push_user_info(user_info: &str, form: CanonicalForm, out: &mut String) {
     let mut before = "";
     for part in user_info.splitn(2, ':') {
         out.push_str(before);
-        push_requoted(part, &SAFE_USERINFO, out);
+        if form.is_old() {
+            let bytes: Vec<u8> = decoded(part).collect();
+            push_quoted(&String::from_utf8_lossy(&bytes), &SAFE_USERINFO, out);
+        } else {
+            decoded(part).for_each(|byte| push_byte(byte, &SAFE_USERINFO, out));
+        }
         before = ":";
     }
 }
 
 /// Splits a checked authority into the host, without brackets, and the port with its colon.
-fn host_and_port(authority: &str) -> (&str, &str) {
+fn host_and_port(authority: &str, form: CanonicalForm) -> (&str, &str) {
     let (_, host_and_port) = split_user_info(authority);
-    if authority.contains('[') {
+    if (if form.is_old() { host_and_port } else { authority }).contains('[') {
         partition(partition(host_and_port, '[').1, ']')
     } else {
         host_and_port.split_at(host_and_port.find(':').unwrap_or(host_and_port.len()))
@@ -123,7 +134,7 @@ pub(super) fn push_canonical(
     out: &mut String,
     observer: &mut impl Observer,
 ) -> Result<(), CanonicalizeError> {
-    let start = push_safe(authority, tail, out, observer)?;
+    let start = push_safe(authority, tail, CanonicalForm::W3lib25, out, observer)?;
     if out[start..].is_ascii() {
         out[start..].make_ascii_lowercase();
     } else {
@@ -140,6 +151,26 @@ pub(super) fn push_canonical(
     Ok(())
 }
 
+/// Appends the form that w3lib 2.4's `canonicalize_url` gives to an authority. A host that is not
+/// ASCII is only left if IDNA refused it in [`push_safe`]. Here it is encoded with its user info
+/// and its port, so its labels are others.
+pub(super) fn push_canonical_2_4(
+    authority: &str,
+    tail: &str,
+    out: &mut String,
+    observer: &mut impl Observer,
+) {
+    let ascii = if authority.is_ascii() { None } else { idna::encode(authority, true) };
+    let authority = ascii.as_deref().unwrap_or(authority);
+    observer.step(Rule::Idna, || [out, authority, tail].concat());
+    let (user_info, host) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    out.push_str(user_info);
+    let host = host.to_lowercase();
+    observer.step(Rule::HostCase, || [out, &*host, tail].concat());
+    out.push_str(host.trim_end_matches(':'));
+    observer.step(Rule::EmptyPort, || [out, tail].concat());
+}
+
 /// Returns the host with its IPv6 address in the shortest form. Returns `None` if the host does not
 /// begin with an IPv6 address in brackets.
 fn shortened(host: &str) -> Option<String> {
@@ -153,6 +184,7 @@ fn shortened(host: &str) -> Option<String> {
 /// brackets. `rest` returns the port and the text after it.
 fn push_host<'a>(
     host: &str,
+    form: CanonicalForm,
     out: &mut String,
     observer: &mut impl Observer,
     rest: impl Fn() -> [&'a str; 2],
@@ -176,7 +208,7 @@ fn push_host<'a>(
         if has_brackets && !host.is_ascii() {
             return Err(CanonicalizeError::NonAsciiInBrackets);
         }
-        let ascii = if has_brackets { None } else { idna::encode(&host) };
+        let ascii = if has_brackets { None } else { idna::encode(&host, form.is_old()) };
         out.push_str(ascii.as_deref().unwrap_or(&host));
     }
     out.push_str(closing);

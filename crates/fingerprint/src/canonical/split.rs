@@ -3,6 +3,7 @@
 
 use memchr::{memchr2, memchr3};
 
+use super::CanonicalForm;
 use super::authority::{self, CanonicalizeError};
 use super::steps::{Observer, Rule};
 use super::tail::UrlTail;
@@ -20,11 +21,12 @@ pub(super) struct UrlParts<'a> {
 
 /// Removes the characters that browsers ignore: C0 controls and spaces at both ends, tabs and line
 /// ends anywhere. In a URL with a special scheme, such as `http`, each `\` before the query and the
-/// fragment becomes `/`.
+/// fragment becomes `/`, except in w3lib 2.4.
 ///
 /// Nearly all URLs are returned unchanged. A changed URL is written into `buffer`.
 pub(super) fn cleaned<'a>(
     url: &'a str,
+    form: CanonicalForm,
     buffer: &'a mut String,
     observer: &mut impl Observer,
 ) -> &'a str {
@@ -37,7 +39,7 @@ pub(super) fn cleaned<'a>(
     buffer.clear();
     buffer.extend(url.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')));
     observer.step(Rule::Breaks, || buffer.clone());
-    if Scheme::split(buffer).0.is_special() {
+    if !form.is_old() && Scheme::split(buffer).0.is_special() {
         let end = memchr2(b'?', b'#', buffer.as_bytes()).unwrap_or(buffer.len());
         let slashed = buffer[..end].replace('\\', "/");
         buffer.replace_range(..end, &slashed);
@@ -47,10 +49,10 @@ pub(super) fn cleaned<'a>(
 }
 
 /// Splits a cleaned URL into its parts.
-pub(super) fn split(url: &str) -> Result<UrlParts<'_>, CanonicalizeError> {
+pub(super) fn split(url: &str, form: CanonicalForm) -> Result<UrlParts<'_>, CanonicalizeError> {
     let (scheme, rest) = Scheme::split(url);
     let (slashes, authority, rest) = split_authority(rest);
-    authority::check(authority)?;
+    authority::check(authority, form)?;
     Ok(UrlParts { scheme, slashes, authority, tail: UrlTail::split(rest) })
 }
 
@@ -166,6 +168,10 @@ impl ByteSet {
 /// without `# [ ]`.
 pub(super) static SAFE: ByteSet = ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%");
 
+/// Bytes that stay unchanged in the parameters and the fragment of a URL that w3lib 2.4 makes
+/// canonical: its `_safe_chars`.
+pub(super) static SAFE_2_4: ByteSet = ByteSet::alphanumeric_and(b":/?#[]@!$&'()*+,;=-._~|%");
+
 /// Bytes that stay unchanged when the query of a URL with a special scheme, such as `http`, is made
 /// safe. The apostrophe is missing, because browsers escape it in such a query.
 pub(super) static SAFE_SPECIAL_QUERY: ByteSet =
@@ -220,19 +226,18 @@ pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {
     }
 }
 
-/// Decodes the percent-escapes of `text`, escapes every byte that is not in `safe`, and appends the
-/// result. This is Python's `unquote` and `quote` in one pass.
-pub(super) fn push_requoted(text: &str, safe: &ByteSet, out: &mut String) {
+/// Iterates over the bytes of `text`, with its percent-escapes decoded.
+pub(super) fn decoded(text: &str) -> impl Iterator<Item = u8> {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
+    std::iter::from_fn(move || {
         let (byte, length) = match escape_at(bytes, at) {
             Some(byte) => (byte, 3),
-            None => (bytes[at], 1),
+            None => (*bytes.get(at)?, 1),
         };
-        push_byte(byte, safe, out);
         at += length;
-    }
+        Some(byte)
+    })
 }
 
 /// Appends one byte, and escapes it unless it is in `safe`.

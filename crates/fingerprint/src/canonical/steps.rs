@@ -3,7 +3,7 @@
 use super::split::{Scheme, split_authority};
 use super::tail::UrlTail;
 use super::{
-    Buffers, CanonicalizeError, Fragments, authority, push_canonical_url, push_in_two_passes,
+    Buffers, CanonicalSpec, CanonicalizeError, authority, push_canonical_url, push_in_two_passes,
 };
 
 /// Change that one rule made to a URL.
@@ -65,16 +65,16 @@ impl Observer for Recorder {
 }
 
 /// Traces the work of [`push_request_url`](super::push_request_url) on a request's URL.
-pub fn trace(url: &str, fragments: Fragments) -> Trace {
+pub fn trace(url: &str, spec: CanonicalSpec) -> Trace {
     recorded(url, Pass::Safe, |recorder, out| {
-        push_in_two_passes(url, fragments, &mut Buffers::default(), out, recorder)
+        push_in_two_passes(url, spec, &mut Buffers::default(), out, recorder)
     })
 }
 
 /// Traces the work of `push_canonical_url` on a URL that was never made safe.
-pub fn trace_verbatim(url: &str, fragments: Fragments) -> Trace {
+pub fn trace_verbatim(url: &str, spec: CanonicalSpec) -> Trace {
     recorded(url, Pass::Canonical, |recorder, out| {
-        push_canonical_url(url, fragments, &mut Buffers::default(), out, recorder)
+        push_canonical_url(url, spec, &mut Buffers::default(), out, recorder)
     })
 }
 
@@ -181,8 +181,8 @@ rules! {
     PathEscaped = "path escaped", "path",
         "characters that are not safe in a path are percent-escaped; existing escapes stay";
     PathDecoded = "path decoded", "path",
-        "escapes in the path are decoded except %25 %2F %3B %3F, and characters that are not plain \
-         are escaped in upper case";
+        "escapes in the path are decoded except %25 %2F %3B %3F (w3lib 2.4: except %2F %3F), and \
+         characters that are not plain are escaped in upper case";
     EmptyPath = "empty path", "path", "an empty path becomes /";
     DotSegments = "dot segments", "path", "the segments . and .. of a path are resolved";
     Slashes = "slashes", "host",
@@ -195,6 +195,8 @@ rules! {
     QueryEscaped = "query escaped", "query",
         "characters that are not safe in a query are percent-escaped; existing escapes stay";
     EmptyFields = "empty fields", "query", "empty fields between two & are removed";
+    Semicolons = "semicolons", "query",
+        "a ; separates fields like a &, and becomes a & (w3lib 2.4)";
     BlankValues = "blank values", "query", "a field without = gets one, so blank values are kept";
     QueryDecoded = "query decoded", "query",
         "keys and values are decoded (+ is a space), and all characters except letters, digits \

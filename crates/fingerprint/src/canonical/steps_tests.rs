@@ -6,12 +6,12 @@ use super::*;
 
 /// Returns the two canonical forms that the fast code computes for a URL: as the URL of a request,
 /// and as a verbatim URL.
-fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 2] {
+fn fast(url: &str, spec: CanonicalSpec) -> [Result<String, CanonicalizeError>; 2] {
     let (mut request, mut canonical) = (String::new(), String::new());
     let buffers = &mut Buffers::default();
     [
-        push_request_url(url, fragments, buffers, &mut request).map(|()| request),
-        push_canonical_url(url, fragments, buffers, &mut canonical, &mut ()).map(|()| canonical),
+        push_request_url(url, spec, buffers, &mut request).map(|()| request),
+        push_canonical_url(url, spec, buffers, &mut canonical, &mut ()).map(|()| canonical),
     ]
 }
 
@@ -19,9 +19,11 @@ fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 
 /// Each step must begin with the result of the step before.
 #[track_caller]
 fn check(url: &str) {
-    for fragments in [Fragments::Drop, Fragments::Keep] {
-        let traces = [trace(url, fragments), trace_verbatim(url, fragments)];
-        for (Trace { steps, outcome }, fast) in traces.into_iter().zip(fast(url, fragments)) {
+    let forms = [CanonicalForm::W3lib25, CanonicalForm::W3lib24];
+    let both = |form| [true, false].map(|keep_fragments| CanonicalSpec { form, keep_fragments });
+    for spec in forms.into_iter().flat_map(both) {
+        let traces = [trace(url, spec), trace_verbatim(url, spec)];
+        for (Trace { steps, outcome }, fast) in traces.into_iter().zip(fast(url, spec)) {
             assert_eq!(outcome, fast, "{url:?}: {steps:#?}");
             let mut at = url.to_owned();
             for step in &steps {
@@ -37,7 +39,7 @@ fn check(url: &str) {
 }
 
 fn rules(url: &str) -> Vec<&'static str> {
-    trace(url, Fragments::Drop).steps.iter().map(|step| step.rule.name()).collect()
+    trace(url, CanonicalSpec::default()).steps.iter().map(|step| step.rule.name()).collect()
 }
 
 #[test]
@@ -80,9 +82,12 @@ fn each_rule_is_named_when_it_changes_something() {
         assert_eq!(rules(url), expected, "{url}");
         check(url);
     }
-    let named = trace_verbatim("http://h/a;|", Fragments::Drop).steps;
+    let named = trace_verbatim("http://h/a;|", CanonicalSpec::default()).steps;
     assert_eq!(named.iter().map(|step| step.rule.name()).collect::<Vec<_>>(), ["parameters"]);
-    assert_eq!(Rule::ALL.len(), 27);
+    let old = CanonicalSpec { form: CanonicalForm::W3lib24, ..CanonicalSpec::default() };
+    let named = trace("http://h/?a=1;b=2", old).steps;
+    assert_eq!(named.iter().map(|step| step.rule.name()).collect::<Vec<_>>(), ["semicolons"]);
+    assert_eq!(Rule::ALL.len(), 28);
 }
 
 proptest! {

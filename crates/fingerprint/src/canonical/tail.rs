@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::TailBuffers;
 use super::split::{
-    CANONICAL_PATH, PLAIN_QUERY, SAFE, UNRESERVED, escape_at, plain_in_path, push_byte,
+    ByteSet, CANONICAL_PATH, PLAIN_QUERY, UNRESERVED, escape_at, plain_in_path, push_byte,
     push_escape, push_quoted,
 };
 use super::steps::{Observer, Rule};
+use super::{CanonicalForm, TailBuffers};
 use crate::lanes::{self, equal};
 
 /// Parts of a URL after the authority.
@@ -71,21 +71,23 @@ pub(super) fn split_parameters(path: &str) -> (&str, &str) {
 
 /// Appends parameters in the form that w3lib's `safe_url_string` gives them. Percent-escapes in the
 /// parameters are not decoded.
-pub(super) fn push_parameters(parameters: &str, out: &mut String) {
+pub(super) fn push_parameters(parameters: &str, safe: &ByteSet, out: &mut String) {
     if !parameters.is_empty() {
         out.push(';');
-        push_quoted(parameters, &SAFE, out);
+        push_quoted(parameters, safe, out);
     }
 }
 
 /// Appends the canonical form of a path without parameters. Decodes all escapes except `%25 %2F %3B
 /// %3F`, escapes all bytes that are not plain, and resolves dot segments. An empty path becomes
-/// `/`. `spare` is working memory, and `rest` returns the text after the path.
+/// `/`. `spare` is working memory, and `rest` returns the text after the path. w3lib 2.4 also
+/// decodes `%25` and `%3B`, and keeps dot segments.
 ///
 /// If w3lib's `safe_url_string` has converted the path before, the result is the same: all escapes
 /// that it adds are decoded here.
 pub(super) fn push_path<'a>(
     path: &str,
+    form: CanonicalForm,
     spare: &mut String,
     out: &mut String,
     observer: &mut impl Observer,
@@ -97,10 +99,10 @@ pub(super) fn push_path<'a>(
     while let Some(run) = lanes::position(&bytes[at..], |lanes| !plain_in_path(lanes)) {
         out.push_str(&path[at..at + run]);
         at += run;
-        at += push_special(bytes, at, out);
+        at += push_special(bytes, at, form, out);
         // Escapes often follow each other, and so do the bytes of a letter that is not ASCII.
         while let Some(b'%' | 0x80..) = bytes.get(at) {
-            at += push_special(bytes, at, out);
+            at += push_special(bytes, at, form, out);
         }
     }
     out.push_str(&path[at..]);
@@ -110,7 +112,7 @@ pub(super) fn push_path<'a>(
         observer.step(Rule::EmptyPath, || [out, rest()].concat());
     }
     let path = &out.as_bytes()[start..];
-    if path[0] == b'/' && lanes::any_pair(path, *b"/.") {
+    if path[0] == b'/' && lanes::any_pair(path, *b"/.") && !form.is_old() {
         remove_dot_segments(start, spare, out);
         observer.step(Rule::DotSegments, || [out, rest()].concat());
     }
@@ -118,10 +120,12 @@ pub(super) fn push_path<'a>(
 
 /// Appends the canonical form of the percent-escape at `at`, or of the byte at `at` if that byte is
 /// not plain. Returns the number of bytes that were read.
-fn push_special(bytes: &[u8], at: usize, out: &mut String) -> usize {
+fn push_special(bytes: &[u8], at: usize, form: CanonicalForm, out: &mut String) -> usize {
     match (bytes[at], escape_at(bytes, at)) {
         // These delimiters stay escaped: a decoded delimiter would have another meaning.
-        (_, Some(delimiter @ (b'%' | b'/' | b';' | b'?'))) => {
+        (_, Some(delimiter @ (b'%' | b'/' | b';' | b'?')))
+            if !form.is_old() || matches!(delimiter, b'/' | b'?') =>
+        {
             push_escape(delimiter, out);
             3
         }
@@ -174,12 +178,13 @@ pub(super) struct Field {
 
 /// Appends `?` and the canonical form of a query. The fields are decoded, sorted by their decoded
 /// bytes (key, then value), and escaped again. Empty fields are removed. If no field is left,
-/// nothing is appended.
+/// nothing is appended. In w3lib 2.4, a `;` separates fields like a `&`.
 ///
 /// Each field is first appended in canonical form, and compared with the field before it. If the
 /// fields are not in order, they are sorted at the end.
 pub(super) fn push_query(
     tail: &UrlTail<'_>,
+    form: CanonicalForm,
     TailBuffers { spare, fields }: &mut TailBuffers,
     out: &mut String,
     observer: &mut impl Observer,
@@ -188,14 +193,23 @@ pub(super) fn push_query(
     let start = out.len();
     let mut in_order = true;
     let mut rest = tail.query;
+    let mut rule = Rule::EmptyFields;
     while !rest.is_empty() {
         if let Some(after) = rest.strip_prefix('&') {
             rest = after;
             continue;
         }
+        if form.is_old()
+            && let Some(after) = rest.strip_prefix(';')
+        {
+            rest = after;
+            rule = Rule::Semicolons;
+            continue;
+        }
         out.push(if fields.is_empty() { '?' } else { '&' });
-        observer.step(Rule::EmptyFields, || [out, rest, tail.after_query()].concat());
-        let (field, length) = push_field(rest, out);
+        observer.step(rule, || [out, rest, tail.after_query()].concat());
+        rule = Rule::EmptyFields;
+        let (field, length) = push_field(rest, form, out);
         in_order &= fields.last().is_none_or(|last| compare(out, last, &field).is_le());
         fields.push(field);
         let (read, after) = rest.split_at(length);
@@ -214,11 +228,11 @@ pub(super) fn push_query(
     }
 }
 
-/// Appends the canonical form of the first field of `text`. The field ends before the first `&`, or
-/// at the end of `text`. Returns the field, and its length in `text`.
+/// Appends the canonical form of the first field of `text`. The field ends before the first
+/// separator, or at the end of `text`. Returns the field, and its length in `text`.
 #[expect(clippy::inline_always, reason = "explain has a second copy of the only caller")]
 #[inline(always)]
-fn push_field(text: &str, out: &mut String) -> (Field, usize) {
+fn push_field(text: &str, form: CanonicalForm, out: &mut String) -> (Field, usize) {
     let bytes = text.as_bytes();
     let start = out.len();
     let mut equals = None;
@@ -232,6 +246,7 @@ fn push_field(text: &str, out: &mut String) -> (Field, usize) {
         }
         match bytes[at] {
             b'&' => break,
+            b';' if form.is_old() => break,
             b'=' if equals.is_none() => {
                 equals = Some(out.len());
                 out.push('=');

@@ -6,7 +6,7 @@ use super::*;
 /// Returns the canonical form of the URL of a request.
 fn request_url(url: &str) -> Result<String, CanonicalizeError> {
     let mut canonical = String::new();
-    push_request_url(url, Fragments::Drop, &mut Buffers::default(), &mut canonical)?;
+    push_request_url(url, CanonicalSpec::default(), &mut Buffers::default(), &mut canonical)?;
     Ok(canonical)
 }
 
@@ -45,7 +45,7 @@ fn the_fast_path_gives_the_results_of_the_two_passes() {
             ["", "/", "?b&a", "#f", "/a;p/b;q?c#d", "/%2e/../x y'[|]é%zz?é=%zz'&a+b=[", "/.;."]
         {
             let url = format!("{origin}{tail}");
-            assert_eq!(request_url(&url), trace(&url, Fragments::Drop).outcome);
+            assert_eq!(request_url(&url), trace(&url, CanonicalSpec::default()).outcome);
         }
     }
     for url in

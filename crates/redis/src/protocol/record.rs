@@ -38,6 +38,8 @@ pub struct HeldRecord {
     pub algorithm: String,
     /// True if the fragment of a URL affects its fingerprint.
     pub keep_fragments: bool,
+    /// Generation of w3lib that makes URLs canonical.
+    pub canonical: String,
     /// Name of the list of tracking parameters that do not affect the fingerprints.
     pub drop_tracking: String,
     /// Rules by which different URLs are the same, as JSON.
@@ -125,6 +127,7 @@ impl HeldRecord {
             ("emit", self.emit.clone()),
             ("algorithm", self.algorithm.clone()),
             ("keep_fragments", self.keep_fragments.to_string()),
+            ("canonical", self.canonical.clone()),
             ("drop_tracking", self.drop_tracking.clone()),
             ("same", self.same.clone()),
             ("probe", self.probe.clone()),
@@ -159,6 +162,7 @@ impl HeldRecord {
             emit: text("emit")?,
             algorithm: text("algorithm")?,
             keep_fragments: read(fields, "keep_fragments")?,
+            canonical: text("canonical")?,
             drop_tracking: text("drop_tracking")?,
             same: text("same")?,
             probe: text("probe")?,
@@ -210,6 +214,7 @@ mod tests {
             emit: "item".to_owned(),
             algorithm: "scrapy".to_owned(),
             keep_fragments: false,
+            canonical: "w3lib-2.5".to_owned(),
             drop_tracking: "none".to_owned(),
             same: "[]".to_owned(),
             probe: "00".to_owned(),

@@ -36,8 +36,16 @@ pub struct PartitionTable {
 
 impl PartitionTable {
     /// Names of the fields on which all processes of a crawl must agree.
-    pub const SHARED: [&'static str; 7] =
-        ["partitions", "tags", "kind", "algorithm", "keep_fragments", "drop_tracking", "same"];
+    pub const SHARED: [&'static str; 8] = [
+        "partitions",
+        "tags",
+        "kind",
+        "algorithm",
+        "canonical",
+        "keep_fragments",
+        "drop_tracking",
+        "same",
+    ];
 
     /// Returns the names and values of all fields.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
@@ -49,6 +57,7 @@ impl PartitionTable {
             ("kind", self.kind.clone()),
             ("item", self.item.to_string()),
             ("algorithm", self.fingerprint.algorithm.to_string()),
+            ("canonical", self.fingerprint.canonical.to_string()),
             ("keep_fragments", self.fingerprint.keep_fragments.to_string()),
             ("drop_tracking", self.fingerprint.drop_tracking.to_string()),
             ("same", self.fingerprint.same.to_string()),
@@ -70,6 +79,7 @@ impl PartitionTable {
             item: read(fields, "item")?,
             fingerprint: FingerprintSpec {
                 algorithm: read(fields, "algorithm")?,
+                canonical: read(fields, "canonical")?,
                 keep_fragments: read(fields, "keep_fragments")?,
                 drop_tracking: read(fields, "drop_tracking")?,
                 same: read(fields, "same")?,
@@ -177,6 +187,7 @@ mod tests {
             ("tags", "0.1,1.3,2.1,3.4"),
             ("item", "jsonl"),
             ("algorithm", "md5"),
+            ("canonical", "w3lib-2.6"),
             ("keep_fragments", "yes"),
             ("drop_tracking", "2020-01"),
             ("same", "www"),

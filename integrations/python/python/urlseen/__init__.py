@@ -26,6 +26,7 @@ def explain(
     url: str,
     *,
     algorithm: str = "scrapy",
+    canonical: str = "w3lib-2.5",
     keep_fragments: bool = False,
     drop_tracking: str = "none",
     same: str = "[]",
@@ -40,6 +41,7 @@ def explain(
         explain_json(
             url,
             algorithm=algorithm,
+            canonical=canonical,
             keep_fragments=keep_fragments,
             drop_tracking=drop_tracking,
             same=same,

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, final
 from typing_extensions import Self
 
 _Kind: TypeAlias = Literal["two-choice", "native", "exact", "redisbloom"]
+_Canonical: TypeAlias = Literal["w3lib-2.5", "w3lib-2.4"]
 _Algorithm: TypeAlias = Literal["scrapy", "scrapy-2.6", "scrapy-redis"]
 
 def fingerprint(
@@ -14,6 +15,7 @@ def fingerprint(
     body: bytes = b"",
     *,
     algorithm: _Algorithm | str = "scrapy",
+    canonical: _Canonical | str = "w3lib-2.5",
     keep_fragments: bool = False,
     drop_tracking: str = "none",
     same: str = "[]",
@@ -23,15 +25,19 @@ def fingerprints(
     urls: Iterable[str],
     *,
     algorithm: _Algorithm | str = "scrapy",
+    canonical: _Canonical | str = "w3lib-2.5",
     keep_fragments: bool = False,
     drop_tracking: str = "none",
     same: str = "[]",
 ) -> list[bytes]: ...
-def canonicalize(url: str, *, keep_fragments: bool = False) -> str: ...
+def canonicalize(
+    url: str, *, canonical: _Canonical | str = "w3lib-2.5", keep_fragments: bool = False
+) -> str: ...
 def explain_json(
     url: str,
     *,
     algorithm: _Algorithm | str = "scrapy",
+    canonical: _Canonical | str = "w3lib-2.5",
     keep_fragments: bool = False,
     drop_tracking: str = "none",
     same: str = "[]",
@@ -121,6 +127,7 @@ class Filter:
         grow_to: int | None = None,
         seed: int | None = None,
         algorithm: str = "scrapy",
+        canonical: str = "w3lib-2.5",
         keep_fragments: bool = False,
         drop_tracking: str = "none",
         same: str = "[]",

@@ -121,6 +121,7 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
         "emit": "item",
         "algorithm": "scrapy",
         "keep_fragments": "false",
+        "canonical": "w3lib-2.5",
         "drop_tracking": "none",
         "same": "[]",
         "rejects": "demo:rejected",

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 from scrapy import Request
+from scrapy.utils.request import RequestFingerprinter
 
 from conftest import make_crawler
 from queues import make_queue, moved, pushed, put, to
@@ -13,6 +14,7 @@ from servers import until, write_record
 from test_held import next_of
 from urlseen import fingerprint
 from urlseen.scrapy import DupeFilter, Fingerprinter
+from urlseen.scrapy.fingerprinter import CANONICAL_FORMS, PROBES
 
 
 class OwnFingerprinter:
@@ -27,6 +29,10 @@ def refused(redis_server, settings=None):
 
 
 SCRAPYS_OWN = {"REQUEST_FINGERPRINTER_CLASS": "scrapy.utils.request.RequestFingerprinter"}
+#: Canonical form of the installed w3lib, and the other one.
+OWN_PROBES = [fingerprint(PROBES[1], canonical=form) for form in CANONICAL_FORMS]
+IS_OLD = RequestFingerprinter().fingerprint(Request(PROBES[1])) == OWN_PROBES[1]
+FORM, OTHER_FORM = CANONICAL_FORMS[::-1] if IS_OLD else CANONICAL_FORMS
 OTHER = "REQUEST_FINGERPRINTER_CLASS is scrapy.utils.request.RequestFingerprinter"
 
 
@@ -35,7 +41,11 @@ OTHER = "REQUEST_FINGERPRINTER_CLASS is scrapy.utils.request.RequestFingerprinte
     [
         (
             {"algorithm": "scrapy-redis"},
-            [OTHER, '"urlseen.scrapy.Fingerprinter"', "URLSEEN_OWN_FINGERPRINTER"],
+            [OTHER, '"urlseen.scrapy.Fingerprinter"', 'set fingerprint.algorithm = "scrapy"'],
+        ),
+        (
+            {"canonical": OTHER_FORM},
+            [OTHER, f'= "{OTHER_FORM}"', f'and fingerprint.canonical = "{FORM}" in urlseen'],
         ),
         ({"emit": "start-url"}, ['sink.emit = "start-url"', 'Set sink.emit = "item"']),
         (
@@ -66,6 +76,7 @@ def test_a_record_without_a_field_is_refused(redis_server):
         {},
         {"algorithm": "scrapy-redis"},
         {"keep_fragments": True},
+        {"canonical": "w3lib-2.4"},
         {"drop_tracking": "2026-11"},
         {"same": '[{"fold":["www"]}]'},
     ],
@@ -73,7 +84,7 @@ def test_a_record_without_a_field_is_refused(redis_server):
 def test_the_fingerprinter_follows_the_crawl(redis_server, fields):
     record = {name: "true" if value is True else value for name, value in fields.items()}
     write_record(redis_server.client, **record)
-    url = "https://www.example.com/?utm_source=x&b=1&a=2#part"
+    url = "https://www.example.com/?utm_source=x&b=1&a=2;c#part"
     for named in ({}, {"URLSEEN_FINGERPRINT_ALGORITHM": "scrapy-2.6"}):
         queue = make_queue(redis_server, named, record=False)
         assert isinstance(queue._fingerprinter, Fingerprinter)
@@ -83,7 +94,8 @@ def test_the_fingerprinter_follows_the_crawl(redis_server, fields):
 def test_a_custom_fingerprinter_needs_its_setting(redis_server):
     write_record(redis_server.client)
     settings = {"REQUEST_FINGERPRINTER_CLASS": OwnFingerprinter}
-    assert "OwnFingerprinter" in refused(redis_server, settings=settings)
+    message = refused(redis_server, settings=settings)
+    assert "OwnFingerprinter" in message and "URLSEEN_OWN_FINGERPRINTER = True" in message
     settings["URLSEEN_OWN_FINGERPRINTER"] = True
     queue = make_queue(redis_server, settings, record=False)
     # urlseen does not recognize a fingerprint of this length at the start of an item.

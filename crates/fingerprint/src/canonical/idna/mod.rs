@@ -4,9 +4,9 @@
 mod tables;
 
 use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::decompose_canonical;
+use unicode_normalization::char::{decompose_canonical, decompose_compatible};
 
-use tables::{CLASSES, FOLDED};
+use tables::{CLASSES, CORRECTED, FOLDED, NEWER};
 
 /// Maximum number of letters of a label (a part of a host between dots), by the limit of DNS.
 const MAX_LABEL: usize = 63;
@@ -14,12 +14,13 @@ const MAX_LABEL: usize = 63;
 /// Prefix of an encoded label.
 const ACE_PREFIX: &str = "xn--";
 
-/// Returns the ASCII form of `host`, which must be in lower case. Returns `None` if Python's codec
-/// raises an exception; w3lib then keeps the host unchanged.
+/// Returns the ASCII form of `host`. Returns `None` if Python's codec raises an exception; w3lib
+/// then keeps the host unchanged. w3lib 2.5 gives the codec the NFKC of a host, and an old w3lib
+/// (`is_old`) the host itself.
 ///
 /// A host that is already ASCII is returned unchanged.
-pub(super) fn encode(host: &str) -> Option<String> {
-    let host: String = host.nfkc().collect();
+pub(super) fn encode(host: &str, is_old: bool) -> Option<String> {
+    let host = if is_old { host.to_owned() } else { host.nfkc().collect() };
     if host.is_ascii() {
         let mut labels = host.split('.');
         let last = labels.next_back()?;
@@ -33,7 +34,7 @@ pub(super) fn encode(host: &str) -> Option<String> {
         if !ascii.is_empty() {
             ascii.push('.');
         }
-        push_label(label, &mut ascii)?;
+        push_label(label, is_old, &mut ascii)?;
     }
     if labels.len() < host.len() {
         ascii.push('.');
@@ -42,11 +43,14 @@ pub(super) fn encode(host: &str) -> Option<String> {
 }
 
 /// Appends the ASCII form of a label, by `ToASCII` of RFC 3490 without `UseSTD3ASCIIRules`.
-fn push_label(label: &str, out: &mut String) -> Option<()> {
+fn push_label(label: &str, is_old: bool, out: &mut String) -> Option<()> {
     if label.is_ascii() {
         fits(label).then(|| out.push_str(label))
     } else {
-        let label = prepare(label)?;
+        let label = if is_old { normal_3_2(label) } else { normal(label) };
+        if !is_allowed(&label) {
+            return None;
+        }
         if label.is_ascii() {
             return fits(&label).then(|| out.push_str(&label));
         }
@@ -84,27 +88,59 @@ enum Class {
     Prohibited,
 }
 
-/// Prepares a label, which has been through NFKC, by nameprep (RFC 3491): maps, normalises and
-/// checks it. Returns `None` if Python's `encodings.idna.nameprep` raises an exception.
+/// Maps and normalises a label, which has been through NFKC, by nameprep (RFC 3491).
 ///
 /// Nameprep requires the NFKC of Unicode 3.2. That NFKC does not decompose code points that Unicode
 /// added later. The label is already in the current NFKC, so only canonical composites can still be
 /// decomposed. The final NFKC composes them again, whatever letter follows. So the result is the
 /// same as with the NFKC of Unicode 3.2.
-fn prepare(label: &str) -> Option<String> {
+fn normal(label: &str) -> String {
     let mut mapped = String::with_capacity(label.len());
     for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
         // Each part of a letter is mapped separately, because the parts are composed after the
         // mapping.
-        decompose_canonical(letter, |part| {
-            match FOLDED.iter().find(|&&(folded, _)| folded == part) {
-                Some((_, fold)) => mapped.push_str(fold),
-                None => mapped.extend(part.to_lowercase()),
-            }
-        });
+        decompose_canonical(letter, |part| push_folded(part, &mut mapped));
     }
-    let prepared: String = mapped.nfkc().collect();
-    is_allowed(&prepared).then_some(prepared)
+    mapped.nfkc().collect()
+}
+
+/// Maps and normalises a label, which has not been through NFKC, by nameprep (RFC 3491).
+///
+/// The NFKC of Unicode 3.2 leaves a letter that Unicode decomposes since a later version. Such a
+/// letter is neither part of a composite nor a combining mark, so the texts before and after it are
+/// normalised apart.
+fn normal_3_2(label: &str) -> String {
+    let (mut normal, mut mapped) = (String::with_capacity(label.len()), String::new());
+    for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
+        // The lower case of a newer letter may be an older one.
+        let lower = letter.to_lowercase().filter(|_| is_newer(letter));
+        for letter in lower.chain((!is_newer(letter)).then_some(letter)) {
+            if is_newer(letter) {
+                normal.extend(mapped.nfkc());
+                mapped.clear();
+                let corrected = CORRECTED.iter().find(|&&(it, _)| it == letter);
+                normal.push(corrected.map_or(letter, |&(_, before)| before));
+            } else {
+                decompose_compatible(letter, |part| push_folded(part, &mut mapped));
+            }
+        }
+    }
+    normal.extend(mapped.nfkc());
+    normal
+}
+
+/// Returns true if the NFKC of Unicode 3.2 leaves a letter that the current one changes.
+fn is_newer(letter: char) -> bool {
+    let place = NEWER.partition_point(|&(_, last)| last < letter);
+    NEWER.get(place).is_some_and(|&(first, _)| first <= letter)
+}
+
+/// Appends the fold of a letter that has no decomposition.
+fn push_folded(letter: char, out: &mut String) {
+    match FOLDED.iter().find(|&&(folded, _)| folded == letter) {
+        Some((_, fold)) => out.push_str(fold),
+        None => out.extend(letter.to_lowercase()),
+    }
 }
 
 /// Returns true for the letters that nameprep removes (RFC 3454, table B.1).

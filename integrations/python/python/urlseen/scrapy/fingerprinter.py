@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import TYPE_CHECKING, TypedDict
 
 from scrapy import Request
@@ -26,11 +27,15 @@ PROBES = (
     "https://example.com/?q=a+b%20c&q=",
 )
 
+ALGORITHMS = ("scrapy", "scrapy-2.6", "scrapy-redis")
+CANONICAL_FORMS = ("w3lib-2.5", "w3lib-2.4")
+
 
 class Options(TypedDict, total=False):
     """Keyword arguments of `urlseen.fingerprint`, which `Filter.open` also records."""
 
     algorithm: str
+    canonical: str
     keep_fragments: bool
     drop_tracking: str
     same: str
@@ -42,7 +47,9 @@ class Fingerprinter:
         REQUEST_FINGERPRINTER_CLASS = "urlseen.scrapy.Fingerprinter"
 
     The setting `URLSEEN_FINGERPRINT_ALGORITHM` is `"scrapy"` (Scrapy 2.7 and later, the default),
-    `"scrapy-2.6"` or `"scrapy-redis"`. A crawl that began with one of them must keep it.
+    `"scrapy-2.6"` or `"scrapy-redis"`. `URLSEEN_FINGERPRINT_CANONICAL` is `"w3lib-2.5"` (the
+    default), or `"w3lib-2.4"` for fingerprints of Scrapy with an earlier w3lib. A crawl must keep
+    both.
 
     Rules can make different URLs the same. `URLSEEN_DROP_TRACKING = "2026-11"` ignores tracking
     parameters such as `utm_source`. `URLSEEN_SAME` is a list of rules, with the keys of `[[same]]`
@@ -58,9 +65,16 @@ class Fingerprinter:
         algorithm: str = "scrapy",
         drop_tracking: str = "none",
         same: Iterable[Mapping[str, object]] = (),
+        canonical: str = "w3lib-2.5",
     ) -> None:
-        rules = json.dumps(list(same))
-        self.follow({"algorithm": algorithm, "drop_tracking": drop_tracking, "same": rules})
+        self.follow(
+            {
+                "algorithm": algorithm,
+                "canonical": canonical,
+                "drop_tracking": drop_tracking,
+                "same": json.dumps(list(same)),
+            }
+        )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -73,6 +87,7 @@ class Fingerprinter:
             settings.get("URLSEEN_FINGERPRINT_ALGORITHM") or "scrapy",
             settings.get("URLSEEN_DROP_TRACKING") or "none",
             settings.get("URLSEEN_SAME") or (),
+            settings.get("URLSEEN_FINGERPRINT_CANONICAL") or "w3lib-2.5",
         )
 
     def follow(self, options: Options) -> None:
@@ -137,6 +152,7 @@ def follow(record: dict[str, str], crawler: Crawler) -> None:
     settings, fingerprinter = crawler.settings, fingerprinter_of(crawler)
     options: Options = {
         "algorithm": record["algorithm"],
+        "canonical": record["canonical"],
         "keep_fragments": record["keep_fragments"] == "true",
         "drop_tracking": record["drop_tracking"],
         "same": record["same"],
@@ -146,17 +162,33 @@ def follow(record: dict[str, str], crawler: Crawler) -> None:
         return
     if settings.getbool("URLSEEN_OWN_FINGERPRINTER"):
         return
-    for probe in PROBES:
-        if fingerprinter.fingerprint(Request(probe)) == fingerprint(probe, **options):
-            continue
-        named = settings["REQUEST_FINGERPRINTER_CLASS"]
-        name = named if isinstance(named, str) else load_object(named).__qualname__
-        raise ValueError(
-            f"REQUEST_FINGERPRINTER_CLASS is {name}. Its fingerprint of {probe} differs from that"
-            f' of the crawl (fingerprint.algorithm = "{record["algorithm"]}",'
-            f" fingerprint.keep_fragments = {record['keep_fragments']},"
-            f' fingerprint.drop_tracking = "{record["drop_tracking"]}" and [[same]] ='
-            f" {record['same']} in urlseen's config), so pages would be fetched again. Set REQUEST_FINGERPRINTER_CLASS ="
-            ' "urlseen.scrapy.Fingerprinter". If the class is your own and the filter holds its'
-            " fingerprints, set URLSEEN_OWN_FINGERPRINTER = True"
+    made = {probe: fingerprinter.fingerprint(Request(probe)) for probe in PROBES}
+
+    def wrong(tried: Options) -> list[str]:
+        return [probe for probe in PROBES if fingerprint(probe, **tried) != made[probe]]
+
+    if not (differing := wrong(options)):
+        return
+    named = settings["REQUEST_FINGERPRINTER_CLASS"]
+    name = named if isinstance(named, str) else load_object(named).__qualname__
+    text = (
+        f"REQUEST_FINGERPRINTER_CLASS is {name}. Its fingerprint of {differing[0]} differs from that"
+        f' of the crawl (fingerprint.algorithm = "{record["algorithm"]}", fingerprint.canonical ='
+        f' "{record["canonical"]}", fingerprint.keep_fragments = {record["keep_fragments"]},'
+        f' fingerprint.drop_tracking = "{record["drop_tracking"]}" and [[same]] ='
+        f" {record['same']} in urlseen's config), so pages would be fetched again. Set"
+        ' REQUEST_FINGERPRINTER_CLASS = "urlseen.scrapy.Fingerprinter".'
+    )
+    for algorithm, canonical in product(ALGORITHMS, CANONICAL_FORMS):
+        if not wrong({**options, "algorithm": algorithm, "canonical": canonical}):
+            text += (
+                " If the filter holds the fingerprints of this class, set fingerprint.algorithm ="
+                f' "{algorithm}" and fingerprint.canonical = "{canonical}" in urlseen\'s config'
+            )
+            break
+    else:
+        text += (
+            " If the class is your own and the filter holds its fingerprints, set"
+            " URLSEEN_OWN_FINGERPRINTER = True"
         )
+    raise ValueError(text)
