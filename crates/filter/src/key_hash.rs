@@ -7,11 +7,11 @@
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU8;
 
+use siphasher::sip::SipHasher13;
 use urlseen_fingerprint::Fingerprint;
 
 use super::two_choice::KeyBits;
 use crate::Seed;
-use crate::peers::redisbloom;
 
 /// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash
 /// depends only on the fingerprint and the seed, so it stays valid for another geometry.
@@ -101,10 +101,8 @@ impl KeyHasher {
         Self { seed, rule, kept: None }
     }
 
-    /// Creates a hasher with the rule of RedisBloom, which has no seed. RedisBloom's clients send
-    /// the text of a fingerprint.
-    pub(super) fn of_redisbloom() -> Self {
-        let rule = |_: &Self, key: &Fingerprint| redisbloom::key_hash(key.text(&mut [0; 64]));
+    /// Creates a hasher with the rule of another project, which has no seed.
+    pub(super) fn by(rule: fn(&Self, &Fingerprint) -> KeyHash) -> Self {
         Self { rule, ..Self::new(Seed::new(0)) }
     }
 
@@ -189,6 +187,15 @@ pub(crate) fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
 /// signed number.
 pub fn murmur3_x86_32(key: &[u8], seed: u32) -> u32 {
     mur3::murmurhash3_x86_32(key, seed)
+}
+
+/// Returns SipHash-1-3 of the length of `text`, in 8 bytes, and `text`: the hash of a slice by
+/// Rust's `Hash`. The key has 16 bytes.
+pub(crate) fn sip_hash_1_3(key: &[u8], text: &[u8]) -> u64 {
+    let mut hasher = SipHasher13::new_with_key(key.try_into().expect("16 bytes"));
+    hasher.write(&(text.len() as u64).to_le_bytes());
+    hasher.write(text);
+    hasher.finish()
 }
 
 /// Multiplier of all steps.

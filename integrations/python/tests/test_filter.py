@@ -19,7 +19,7 @@ KEYS = [f"key {number}" for number in range(1000)]
 
 
 def test_a_filter_tells_whether_a_key_was_added() -> None:
-    for kind in ("two-choice", "native", "exact", "redisbloom"):
+    for kind in ("two-choice", "native", "exact", "redisbloom", "valkey-bloom"):
         seen = Filter(kind=kind)
         assert seen.add("a") and not seen.add("a")
         assert "a" in seen and "b" not in seen

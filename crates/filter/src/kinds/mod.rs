@@ -43,6 +43,8 @@ kinds! {
     EXACT = exact::kind::KIND,
     /// The kind of RedisBloom, in memory. A full filter grows by another layer.
     REDISBLOOM = peers::redisbloom::kind::REDISBLOOM,
+    /// The kind of valkey-bloom, in memory. A full filter grows by another layer.
+    VALKEY_BLOOM = peers::valkey_bloom::KIND,
     /// The kind of `BloomFilter_imooc`.
     IMOOC = peers::imooc::KIND,
     /// The kind of pyreBloom, which rounds the error rate to a C `float`.

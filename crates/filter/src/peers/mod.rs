@@ -2,7 +2,7 @@
 //! and one line in the registry (`kinds/mod.rs`).
 //!
 //! Most kinds set bits in Redis strings ([`bit_strings`], [`strings`]); others bring Lua functions
-//! of their own ([`script_filter`]). RedisBloom's filters are in memory here.
+//! of their own ([`script_filter`]). Filters of RedisBloom and valkey-bloom are in memory here.
 
 pub(crate) mod bit_strings;
 pub(crate) mod block_cluster;
@@ -17,3 +17,4 @@ pub(crate) mod script_filter;
 pub(crate) mod strings;
 #[cfg(test)]
 mod tests;
+pub(crate) mod valkey_bloom;

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from typing_extensions import Self
 
-_Kind: TypeAlias = Literal["two-choice", "native", "exact", "redisbloom"]
+_Kind: TypeAlias = Literal["two-choice", "native", "exact", "redisbloom", "valkey-bloom"]
 _Canonical: TypeAlias = Literal["w3lib-2.5", "w3lib-2.4"]
 _Algorithm: TypeAlias = Literal["scrapy", "scrapy-2.6", "scrapy-redis"]
 

@@ -7,7 +7,7 @@ use crate::kinds::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, Values,
     size_fields,
 };
-use crate::peers::redisbloom::{POSITION_RULE, ReserveError, forecast};
+use crate::peers::redisbloom::{POSITION_RULE, ReserveError, forecast, key_hash};
 use crate::spec::SpecError;
 use crate::{BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, Seed};
 
@@ -27,7 +27,7 @@ pub const REDISBLOOM: Kind = Kind(&Registered {
     ..IN_REDIS
 });
 
-const EXPANSION: &str = "filter.expansion";
+pub(crate) const EXPANSION: &str = "filter.expansion";
 
 /// Name of the field in a storage folder's header that marks the filter as imported.
 pub(crate) const IMPORTED: &str = "filter.imported";
@@ -41,9 +41,20 @@ fn read(values: &Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError> {
     if values.open(IMPORTED)? == Some(true) {
         return Ok(Arc::new(RedisBloomParameters(None)));
     }
+    Ok(Arc::new(RedisBloomParameters(Some(reservation_of(values)?))))
+}
+
+/// Reads the reservation of a filter.
+pub(crate) fn reservation_of(values: &Values<'_>) -> Result<Reservation, SpecError> {
     let (capacity, error_rate) = values.size()?;
-    let expansion = values.part(EXPANSION)?;
-    Ok(Arc::new(RedisBloomParameters(Some(Reservation { capacity, error_rate, expansion }))))
+    Ok(Reservation { capacity, error_rate, expansion: values.part(EXPANSION)? })
+}
+
+/// Returns a reservation under the names that it has in the configuration.
+pub(crate) fn fields_of(reservation: Reservation) -> Vec<(&'static str, String)> {
+    let Reservation { capacity, error_rate, expansion } = reservation;
+    let size = size_fields(capacity.get(), error_rate.get());
+    size.into_iter().chain([(EXPANSION, expansion.to_string())]).collect()
 }
 
 impl Parameters {
@@ -65,13 +76,17 @@ impl Parameters {
     }
 }
 
+/// Describes the growth of a filter with this expansion.
+pub(crate) fn shape_of(expansion: u32) -> String {
+    match expansion {
+        0 => "it does not grow".to_owned(),
+        times => format!("it grows: each new layer has {times} times the capacity of the last"),
+    }
+}
+
 impl KindParameters for RedisBloomParameters {
     fn fields(&self) -> Vec<(&'static str, String)> {
-        let fields = |Reservation { capacity, error_rate, expansion }| {
-            let size = size_fields(capacity.get(), error_rate.get());
-            size.into_iter().chain([(EXPANSION, expansion.to_string())])
-        };
-        self.0.into_iter().flat_map(fields).collect()
+        self.0.map(fields_of).unwrap_or_default()
     }
 
     fn derived(&self) -> Vec<(&'static str, String)> {
@@ -81,10 +96,7 @@ impl KindParameters for RedisBloomParameters {
     fn shape(&self) -> String {
         match self.0.map(|reservation| reservation.expansion) {
             None => "imported".to_owned(),
-            Some(0) => "it does not grow".to_owned(),
-            Some(times) => {
-                format!("it grows: each new layer has {times} times the capacity of the last")
-            }
+            Some(expansion) => shape_of(expansion),
         }
     }
 
@@ -102,7 +114,7 @@ impl KindParameters for RedisBloomParameters {
     }
 
     fn hasher(&self, _: Seed) -> KeyHasher {
-        KeyHasher::of_redisbloom()
+        KeyHasher::by(|_, key| key_hash(key.text(&mut [0; 64])))
     }
 
     fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {

@@ -23,7 +23,9 @@ pub struct RedisBloomFilter {
     /// The filter; `None` if it is empty. It is emptied before another filter is loaded, so that
     /// the two never take memory at the same time.
     filter: Option<Filter>,
-    gauge: Arc<Shown>,
+    /// Fill of an empty filter.
+    empty: Fill,
+    gauge: Arc<LayersGauge>,
 }
 
 impl RedisBloomFilter {
@@ -46,8 +48,8 @@ impl RedisBloomFilter {
     pub fn reserve(reservation: Reservation, limit: u64) -> Result<Self, ReserveError> {
         let filter = reservation.reserve(limit)?;
         let empty = Fill { hashes: 0, ..fill(&filter) };
-        let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
-        let filter = Self { reservation, limit, filter: Some(filter), gauge };
+        let filter =
+            Self { reservation, limit, filter: Some(filter), empty, gauge: Arc::default() };
         filter.show();
         Ok(filter)
     }
@@ -72,9 +74,9 @@ impl RedisBloomFilter {
     fn show(&self) {
         let shown = match &self.filter {
             Some(filter) => (fill(filter), filter.error_rate_now()),
-            None => (self.gauge.empty, 0.0),
+            None => (self.empty, 0.0),
         };
-        *self.gauge.now.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+        self.gauge.show(shown.0, shown.1);
     }
 }
 
@@ -173,20 +175,22 @@ impl Blob for Filter {
     }
 }
 
-/// Fill and error rate of the filter. All threads can read these numbers.
-#[derive(Debug)]
-struct Shown {
-    empty: Fill,
-    now: Mutex<(Fill, f64)>,
-}
+/// Fill and error rate of a filter with layers. All threads can read these numbers.
+#[derive(Debug, Default)]
+pub(crate) struct LayersGauge(Mutex<(Fill, f64)>);
 
-impl Shown {
+impl LayersGauge {
+    /// Shows a fill and an error rate from now on.
+    pub(crate) fn show(&self, fill: Fill, error_rate: f64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (fill, error_rate);
+    }
+
     fn now(&self) -> (Fill, f64) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Gauge for Shown {
+impl Gauge for LayersGauge {
     fn fill(&self) -> Fill {
         self.now().0
     }
