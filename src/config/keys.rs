@@ -164,7 +164,7 @@ sections! {
     fingerprint: Fingerprint {
         /// Algorithm, named after the package whose fingerprints it reproduces.
         algorithm: Algorithm = word(), Algorithm::Scrapy;
-        /// Generation of w3lib, whose canonical form of a URL the spiders hash.
+        /// Version of w3lib, whose canonical form of a URL the spiders hash.
         canonical: CanonicalForm = word(), CanonicalForm::W3lib25;
         /// True if URLs that differ only after the `#` have different fingerprints.
         keep_fragments: bool = flag(), false;

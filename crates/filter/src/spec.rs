@@ -94,7 +94,7 @@ impl fmt::Display for SpecDifference {
     }
 }
 
-/// Name of the part that names the generation of w3lib.
+/// Name of the part that names the version of w3lib.
 pub const CANONICAL: &str = "fingerprint.canonical";
 /// Name of the part that names the list of tracking parameters.
 pub const DROP_TRACKING: &str = "fingerprint.drop_tracking";

@@ -20,7 +20,7 @@ use super::{Algorithm, Fingerprint};
 pub struct FingerprintSpec {
     /// Algorithm that computes the fingerprint.
     pub algorithm: Algorithm,
-    /// Generation of w3lib that makes URLs canonical.
+    /// Version of w3lib that makes URLs canonical.
     pub canonical: CanonicalForm,
     /// True if URLs that differ only in the part after `#` have different fingerprints.
     pub keep_fragments: bool,

@@ -73,7 +73,7 @@ pub use urlseen_fingerprint::{
 ///
 /// The result equals `w3lib.url.canonicalize_url(scrapy.Request(url).url)`, byte for byte. URLs
 /// have the same canonical form if they differ only in the order of the query's fields, in escapes,
-/// or in the case of the host. `spec` selects the generation of w3lib, and whether the result keeps
+/// or in the case of the host. `spec` selects the version of w3lib, and whether the result keeps
 /// the part after the `#`.
 ///
 /// A [`Fingerprinter`] computes the canonical form by itself. For many URLs,

@@ -104,7 +104,7 @@ fn refused(url: &str, error: &CanonicalizeError) -> PyErr {
 ///     'a6ab45564523e37c0ded48d60b091ec021ca7a0f'
 ///
 /// `algorithm` is `"scrapy"` (Scrapy 2.7 and later), `"scrapy-2.6"` or `"scrapy-redis"`.
-/// `canonical` is the generation of w3lib, `"w3lib-2.5"` or `"w3lib-2.4"`. With `keep_fragments`, URLs that differ only after the `#` are different. `drop_tracking` is the name
+/// `canonical` is the version of w3lib, `"w3lib-2.5"` or `"w3lib-2.4"`. With `keep_fragments`, URLs that differ only after the `#` are different. `drop_tracking` is the name
 /// of a list of tracking parameters that do not count, such as `"2026-11"`, and `same` has rules
 /// `[[same]]` of urlseen's configuration as JSON: `'[{"host": "^h$", "fold": ["www"]}]'`.
 /// `verbatim_url` is that of `Request.meta`. Raises `ValueError` if Scrapy would refuse the URL, or

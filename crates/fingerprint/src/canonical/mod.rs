@@ -45,7 +45,7 @@ use crate::choice::choices;
 use crate::lanes;
 
 choices! {
-    /// Generation of w3lib whose canonical form is computed.
+    /// Version of w3lib whose canonical form is computed.
     #[derive(Default)]
     CanonicalForm {
         /// Form of w3lib 2.5. The reference is w3lib 2.5.0 with Scrapy 2.19.0.
@@ -65,7 +65,7 @@ impl CanonicalForm {
 /// Settings that determine the canonical form of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CanonicalSpec {
-    /// Generation of w3lib whose form a URL gets.
+    /// Version of w3lib whose form a URL gets.
     pub form: CanonicalForm,
     /// True if the part after the `#` stays, for crawls with a browser, in which scripts of a page
     /// may read it. Servers never receive this part.

@@ -38,7 +38,7 @@ pub struct HeldRecord {
     pub algorithm: String,
     /// True if the fragment of a URL affects its fingerprint.
     pub keep_fragments: bool,
-    /// Generation of w3lib that makes URLs canonical.
+    /// Version of w3lib that makes URLs canonical.
     pub canonical: String,
     /// Name of the list of tracking parameters that do not affect the fingerprints.
     pub drop_tracking: String,
