@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 use urlseen_engine::item::{ExpireRule, NamedRule};
 use urlseen_filter::limit::{By, LimitRule};
-use urlseen_fingerprint::pages::Pages;
+use urlseen_fingerprint::rule_pages::Pages;
 use urlseen_fingerprint::same::{SameRule, SameRules};
 
 use super::problem::ValueOrigin;

@@ -9,7 +9,7 @@ use super::problem::ValueOrigin;
 use super::raw::Raw;
 use super::rule_kinds::{EffectiveRule, MOST, RuleKind, Values, read};
 use super::unknown::{hint, nearest};
-use urlseen_fingerprint::pages::{Pages, Pattern};
+use urlseen_fingerprint::rule_pages::{Pages, Pattern};
 
 impl Layers {
     /// Adds the rules of a file to the layers. `value` is the value of the key with the name of the

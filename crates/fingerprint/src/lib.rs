@@ -16,18 +16,18 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod algorithms;
-mod by_pages;
 pub mod canonical;
 pub mod choice;
 mod fingerprinter;
 mod key;
 pub mod lanes;
-pub mod pages;
 mod partition;
+mod rule_matching;
+pub mod rule_pages;
 pub mod same;
 
 pub use algorithms::{Algorithm, UnknownAlgorithmError};
-pub use by_pages::ByPages;
 pub use fingerprinter::{FingerprintSpec, Fingerprinter, Request};
 pub use key::Fingerprint;
 pub use partition::{Partition, PartitionCount, PartitionCountError};
+pub use rule_matching::ByPages;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, interval_at};
 use tracing::{info, warn};
 
 use super::Lease;
-use super::batches::{Prepared, Queue};
+use super::commits::{Prepared, Queue};
 use crate::pipeline::{Pipeline, RunError, Shared};
 use crate::report::Phase;
 use urlseen_engine::engine::store::{How, Recovery};

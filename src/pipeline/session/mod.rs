@@ -1,7 +1,7 @@
 //! Work on one connection, from taking the lease to releasing it.
 
-mod batches;
 mod begin;
+mod commits;
 mod duties;
 mod forgetting;
 mod lease;
@@ -12,8 +12,8 @@ mod requests;
 use std::time::Duration;
 
 use crate::config::{Config, WhenFull};
-use batches::Pressure;
 use begin::{Connected, Recovered};
+use commits::Pressure;
 use duties::{Answers, Duties};
 use forgetting::Forgetting;
 use futures_util::stream::StreamExt as _;
@@ -29,7 +29,7 @@ use super::{Ending, Pipeline, RunError};
 use crate::pipeline::GIVE_BACK_MAX;
 use crate::report::{Backpressure, Phase, Report};
 
-pub(super) use batches::Queue;
+pub(super) use commits::Queue;
 use lease::Lease;
 pub(super) use lease::LeaseClaim;
 

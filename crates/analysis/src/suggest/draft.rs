@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 use urlseen_fingerprint::FingerprintSpec;
-use urlseen_fingerprint::pages::escape;
+use urlseen_fingerprint::rule_pages::escape;
 use urlseen_fingerprint::same::TrackingList;
 
 use super::site::Endless;

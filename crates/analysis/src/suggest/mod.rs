@@ -17,7 +17,7 @@ use draft::Draft;
 use growth::Growth;
 use serde::Serialize;
 use site::{Changes, Endless, Site};
-use urlseen_fingerprint::pages::Page;
+use urlseen_fingerprint::rule_pages::Page;
 use urlseen_fingerprint::same::{TrackingList, param_name};
 use urlseen_fingerprint::{FingerprintSpec, Fingerprinter, Request};
 

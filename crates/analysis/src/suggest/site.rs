@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use urlseen_filter::limit::pattern;
-use urlseen_fingerprint::pages::Page;
+use urlseen_fingerprint::rule_pages::Page;
 use urlseen_fingerprint::same::{Fold, TrackingList};
 use urlseen_fingerprint::{FingerprintSpec, Fingerprinter, Request};
 

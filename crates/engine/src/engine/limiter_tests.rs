@@ -7,7 +7,7 @@ use super::*;
 use urlseen_filter::choice::ItemForm;
 use urlseen_filter::limit::{By, Counted, LimitRule, Limits};
 use urlseen_fingerprint::Algorithm;
-use urlseen_fingerprint::pages::Pages;
+use urlseen_fingerprint::rule_pages::Pages;
 use urlseen_storage::{Head, LiveFilter as _, Position, Restore as _};
 
 const MAX: u64 = 7;

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::flagged::Parts;
 use super::pickle::Pickles;
 use super::reader::Said;
 use super::request::ItemRequest;
+use super::tab::Parts;
 use super::{Reader, Unreadable, json};
 use urlseen_filter::choice::ItemForm;
 use urlseen_fingerprint::same::SameStep;

@@ -6,12 +6,12 @@
 pub mod batch;
 mod content;
 pub(crate) mod findings;
-mod flagged;
 mod items;
 pub mod json;
 mod pickle;
 mod reader;
 mod request;
+mod tab;
 
 use std::borrow::Cow;
 

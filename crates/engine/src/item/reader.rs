@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::flagged::{self, Flags, Parts};
 use super::json::{self, JsonError};
 use super::pickle::Pickles;
 use super::request::{self, ItemRequest};
+use super::tab::{self, Flags, Parts};
 use super::{Emit, Form, Identity, Item, ItemForm, Unreadable};
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::Lifetime;
 use urlseen_filter::limit::LimitRule;
-use urlseen_fingerprint::pages::{Page, Pages};
+use urlseen_fingerprint::rule_pages::{Page, Pages};
 use urlseen_fingerprint::{ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition};
 use urlseen_redis::reject::bounded::{TooLong, most_made};
 
@@ -159,7 +159,7 @@ impl Reader {
         let Some(form) = self.options.form.of(bytes) else { return digest(bytes) };
         let needs_url = self.has_rules || self.options.emit != Emit::Item;
         match form {
-            ItemForm::Fingerprint if !needs_url => return Ok(given(flagged::bare(bytes)?)),
+            ItemForm::Fingerprint if !needs_url => return Ok(given(tab::bare(bytes)?)),
             ItemForm::Tab if !needs_url => {
                 let parts = Parts::of(bytes)?;
                 if parts.flags.is_some() {
@@ -320,7 +320,7 @@ impl Reader {
             ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
             ItemForm::Json => json::read(bytes)?,
             ItemForm::Pickle => self.pickles.read(bytes)?,
-            ItemForm::Fingerprint => return Ok(Said::Fingerprint(flagged::bare(bytes)?)),
+            ItemForm::Fingerprint => return Ok(Said::Fingerprint(tab::bare(bytes)?)),
             ItemForm::Tab => return self.with_payload(bytes),
         }))
     }

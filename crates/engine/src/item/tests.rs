@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use std::time::Duration;
-use urlseen_fingerprint::pages::{Pages, Pattern};
+use urlseen_fingerprint::rule_pages::{Pages, Pattern};
 use urlseen_fingerprint::same::{SameRule, SameRules};
 use urlseen_fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 

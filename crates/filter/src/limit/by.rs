@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use urlseen_fingerprint::pages::Page;
+use urlseen_fingerprint::rule_pages::Page;
 use urlseen_fingerprint::same::param_name;
 
 use super::pattern;

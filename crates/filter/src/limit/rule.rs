@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use urlseen_fingerprint::pages::{Page, Pages};
+use urlseen_fingerprint::rule_pages::{Page, Pages};
 use urlseen_fingerprint::{ByPages, PartitionCount};
 
 use super::by::By;
@@ -95,7 +95,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_fingerprint::pages::Pattern;
+    use urlseen_fingerprint::rule_pages::Pattern;
 
     fn rule(by: Option<&str>, parameter: Option<&str>, path: &str) -> LimitRule {
         let mut pages = Pages::default();

@@ -4,9 +4,9 @@ use super::super::ages::Stamp;
 use super::super::block::Block;
 use super::super::generation::{Generation, Generations};
 use super::arena::Arena;
-use super::format::Format;
 use super::layout::Key;
 use super::shard::{Probe, Shard};
+use super::slots::Format;
 
 impl Shard {
     /// Counts the keys by generation, if the keys expire.

@@ -19,9 +19,9 @@ use bytemuck::Zeroable;
 use super::super::block::{Block, prefetch};
 use super::super::local::Full;
 use super::arena::{Arena, NONE};
-use super::format::SLOTS_MAX;
 use super::kernel::{Kernel, Work};
 use super::shard::{Shard, words};
+use super::slots::SLOTS_MAX;
 
 /// Number of blocks that are moved together, so that the processor reads them in order.
 const STEP: u64 = 32;

@@ -4,7 +4,7 @@ use std::num::NonZeroU8;
 use std::str::FromStr;
 
 use super::super::{KeyHash, ShardId};
-use super::format::Format;
+use super::slots::Format;
 
 /// Odd number c. Its multiples spread evenly, because it is close to 2^64 divided by the golden
 /// ratio (Knuth, "The Art of Computer Programming", volume 3, section 6.4).

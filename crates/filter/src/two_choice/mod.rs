@@ -23,12 +23,12 @@ mod arena;
 mod contents;
 mod expiry;
 pub(crate) mod filter;
-mod format;
 mod growth;
 mod kernel;
 pub(crate) mod kind;
 mod layout;
 mod shard;
+mod slots;
 
 use super::number::whole;
 use super::saved_keys::SavedForm;
@@ -36,10 +36,10 @@ use super::{BLOCK_BYTES, SHARDS, ShardId};
 use layout::Layout;
 
 pub(super) use arena::Arena;
-use format::Format;
 pub(super) use kernel::{Kernel, Kernels, Work};
 pub(super) use layout::{Key, KeyBits};
 pub(super) use shard::{Probe, Shard};
+use slots::Format;
 
 /// Size of a filter of the kind `two-choice`.
 #[derive(Debug, Clone, Copy, PartialEq)]

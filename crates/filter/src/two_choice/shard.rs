@@ -8,9 +8,9 @@ use super::super::block::{Block, prefetch};
 use super::super::local::Full;
 use super::arena::{Arena, NONE};
 use super::contents::Contents;
-use super::format::Format;
 use super::kernel::Kernel;
 use super::layout::{Key, KeyBits, Layout, Layouts, Place, Word};
+use super::slots::Format;
 
 /// Keys of a shard. Their blocks are in an [`Arena`], which the methods take.
 // A test reads the first two fields, which are together in one cache line.

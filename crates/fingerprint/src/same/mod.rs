@@ -19,7 +19,7 @@ pub use text::SameRulesError;
 use std::sync::Arc;
 
 use super::ByPages;
-use super::pages::{Page, Pages};
+use super::rule_pages::{Page, Pages};
 use fold::{Cut, Folds};
 use names::Names;
 use text::MOST;

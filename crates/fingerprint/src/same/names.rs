@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use regex::RegexBuilder;
 
 use crate::choice::choices;
-use crate::pages::{LARGEST, Pattern};
+use crate::rule_pages::{LARGEST, Pattern};
 
 /// Maximum number of names in a list.
 const MOST: usize = 200;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names::Names;
 use super::{SameRule, SameRules};
-use crate::pages::{Pages, Pattern};
+use crate::rule_pages::{Pages, Pattern};
 
 /// Maximum number of rules of a crawl.
 pub(super) const MOST: usize = 100;

@@ -9,7 +9,7 @@ use std::arch::x86_64::{
 use super::{Kernel, Work, has_bits};
 use crate::block::Block;
 use crate::two_choice::Format;
-use crate::two_choice::format::{QUAD, Quad};
+use crate::two_choice::slots::{QUAD, Quad};
 
 /// Kernel with AVX2. Only [`Avx2::detect`] makes this kernel, so the processor has the
 /// instructions.

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
 use super::{Kernel, Work, has_bits};
 use crate::block::Block;
 use crate::two_choice::Format;
-use crate::two_choice::format::{OCTET, Octet};
+use crate::two_choice::slots::{OCTET, Octet};
 
 /// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
 /// instructions.

@@ -9,7 +9,7 @@ mod avx2;
 mod avx512;
 
 use super::super::block::Block;
-use super::format::Format;
+use super::slots::Format;
 
 #[cfg(target_arch = "x86_64")]
 use avx2::Avx2;
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
     use crate::ages::Stamp;
-    use crate::two_choice::format::SLOTS_MAX;
+    use crate::two_choice::slots::SLOTS_MAX;
 
     /// Search for one content, and for the empty slots.
     struct Search<'a>(&'a Block, &'a Format, u64);

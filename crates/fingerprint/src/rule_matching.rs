@@ -1,9 +1,9 @@
-//! Pages of many rules, searched by their hosts first.
+//! Matching of many rules against a URL: their pages are searched by their hosts first.
 
 use memchr::memchr;
 use regex::{RegexSet, RegexSetBuilder};
 
-use super::pages::{LARGEST, LONGEST_MATCHED, Page, Pages};
+use super::rule_pages::{LARGEST, LONGEST_MATCHED, Page, Pages};
 
 /// Pages of many rules. For a page whose host no rule names, a look at the host is enough. Clones
 /// share the compiled patterns.
@@ -104,7 +104,7 @@ fn authority(url: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pages::tests::pages;
+    use super::super::rule_pages::tests::pages;
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Stages of a batch in a session, in order.
+//! Commits: what a session does with a batch from its submission on, in order.
 //!
 //! ```text
 //! read -> submitted -> judged, logged: ready -> sent -> executed -> committed

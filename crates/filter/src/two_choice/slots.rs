@@ -1,5 +1,5 @@
-//! Division of a block into slots, and the tables by which kernels read them: octets for registers
-//! of 64 bytes, quads for registers of 32 bytes.
+//! Slots of a block: how a block is divided, how a slot is written, and the tables by which kernels
+//! read them: octets for registers of 64 bytes, quads for registers of 32 bytes.
 
 use std::ops::Range;
 
@@ -297,5 +297,5 @@ impl Quads {
 }
 
 #[cfg(test)]
-#[path = "format_tests.rs"]
+#[path = "slots_tests.rs"]
 mod tests;
