@@ -22,6 +22,8 @@ ADDON = {"ADDONS": {"urlseen.scrapy.Addon": 500}}
 PASS_THROUGH = {**ADDON, "URLSEEN_URL": None}
 ASK = {**ADDON, "SCHEDULER": "scrapy_redis.scheduler.Scheduler", "URLSEEN_ASK_URL": None}
 WAYS = {"scrapy-redis": SCRAPY_REDIS, "urlseen, pass through": PASS_THROUGH, "urlseen, ask": ASK}
+# Processes of plain Scrapy share no crawl.
+ALONE = {**WAYS, "Scrapy": {}}
 SPIDERS = (1, 3)
 SITE = Path(__file__).with_name("generated.py")
 SPIDER = Path(__file__).with_name("spider.py")
@@ -36,7 +38,7 @@ def run(sizes, figures):
     with running(site, lambda: listens(port)):
         for spiders in SPIDERS:
             group = f"{spiders} spider{'s' * (spiders > 1)}"
-            for way, settings in tools.in_turn(WAYS, sizes.rounds):
+            for way, settings in tools.in_turn(ALONE if spiders == 1 else WAYS, sizes.rounds):
                 url = f"http://127.0.0.1:{port}/p/0?id=0&from=site"
                 for unit, value in crawl(settings, spiders, url, sizes.pages).items():
                     figures.add(group, way, unit, value)
