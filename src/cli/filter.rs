@@ -30,8 +30,8 @@ const SHOWN: usize = 60;
 ///
 /// Examples:
 /// ```text
-/// urlseen filter links.txt.gz              # prints each line once
-/// urlseen filter --storage seen links.txt  # remembers them for the next run
+/// urlseen filter --storage seen links.txt.gz  # remembers the lines for the next run
+/// urlseen filter --seen old.txt new.txt       # prints the lines of new.txt that old.txt lacks
 /// ```
 #[derive(Debug, clap::Args)]
 pub(super) struct FilterArgs {
@@ -43,6 +43,9 @@ pub(super) struct FilterArgs {
     /// next run prints at most the last block of lines again. Default: no folder
     #[arg(long, value_name = "DIR")]
     storage: Option<PathBuf>,
+    /// Count the lines of this file as seen, and do not print them. Can be given several times
+    #[arg(long, value_name = "FILE")]
+    seen: Vec<PathBuf>,
     #[command(flatten)]
     shape: FilterOptions,
     /// Form of the lines: auto, url, json, fingerprint or tab
@@ -77,6 +80,10 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let gauge = Arc::clone(works.engine.gauge());
     let started = Instant::now();
     let bar = Bar::counting("lines");
+    let mut lines = input::lines(args.files.clone());
+    if !args.seen.is_empty() {
+        lines = input::lines(args.seen.clone()).seen_before(lines);
+    }
     let mut printed =
         Printed { seen: args.invert, output, unreadable: Reasons::default(), bar: bar.clone() };
     // If standard output is a terminal, a line of progress would disturb the lines there.
@@ -91,7 +98,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let mut teller = BarAudience::new(bar, draw);
     let flow = Flow {
         works: &mut works,
-        pages: input::lines(args.files.clone()).spawn()?,
+        pages: lines.spawn()?,
         effect: Some(&mut printed),
         fill: settings::fill_watch(&parameters),
         remedy: "Give a larger --capacity, or --kind two-choice with a --grow-to that suffices, \
@@ -151,6 +158,9 @@ impl<W: Write> Effect for Printed<W> {
             let colon = if item.is_empty() { "" } else { ": " };
             self.bar.above(|| say(format_args!("urlseen: {place}: {reason}{colon}{shown}")));
         });
+        if page.is_seen {
+            return Ok(());
+        }
         if self.seen { self.print(batch.seen()) } else { self.print(batch.onward()) }
     }
 

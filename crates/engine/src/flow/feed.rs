@@ -52,6 +52,8 @@ pub struct Page {
     /// Description of the part that an earlier import has read. Only the first page after that part
     /// has a description.
     pub resumed: Option<String>,
+    /// True if the items count as seen: the effect need not happen for them.
+    pub is_seen: bool,
 }
 
 /// Place of an item, for messages: `FILE, line N`.
@@ -93,6 +95,18 @@ pub enum FeedError {
 }
 
 impl Feed {
+    /// Returns a feed of these pages before those of `next`. They count as seen.
+    #[must_use]
+    pub fn seen_before(self, next: Self) -> Self {
+        let (expected, read) = (self.expected + next.expected, self.expected);
+        let seen = self.pages.map(|page| Ok(Page { is_seen: true, ..page? }));
+        let next = next.pages.map(move |page| {
+            let page = page?;
+            Ok(Page { read: read + page.read, ..page })
+        });
+        Self { expected, pages: Box::new(seen.chain(next)) }
+    }
+
     /// Starts a thread that reads ahead, until the end of the input or until the receiver is
     /// dropped.
     ///
