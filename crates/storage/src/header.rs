@@ -27,7 +27,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use urlseen_filter::choice::FilterPlace;
 use urlseen_filter::id::RandomId;
-use urlseen_filter::{FilterSpec, Seed};
+use urlseen_filter::{CANONICAL, FilterSpec, Seed};
+use urlseen_fingerprint::canonical::CanonicalForm;
 
 use super::clock::Timing;
 use super::disk::{Dir, aside};
@@ -117,7 +118,12 @@ impl Header {
     /// Returns the content of the file.
     pub(super) fn encode(&self) -> impl Serialize {
         let StorageSpec { crawl, filter } = self.spec.clone();
-        let parts = filter.fields().into_iter().chain(filter.parameters.record());
+        // As before there were two canonical forms, the default one has no field.
+        let is_recorded = |(name, value): &(&str, String)| {
+            *name != CANONICAL || *value != CanonicalForm::default().name()
+        };
+        let parts = filter.fields().into_iter().filter(is_recorded);
+        let parts = parts.chain(filter.parameters.record());
         let spec = parts.map(|(name, value)| (name.to_owned(), value)).collect();
         let (filter, rules) = (RandomId::new(self.filter), self.rules.clone());
         HeaderContent { format: FORMAT, filter, crawl, rules, spec }
