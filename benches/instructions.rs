@@ -18,7 +18,8 @@ use urlseen_filter::generation::Generation;
 use urlseen_filter::native::Native;
 use urlseen_filter::{FilterSpec, KeyHash, Kind, Parameters, Seed, Shards, Sizing};
 use urlseen_fingerprint::Request;
-use urlseen_fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_fingerprint::canonical::CanonicalForm;
+use urlseen_fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_storage::{Folder, StoragePolicy, StorageSpec};
 
 mod links;
@@ -66,6 +67,13 @@ fn urls(kind: &str, links: &[String]) {
     count(&format!("fingerprint, {kind}"), "link", links.len(), || {
         for link in links {
             let _ = black_box(fingerprinter.fingerprint(&Request::get(black_box(link))));
+        }
+    });
+    let old = FingerprintSpec { canonical: CanonicalForm::W3lib24, ..FingerprintSpec::default() };
+    let mut fingerprinter = Fingerprinter::new(old);
+    count(&format!("canonical URL of w3lib 2.4, {kind}"), "link", links.len(), || {
+        for link in links {
+            let _ = black_box(fingerprinter.canonical(&Request::get(black_box(link))));
         }
     });
 }
