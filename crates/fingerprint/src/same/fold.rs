@@ -17,12 +17,18 @@ choices! {
     Fold {
         /// `http` and `https`, and the ports 80 and 443 written out.
         Scheme = "scheme",
+        /// User name and password before the host.
+        Userinfo = "userinfo",
+        /// Dots at the end of the host, as in `example.com.`.
+        TrailingDot = "trailing-dot",
         /// `www.` before the host.
         Www = "www",
         /// Parameters of the path's segments, such as `;jsessionid=1`.
         Matrix = "matrix",
         /// Upper and lower case of ASCII letters in the path.
         Case = "case",
+        /// Several slashes after each other in the path.
+        DoubleSlashes = "double-slashes",
         /// Name of an index page at the end of the path, such as `index.html`.
         Index = "index",
         /// Slashes at the end of the path.
@@ -32,16 +38,28 @@ choices! {
 
 impl Fold {
     /// All folds, in the order in which they are applied.
-    pub const ALL: [Self; 6] =
-        [Self::Scheme, Self::Www, Self::Matrix, Self::Case, Self::Index, Self::TrailingSlash];
+    pub const ALL: [Self; 9] = [
+        Self::Scheme,
+        Self::Userinfo,
+        Self::TrailingDot,
+        Self::Www,
+        Self::Matrix,
+        Self::Case,
+        Self::DoubleSlashes,
+        Self::Index,
+        Self::TrailingSlash,
+    ];
 
     /// Returns the effect on a URL, in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Scheme => "https becomes http, without the ports 80 and 443",
+            Self::Userinfo => "user name and password are dropped",
+            Self::TrailingDot => "dots at the end of the host are dropped",
             Self::Www => "www. before the host is dropped",
             Self::Matrix => "parameters in the path are dropped",
             Self::Case => "letters of the path become lower case",
+            Self::DoubleSlashes => "slashes after a slash of the path are dropped",
             Self::Index => "the name of an index page is dropped",
             Self::TrailingSlash => "slashes at the end of the path are dropped",
         }
@@ -50,7 +68,7 @@ impl Fold {
 
 /// Set of the folds of one rule, or of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Folds(u8);
+pub(super) struct Folds(u16);
 
 impl Folds {
     pub(super) fn with(self, fold: Fold) -> Self {
@@ -124,11 +142,21 @@ impl<'a> Cut<'a> {
 
 fn push_authority(authority: &str, folds: Folds, out: &mut String) {
     let at = authority.rfind('@').map_or(0, |at| at + 1);
-    let (user, mut host) = authority.split_at(at);
+    let (mut user, mut host) = authority.split_at(at);
     if folds.have(Fold::Scheme)
         && let Some(bare) = DEFAULT_PORTS.into_iter().find_map(|port| host.strip_suffix(port))
     {
         host = bare;
+    }
+    if folds.have(Fold::Userinfo) && !host.is_empty() {
+        user = "";
+    }
+    let colon = host.rfind(':').filter(|&at| !host[at..].contains(']'));
+    let (mut host, port) = host.split_at(colon.unwrap_or(host.len()));
+    // A host that is not ASCII is one that IDNA refuses, perhaps because of its dots.
+    if folds.have(Fold::TrailingDot) && host.is_ascii() {
+        let name = host.trim_end_matches('.');
+        host = if name.is_empty() { host } else { name };
     }
     if folds.have(Fold::Www) {
         // A name such as `www.com` keeps its `www.`.
@@ -138,6 +166,7 @@ fn push_authority(authority: &str, folds: Folds, out: &mut String) {
     }
     out.push_str(user);
     out.push_str(host);
+    out.push_str(port);
 }
 
 fn push_path(path: &str, folds: Folds, out: &mut String) {
@@ -160,6 +189,12 @@ fn push_path(path: &str, folds: Folds, out: &mut String) {
         let folded = lower_case(&out[start..]);
         out.truncate(start);
         out.push_str(&folded);
+    }
+    if folds.have(Fold::DoubleSlashes) {
+        let single = out[start..].split('/').filter(|it| !it.is_empty()).collect::<Vec<_>>();
+        let end = if out.ends_with('/') && !single.is_empty() { "/" } else { "" };
+        let path = format!("/{}{end}", single.join("/"));
+        out.replace_range(start.., &path);
     }
     // An index page can come to the end when a slash goes, and a slash when an index page goes.
     loop {
@@ -222,12 +257,24 @@ mod tests {
 
     #[test]
     fn each_fold_ignores_its_difference_and_no_other() {
-        use Fold::{Case, Index, Matrix, Scheme, TrailingSlash, Www};
+        use Fold::{
+            Case, DoubleSlashes, Index, Matrix, Scheme, TrailingDot, TrailingSlash, Userinfo, Www,
+        };
         for (folds, url, expected) in [
             (&[][..], "https://www.h.org:443/A/index.html;a?b=c#d", ""),
             (&[Scheme], "https://h:443/", "http://h/"),
             (&[Scheme], "https://h:80/", "http://h/"),
             (&[Scheme], "http://u@h:8080/", ""),
+            (&[Userinfo], "http://u:p@h:8080/@", "http://h:8080/@"),
+            (&[Userinfo], "http://u@/", ""),
+            (&[TrailingDot], "http://u.@h..:8080/a.", "http://u.@h:8080/a."),
+            (&[TrailingDot], "http://[::1]/", ""),
+            (&[TrailingDot], "http://./", ""),
+            (&[TrailingDot], "http://é../", ""),
+            (&[TrailingDot, Www], "http://www.com./", "http://www.com/"),
+            (&[DoubleSlashes], "http://h//a///b//?c//d", "http://h/a/b/?c//d"),
+            (&[DoubleSlashes], "http://h//", "http://h/"),
+            (&[DoubleSlashes, Matrix], "http://h/;a/b", "http://h/b"),
             (&[Www], "http://u:p@www.www.h.org/", "http://u:p@h.org/"),
             (&[Www], "http://www.com/", ""),
             (&[Www], "http://www1.h.org/", ""),

@@ -80,7 +80,12 @@ fn a_verbatim_url_is_changed_only_if_the_algorithm_makes_it_canonical() {
 
 /// Makes URLs from few parts, so that many of them are equal by some rules.
 fn urls() -> impl Strategy<Value = String> {
-    let host = prop_oneof!["(www\\.){0,3}(a|b)\\.x", "www\\.(a|b)", "u@www\\.a\\.x:(80|443|8080)"];
+    let host = prop_oneof![
+        "(www\\.){0,3}(a|b)\\.x",
+        "www\\.(a|b)\\.{0,2}",
+        "u@www\\.a\\.x:(80|443|8080)",
+        "(u(:p)?@)?(www\\.)?(a|é)\\.x?\\.{0,2}(:80)?",
+    ];
     let segment = prop_oneof![
         "(index|default|INDEX|a)\\.(html|php|x)(;[ab]=1)?",
         "[aB](;c)?(;d=%2f)?",
@@ -107,7 +112,7 @@ fn rules() -> impl Strategy<Value = Vec<String>> {
         Just(r#""scheme":"^http$""#),
         Just(r#""extension":"^php$""#),
     ];
-    let fold = proptest::sample::subsequence(&super::Fold::ALL, 0..=6);
+    let fold = proptest::sample::subsequence(&super::Fold::ALL, 0..=9);
     let names = |key| {
         let names = proptest::sample::subsequence(&["utm_*", "sid", "p*", "é"], 0..=2);
         names.prop_map(move |it| format!("\"{key}\":{}", serde_json::json!(it)))
