@@ -137,12 +137,16 @@ impl Look {
         self.snapshots = sound.into_iter().rev().collect();
         let mut gaps = Vec::new();
         let damages = segment::each(begun, Segments::list(begun)?.names(), |mut segment| {
-            let read = segment.each(u64::MAX, |_| {});
+            let (mut records, mut fingerprints) = (0, 0);
+            let read = segment.each(u64::MAX, |entry| {
+                records += 1;
+                fingerprints += u64::from(entry.head.count);
+            });
             let last = segment.position;
             if self.last.is_none_or(|known| known.number < last.number) {
                 self.last = Some(last);
             }
-            let Segment { name, len: bytes, follows, read: (records, fingerprints), .. } = segment;
+            let Segment { name, len: bytes, follows, .. } = segment;
             let before = self.segments.last().map(|before| before.last);
             if before.is_some_and(|before| before != follows) {
                 let what = "the file does not follow the one before";

@@ -282,21 +282,12 @@ fn make(
 
 /// Proof that a batch is in the log, with the position of the batch. Only the log makes proofs.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Record {
-    base: Head,
-    logged: Logged,
-}
-
-impl Record {
-    /// Returns the head that the batch follows.
-    pub fn base(&self) -> Head {
-        self.base
-    }
-
-    /// Returns the place of the record.
-    pub fn logged(&self) -> Logged {
-        self.logged
-    }
+    /// Head that the batch follows.
+    pub base: Head,
+    /// Place of the record.
+    pub logged: Logged,
 }
 
 /// Group of records that are written one by one and synced together.

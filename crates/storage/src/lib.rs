@@ -19,7 +19,7 @@
 //! archive   prune -> archive         files of the log that pruning would lose; their export
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
 //! notes     header                   runs, checkpoints of imports, times
-//! time      clock                    time since boot, and when generations begin
+//! time      clock                    time since boot, and time of the generations
 //! lock      lock                     keeps a second writing process out
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; error
@@ -67,7 +67,7 @@ pub mod testing;
 mod tests;
 
 pub use archive::Archive;
-pub use clock::{Clocks, Doubt, GenerationClock, Moment, TimesOfDay, Timing};
+pub use clock::{Moment, TimesOfDay, Timing};
 pub use difference::Difference;
 pub use error::{Damage, Lost, OpenError, RecoveryError};
 pub use filter_storage::{FilterStorage, Footprint, Reach, StoragePolicy};

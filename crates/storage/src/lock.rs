@@ -5,7 +5,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::disk::{Busy, Dir, DiskFile, Lock};
 use super::error::Holder;
@@ -30,9 +30,6 @@ pub(super) struct Hold {
     made: Vec<PathBuf>,
     /// Locked while files of the log are removed or cut.
     turn: Mutex<()>,
-    /// Token for the writer of a snapshot. While the writer has a clone, no other snapshot can
-    /// begin.
-    pub(super) writing: Arc<()>,
 }
 
 impl Hold {
@@ -45,8 +42,8 @@ impl Hold {
             match dir.lock(LOCK, Lock::Exclusive) {
                 Ok(Ok(lock)) => {
                     let inode = lock.inode()?;
-                    let (turn, writing) = (Mutex::default(), Arc::default());
-                    let hold = Self { dir: Dir::clone(dir), lock, inode, made, turn, writing };
+                    let turn = Mutex::default();
+                    let hold = Self { dir: Dir::clone(dir), lock, inode, made, turn };
                     if hold.is_in_place()? {
                         hold.lock.set_len(0)?;
                         hold.lock.append(&serde_json::to_vec(&Holder::this())?)?;

@@ -73,13 +73,7 @@ pub(super) fn prune(
         kept.pop_last();
         cut_by_bytes = true;
     }
-    for name in &snapshots {
-        dir.remove(name)?;
-    }
-    if !snapshots.is_empty() {
-        dir.sync()?;
-    }
-    retire(begun, &logs, has_archive(dir)?, start)?;
+    retire(begun, &snapshots, &logs, has_archive(dir)?, start)?;
     let files = snapshots.into_iter().chain(logs.iter().map(|&log| segment::name(log))).collect();
     Ok((files, cut_by_bytes))
 }
@@ -192,16 +186,23 @@ pub(super) fn follow(
     Ok((lacks_before, damaged))
 }
 
-/// Removes files of the log, oldest first. If `keeps` is true, moves them to the archive, except
-/// for those before `start`, the position at which the filter was last known to be empty. After a
+/// Removes snapshots, and then files of the log, oldest first. So no snapshot ever lacks its log on
+/// the disk. If `keeps` is true, moves the files to the archive, except for those before `start`, the position at which the filter was last known to be empty. After a
 /// failure, the next call continues with the files that are left.
 pub(super) fn retire(
     begun: &Begun,
+    snapshots: &BTreeSet<String>,
     logs: &[u64],
     keeps: bool,
     start: Option<Position>,
 ) -> io::Result<()> {
     let dir = &begun.dir;
+    for name in snapshots {
+        dir.remove(name)?;
+    }
+    if !snapshots.is_empty() {
+        dir.sync()?;
+    }
     for &follows in logs {
         if keeps && start.is_none_or(|start| follows >= start.number) {
             dir.rename(&segment::name(follows), &segment::archived_name(follows))?;

@@ -113,8 +113,6 @@ pub(super) struct Segment {
     pub(super) offset: u64,
     /// Position of the last record that was read.
     pub(super) position: Position,
-    /// Number of the records that were read, and of their fingerprints.
-    pub(super) read: (u64, u64),
     /// Bytes of the file, from `buffered` on.
     buffer: Vec<u8>,
     buffered: u64,
@@ -180,7 +178,6 @@ impl Segment {
             return Err(self.damaged("the record's fingerprints cannot be read"));
         };
         let offset = self.offset;
-        self.read = (self.read.0 + 1, self.read.1 + u64::from(head.count));
         self.offset = start + u64::from(head.length);
         self.position = head.position;
         Ok(Some(LogEntry { head, offset, body }))
@@ -221,9 +218,8 @@ impl Segment {
     pub(super) fn unchecked(begun: &Begun, name: &str, offset: u64) -> io::Result<Self> {
         let file = begun.dir.open(name)?;
         let (len, follows, position) = (file.len()?, Position::START, Position::START);
-        let (name, offset, read, buffer) = (name.to_owned(), offset.min(len), (0, 0), Vec::new());
-        let (before, buffered) = (0, 0);
-        Ok(Self { name, file, len, follows, before, offset, position, read, buffer, buffered })
+        let (name, offset, buffer) = (name.to_owned(), offset.min(len), Vec::new());
+        Ok(Self { name, file, len, follows, before: 0, offset, position, buffer, buffered: 0 })
     }
 
     /// Calls `visit` with the head of each record in the rest of the file whose number is at least

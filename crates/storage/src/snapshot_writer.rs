@@ -158,12 +158,7 @@ impl Sections {
         if self.buffer.len() + bytes.len() > WRITE {
             self.flush()?;
         }
-        if bytes.len() >= WRITE {
-            self.file.append(bytes)?;
-            self.written += bytes.len() as u64;
-        } else {
-            self.buffer.extend(bytes);
-        }
+        self.buffer.extend(bytes);
         if self.written - self.synced >= SYNC {
             self.file.sync()?;
             self.synced = self.written;
@@ -266,8 +261,6 @@ pub struct SnapshotWriter {
     /// Writer of the shards of the snapshot.
     pub sections: Sections,
     log: Arc<Unsynced>,
-    /// Dropped after `sections`, so that the unfinished file is removed before another begins.
-    _token: Arc<()>,
 }
 
 /// Snapshot that was written completely.
@@ -285,13 +278,7 @@ pub struct Finished {
 
 impl SnapshotWriter {
     pub(super) fn new(begun: &Begun, log: &Arc<Unsynced>) -> io::Result<Self> {
-        let token = Arc::clone(&log.hold.writing);
-        // One clone is here, and one is in the lock of the folder.
-        if Arc::strong_count(&token) > 2 {
-            return Err(io::Error::other("another snapshot is still being written"));
-        }
-        let sections = Sections::begin(begun, false)?;
-        Ok(Self { sections, log: Arc::clone(log), _token: token })
+        Ok(Self { sections: Sections::begin(begun, false)?, log: Arc::clone(log) })
     }
 
     /// Syncs the log and the snapshot, gives the file its final name, and removes files that are no
@@ -364,14 +351,10 @@ impl<'a> Rebase<'a> {
         }
         self.sections.put(last)?;
         let own = name(last.head.seq);
-        for file in dir.list()? {
-            if seq(&file.name).is_some() && file.name != own {
-                dir.remove(&file.name)?;
-            }
-        }
-        dir.sync()?;
+        let names = dir.list()?.into_iter().map(|file| file.name);
+        let older = names.filter(|name| seq(name).is_some() && *name != own).collect();
         let logs: Vec<_> = Segments::list(&begun)?.files.into_keys().collect();
-        prune::retire(&begun, &logs, is_archived, None)?;
+        prune::retire(&begun, &older, &logs, is_archived, None)?;
         *self.stand = Some((self.position, None));
         Ok(self.position)
     }

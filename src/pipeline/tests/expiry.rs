@@ -8,7 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::items;
 use super::oracle::Tally;
 use super::world::World;
-use urlseen_storage::{Clocks, Moment};
+use urlseen_engine::engine::Clocks;
+use urlseen_storage::Moment;
 
 /// Length of a generation, a fifth of the time after which fingerprints pass again.
 const STEP: Duration = Duration::from_secs(30);

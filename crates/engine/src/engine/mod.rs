@@ -13,6 +13,7 @@
 //! short batch is read and judged by the task that submits it. Engines may share their threads
 //! ([`Threads`]).
 
+mod generations;
 mod judge;
 mod limiter;
 pub mod query;
@@ -33,6 +34,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::item::Options;
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
+pub use generations::{Clocks, Doubt};
 use judge::Judge;
 use limiter::Limiter;
 pub use query::{Answer, Question, Wanted};
@@ -49,7 +51,7 @@ use urlseen_filter::{
     RedisFilterKeys, Verdict,
 };
 use urlseen_fingerprint::Fingerprint;
-use urlseen_storage::{Clocks, Histogram, Logged};
+use urlseen_storage::{Histogram, Logged};
 pub use works::{Event, Works, WorksError};
 
 /// Maximum number of batches that are submitted and neither committed nor aborted.

@@ -2,11 +2,11 @@
 
 use crossbeam_channel::{Receiver, unbounded};
 
+use super::generations::Clocks;
 use super::query::QueryDispatcher;
 use super::store::{Local, Storage, StorageThread};
 use super::threads::Work;
 use super::{Engine, Parts, StartError, Threads, Works};
-use urlseen_storage::Clocks;
 
 /// Work of an engine and of its folder. A simulation decides when each step is done.
 #[derive(Debug)]

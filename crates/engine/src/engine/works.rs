@@ -3,11 +3,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 use tracing::warn;
 
+use super::generations::{Clocks, Doubt, Generating, GenerationClock};
 use super::query::{Extra, QueryDispatcher};
 use super::store::{Footprint, MismatchError, Storage, Store, Stored, Write};
 use super::{Engine, EngineError, Heard};
@@ -15,9 +15,7 @@ use crate::item::batch::{Batch, Judged, Ready, Sifted};
 use urlseen_filter::Full;
 use urlseen_filter::generation::Generation;
 use urlseen_storage::descriptors::Waits;
-use urlseen_storage::{
-    Clocks, Doubt, Finished, GenerationClock, Logged, Moment, Restore as _, TimesOfDay,
-};
+use urlseen_storage::{Finished, Logged, Moment, Restore as _, TimesOfDay};
 
 /// The threads that judge, the thread of the folder, and the queries of clients.
 #[derive(Debug)]
@@ -263,71 +261,6 @@ async fn stored(storage: Option<&mut Storage>) -> Result<Stored, EngineError> {
     match storage {
         Some(storage) => storage.stored().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Time between two looks at the clock. After each one, the judge frees some slots.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// Generations of a filter at work.
-#[derive(Debug)]
-pub(super) struct Generating {
-    clock: GenerationClock,
-    /// Generation that began last, or whose begin is being logged.
-    begun: Generation,
-    looks: Interval,
-    clocks: fn() -> Clocks,
-}
-
-impl Generating {
-    /// Continues after the start of a generation. `clocks` reads the clocks of this machine.
-    pub(super) fn new(clock: GenerationClock, begun: Generation, clocks: fn() -> Clocks) -> Self {
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { clock, begun, looks, clocks }
-    }
-
-    /// Returns the moment at which a later generation begins.
-    pub(super) fn begin_of(&self, generation: Generation) -> Moment {
-        self.clock.begin_of(generation)
-    }
-
-    /// Waits until it is time to look at the clock; forever if there are no generations. Nothing is
-    /// lost when the future is dropped.
-    pub(super) async fn due(generations: Option<&mut Self>) -> &mut Self {
-        let Some(generations) = generations else { return std::future::pending().await };
-        let next = generations.begin_of(generations.begun.later(1)).since_boot();
-        let left = next.saturating_sub((generations.clocks)().moment.since_boot());
-        tokio::select! {
-            _ = generations.looks.tick() => {}
-            // A generation that begins late would let URLs pass too early. The clock that begins it
-            // need not agree with this timer.
-            () = sleep(left), if !left.is_zero() => {}
-        }
-        generations
-    }
-
-    /// Begins a generation that is due, and returns it. If there is a folder, its log gets the
-    /// start first. Frees some slots of expired keys.
-    pub(super) fn look(
-        &mut self,
-        storage: Option<&mut Storage>,
-        engine: &mut Engine,
-    ) -> Option<Generation> {
-        if engine.gauge().generations().is_some_and(|it| it.expired > 0) {
-            engine.sweep();
-        }
-        let due = self.clock.generation_at((self.clocks)().moment);
-        if due <= self.begun {
-            return None;
-        }
-        self.begun = due;
-        if let Some(storage) = storage {
-            storage.write(Write::Generation(due));
-            return None;
-        }
-        engine.begin_generation(due);
-        Some(due)
     }
 }
 

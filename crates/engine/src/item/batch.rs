@@ -86,7 +86,7 @@ impl Batch<Found> {
 impl Batch<Judged> {
     /// Makes the batch ready. `record` is the value that the log returned for it.
     pub(crate) fn logged(self, record: &Record) -> Batch<Ready> {
-        self.with(Ready { base: record.base(), logged: record.logged() })
+        self.with(Ready { base: record.base, logged: record.logged })
     }
 }
 

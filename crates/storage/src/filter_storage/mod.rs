@@ -261,6 +261,8 @@ impl<F: LiveFilter> FilterStorage<F> {
     }
 
     fn start_snapshot(&mut self, reach: Reach) -> io::Result<()> {
+        // Two snapshots would write to the same file.
+        self.snapshotting = None;
         self.snapshot_at = self.journal()?.bytes() + self.every();
         // The writer comes first: if it cannot open its file, the log gets no new file.
         let journal = self.journal()?;

@@ -111,11 +111,11 @@ impl<F: LiveFilter> SnapshotWork<F> {
 }
 
 impl Journal {
-    /// Begins a snapshot. The caller must [roll](Journal::roll) the log before it writes the first
+    /// Begins a snapshot, after the end of the one before. The caller must [roll](Journal::roll) the log before it writes the first
     /// shard, so that the older files of the log can be pruned.
     ///
     /// # Errors
-    /// If the disk fails, or another snapshot is still being written.
+    /// If the disk fails.
     pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
         SnapshotWriter::new(&self.begun, &self.unsynced)
     }

@@ -60,8 +60,8 @@ impl Journal {
 pub(super) fn append(journal: &mut Journal, keys: &[Key]) -> Position {
     let base = journal.position().head;
     let logged = journal.append(&batch(keys.iter().copied())).unwrap();
-    assert_eq!(logged.base(), base);
-    logged.logged().at
+    assert_eq!(logged.base, base);
+    logged.logged.at
 }
 
 pub(super) fn recover(folder: &mut Folder, target: Target) -> (Position, BTreeSet<Key>) {

@@ -194,6 +194,9 @@ fn random_crawls_recover_from_random_faults() {
         let mut random = Random::new(seed);
         let fsync = [Fsync::Never, Fsync::Always][random.below(2)];
         let mut world = World::new(fsync, random.once_in(2), seed);
+        if random.once_in(2) {
+            world = world.archived();
+        }
         world.start().unwrap();
         for _ in 0..40 {
             let op = match random.below(16) {

@@ -214,7 +214,7 @@ impl World {
         let keys = self.some_keys();
         let journal = self.journal_mut();
         let logged = journal.append(&batch(keys.iter().copied()))?;
-        let Position { number, head } = logged.logged().at;
+        let Position { number, head } = logged.logged.at;
         self.chain.push(Logged { head, number, keys });
         Ok(())
     }
