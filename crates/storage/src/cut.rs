@@ -119,7 +119,8 @@ fn rewrite(segments: &Segments<'_>, plan: &Plan, place: LogPlace) -> io::Result<
             let before: Head = end.head;
             let RecordHead { kind, generation, .. } = entry.head;
             let RecordBody { fingerprints, lifetimes, counted } = &entry.body;
-            let synced = plan.end.number;
+            // The cut may come before a sync of earlier files.
+            let synced = entry.head.synced.min(plan.end.number);
             let content = RecordContent { synced, fingerprints, generation, lifetimes, counted };
             result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
                 offset += buffer.len() as u64;

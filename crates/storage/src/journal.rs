@@ -286,7 +286,7 @@ fn make(
 pub struct Record {
     /// Head that the batch follows.
     pub base: Head,
-    /// Place of the record.
+    /// Position of the batch, and the generation of its fingerprints.
     pub logged: Logged,
 }
 

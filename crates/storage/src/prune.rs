@@ -187,8 +187,9 @@ pub(super) fn follow(
 }
 
 /// Removes snapshots, and then files of the log, oldest first. So no snapshot ever lacks its log on
-/// the disk. If `keeps` is true, moves the files to the archive, except for those before `start`, the position at which the filter was last known to be empty. After a
-/// failure, the next call continues with the files that are left.
+/// the disk. If `keeps` is true, moves the files to the archive, except for those before `start`,
+/// the position at which the filter was last known to be empty. After a failure, the next call
+/// continues with the files that are left.
 pub(super) fn retire(
     begun: &Begun,
     snapshots: &BTreeSet<String>,

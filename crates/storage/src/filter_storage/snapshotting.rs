@@ -111,8 +111,8 @@ impl<F: LiveFilter> SnapshotWork<F> {
 }
 
 impl Journal {
-    /// Begins a snapshot, after the end of the one before. The caller must [roll](Journal::roll) the log before it writes the first
-    /// shard, so that the older files of the log can be pruned.
+    /// Begins a snapshot, after the end of the one before. The caller must [roll](Journal::roll)
+    /// the log before it writes the first shard, so that the older files of the log can be pruned.
     ///
     /// # Errors
     /// If the disk fails.

@@ -139,6 +139,24 @@ fn without_power_at_every_step_nothing_synced_is_lost() {
     }
 }
 
+/// After a cut, the adds behind it say that all earlier records are on the disk. A record that the
+/// disk lost must not count as damaged because of them.
+#[test]
+fn a_cut_without_power_makes_no_lost_record_count_as_damaged() {
+    let ops =
+        [Op::Append, Op::Append, Op::Commit, Op::Roll, Op::Adds, Op::Append, Op::Adds, Op::Cut];
+    for (step, seed) in (0..40).flat_map(|step| (0..16).map(move |seed| (step, seed))) {
+        let mut world = World::new(Fsync::Never, false, 1);
+        world.start().unwrap();
+        world.disk.fault_at(step, Fault::Killed);
+        let _ = ops.iter().try_for_each(|&op| world.apply(op));
+        let mut random = Random::new(1000 * seed + step as u64);
+        let disk = world.disk.after_power_loss(&mut random.draw());
+        world.put_disk(disk, true);
+        world.check_all();
+    }
+}
+
 #[test]
 fn a_failed_step_loses_nothing() {
     for fault in [Fault::Failing, Fault::Full] {

@@ -409,12 +409,17 @@ impl World {
         let Ok(archive) = folder.archive(Target::At(self.head(batches))) else { return };
         let mut filter = Exact::default();
         filter.keys.clear();
+        let is_complete = archive.lacks_before.is_none();
         archive
             .each(|fingerprint| {
                 assert!(filter.keys.insert(key(fingerprint)), "{fingerprint} comes twice");
                 ControlFlow::Continue(())
             })
             .unwrap();
+        if !is_complete {
+            // A gap is reported: keys before it may be missing.
+            filter.keys.extend(self.keys(batches).into_iter().chain(self.adds.iter().copied()));
+        }
         self.check(batches, &filter);
     }
 
