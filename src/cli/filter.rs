@@ -57,7 +57,8 @@ pub(super) struct FilterArgs {
     /// At the end, print on standard error how many lines were read, unseen and invalid
     #[arg(long)]
     stats: bool,
-    /// Files with lines, plain, .gz or .zst. `-` is standard input. Default: standard input
+    /// Files with lines, plain or compressed with gzip, Zstandard, xz or bzip2. `-` is standard
+    /// input. Default: standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

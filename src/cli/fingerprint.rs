@@ -31,7 +31,8 @@ pub(super) struct FingerprintArgs {
     /// Print a tab and the canonical URL after each fingerprint
     #[arg(long)]
     canonical: bool,
-    /// Files of requests, plain, .gz or .zst. `-` is standard input. Default: standard input
+    /// Files of requests, plain or compressed (gzip, Zstandard, xz, bzip2). `-` is standard input.
+    /// Default: standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

@@ -80,7 +80,8 @@ pub(super) struct ImportArgs {
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
-    /// Files with fingerprints, plain, .gz or .zst. `-` is standard input. Default: standard input
+    /// Files with fingerprints, plain or compressed (gzip, Zstandard, xz, bzip2). `-` is standard
+    /// input. Default: standard input
     #[arg(value_name = "FILE", group = "from")]
     files: Vec<PathBuf>,
 }

@@ -64,8 +64,8 @@ pub(super) struct ReplayArgs {
     /// Write an SVG file that shows how the error rates grow with the number of items
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Files with items, plain, .gz or .zst. `-` is standard input. Default: the source in Redis,
-    /// or the keys of --key
+    /// Files with items, plain or compressed (gzip, Zstandard, xz, bzip2). `-` is standard input.
+    /// Default: the source in Redis, or the keys of --key
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

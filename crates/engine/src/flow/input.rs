@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
+use lzma_rust2::XzReader;
 
 use super::feed::{Feed, FeedError, InputName, Page, Place, STANDARD_INPUT};
 use crate::item::Items;
@@ -18,6 +20,18 @@ pub(super) const BLOCK: usize = 1 << 18;
 /// Maximum length of a line in bytes: the maximum size of an item in Redis.
 const LINE_MAX: usize = 512 << 20;
 
+/// First bytes of formats that have no lines, and what to do with such a file.
+const NO_LINES: [(&[u8], &str); 8] = [
+    (b"PK\x03\x04", "it is a zip archive; unpack it, as with `unzip -p`"),
+    (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive; unpack it, as with `7z x -so`"),
+    (b"\xff\xfe", "it is UTF-16; convert it, as with `iconv -f UTF-16 -t UTF-8`"),
+    (b"\xfe\xff", "it is UTF-16; convert it, as with `iconv -f UTF-16 -t UTF-8`"),
+    (b"%PDF-", "it is a PDF; take its text, as with `pdftotext FILE -`"),
+    (b"\x89PNG", "it is an image, which has no lines"),
+    (b"\xff\xd8\xff", "it is an image, which has no lines"),
+    (b"GIF8", "it is an image, which has no lines"),
+];
+
 /// Cuts an input into pages.
 pub(super) trait Cutter: Send + 'static {
     /// Returns the next page, or `None` at the end of the input.
@@ -25,8 +39,8 @@ pub(super) trait Cutter: Send + 'static {
 }
 
 /// Returns a feed of the lines of all `files`, in order. Reads standard input if `files` is empty,
-/// and in place of a file named `-`. Input that is compressed with gzip or Zstandard is
-/// decompressed. The last line of a file needs no line feed.
+/// and in place of a file named `-`. Input that is compressed with gzip, Zstandard, xz or
+/// bzip2 is decompressed. The last line of a file needs no line feed.
 pub fn lines(files: Vec<PathBuf>) -> Feed {
     feed(files, |file| LineCutter { name: InputName(file).to_string().into(), line: 1, begun: 0 })
 }
@@ -109,11 +123,17 @@ impl Input {
                 if is_live { Box::new(io::stdin()) } else { Box::new(File::open(&file)?) };
             let counted = Counted { reader, consumed: Arc::clone(&consumed) };
             let mut plain = BufReader::with_capacity(1 << 17, counted);
-            // The first bytes identify the compression (RFC 1952, RFC 8878). A text of URLs or JSON
-            // begins with neither of the two sequences.
-            Ok(match plain.fill_buf()? {
+            // The first bytes identify the format. A text of URLs or JSON begins with none of these
+            // sequences.
+            let first = plain.fill_buf()?;
+            if let Some((_, what)) = NO_LINES.iter().find(|(start, _)| first.starts_with(start)) {
+                return Err(io::Error::other(*what));
+            }
+            Ok(match first {
                 [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
                 [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
+                [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Box::new(XzReader::new(plain, true)),
+                [b'B', b'Z', b'h', b'1'..=b'9', ..] => Box::new(MultiBzDecoder::new(plain)),
                 _ => Box::new(plain),
             })
         };
@@ -315,7 +335,12 @@ mod tests {
         // Two gzip members in a row are one file (RFC 1952, 2.2).
         let twice = [gz(), gz()].concat();
         let zst = zstd::encode_all(&text[..], 1).unwrap();
-        for (file, times) in [(text.clone(), 1), (gz(), 1), (twice, 2), (zst, 1)] {
+        let mut bz2 = Vec::new();
+        bzip2::read::BzEncoder::new(&text[..], bzip2::Compression::fast())
+            .read_to_end(&mut bz2)
+            .unwrap();
+        let bz2 = bz2.repeat(2);
+        for (file, times) in [(text.clone(), 1), (gz(), 1), (twice, 2), (zst, 1), (bz2, 2)] {
             let read = read(&file);
             assert_eq!(read.len(), times * lines.len());
             for ((_, line), expected) in read.iter().zip(lines.iter().cycle()) {
