@@ -26,7 +26,7 @@ use crate::choice::FilterPlace;
 use crate::generation::Generation;
 use crate::key_hash::sip_hash_1_3;
 use crate::kinds::{CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered};
-use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, out_of_memory};
+use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Saved, out_of_memory};
 use crate::number::whole;
 use crate::spec::SpecError;
 use crate::{BuildError, KeyHash, KeyHasher, Outlook, Reservation, Seed, ShardId, Verdict, memory};
@@ -274,7 +274,7 @@ impl FilterKind for ValkeyFilter {
     }
 
     fn save(&self, _: ShardId, _: Vec<u8>) -> Box<dyn Blob> {
-        Box::new(self.clone())
+        if self.keys() > 0 { Box::new(self.clone()) } else { Box::new(Saved::default()) }
     }
 
     fn load(&mut self, _: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
