@@ -120,8 +120,9 @@ def fingerprinter_of(crawler: Crawler) -> RequestFingerprinterProtocol:
 def returns(request: Request, fingerprinter: RequestFingerprinterProtocol) -> bool:
     """Returns `True` if `request` was redirected from a request with the same fingerprint.
 
-    A page may redirect back to itself, for example to set a cookie. The filter has seen this fingerprint, but its page was not fetched yet. Scrapy bounds the length
-    of the chain with `REDIRECT_MAX_TIMES`.
+    A page may redirect back to itself, for example to set a cookie. The filter has seen this
+    fingerprint, but its page was not fetched yet. Scrapy bounds the length of the chain with
+    `REDIRECT_MAX_TIMES`.
     """
     before = request.meta.get("redirect_urls", ())
     if not before:
