@@ -161,20 +161,22 @@ impl Reader {
         match form {
             ItemForm::Fingerprint if !needs_url => return Ok(given(tab::bare(bytes)?)),
             ItemForm::Tab if !needs_url => {
-                let parts = Parts::of(bytes)?;
-                if parts.flags.is_some() {
-                    return self.unread(&parts);
-                }
-                return Ok(given(Fingerprint::from_text(parts.fingerprint)));
+                return match tab::without_flags(bytes)? {
+                    Some(text) => Ok(given(Fingerprint::from_text(text))),
+                    None => self.unread(&Parts::of(bytes)?),
+                };
             }
             _ => {}
         }
-        let said = match self.said(form, bytes)? {
-            Said::Request(said) => said,
-            Said::Fingerprint(_) if self.options.emit != Emit::Item => {
-                return Err(Unreadable::NothingToEmit);
-            }
-            Said::Fingerprint(fingerprint) => return Ok(given(fingerprint)),
+        let said = match form {
+            ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
+            _ => match self.said(form, bytes)? {
+                Said::Request(said) => said,
+                Said::Fingerprint(_) if self.options.emit != Emit::Item => {
+                    return Err(Unreadable::NothingToEmit);
+                }
+                Said::Fingerprint(fingerprint) => return Ok(given(fingerprint)),
+            },
         };
         if said.has_odd_fingerprint() && self.options.form == Form::Item(ItemForm::Auto) {
             return Err(Unreadable::Fingerprint);
@@ -295,6 +297,9 @@ impl Reader {
     /// Makes an item of its fingerprint and its flags. Does not read the payload.
     #[inline(never)]
     fn unread<'a>(&self, parts: &Parts<'a>) -> Result<Item<'a>, Unreadable> {
+        if parts.flags.is_none() {
+            return Ok(given(Fingerprint::from_text(parts.fingerprint)));
+        }
         let Flags { dont_filter, priority, ttl } = parts.read_flags()?;
         let fingerprint = || Fingerprint::from_text(parts.fingerprint);
         let identity =

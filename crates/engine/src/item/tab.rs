@@ -36,21 +36,13 @@ pub(super) struct Flags<'a> {
 
 impl<'a> Parts<'a> {
     /// Cuts an item at its first tab, and at the tab after its flags.
-    #[inline]
     pub(super) fn of(item: &'a [u8]) -> Result<Self, Unreadable> {
-        let tab = lanes::position(item, |lanes| lanes::equal(lanes, b'\t'));
-        let (fingerprint, payload) = item.split_at(tab.ok_or(Unreadable::NoTab)?);
+        let (fingerprint, payload) = item.split_at(first_tab(item)?);
         let payload = &payload[1..];
-        let parts = Self { fingerprint, flags: None, payload };
-        Ok(if payload.first() == Some(&MARK) { parts.cut() } else { parts })
-    }
-
-    /// Cuts flags from the payload, if a tab ends them.
-    #[inline(never)]
-    fn cut(self) -> Self {
-        let Some(tab) = memchr(b'\t', self.payload) else { return self };
-        let (flags, payload) = self.payload.split_at(tab);
-        Self { flags: Some(flags), payload: &payload[1..], ..self }
+        let flags = memchr(b'\t', payload).filter(|_| payload[0] == MARK);
+        let Some(tab) = flags else { return Ok(Self { fingerprint, flags: None, payload }) };
+        let (flags, payload) = payload.split_at(tab);
+        Ok(Self { fingerprint, flags: Some(flags), payload: &payload[1..] })
     }
 
     /// Reads the flags. An item with flags must have a payload.
@@ -79,6 +71,18 @@ impl<'a> Parts<'a> {
         }
         Ok(read)
     }
+}
+
+#[inline]
+fn first_tab(item: &[u8]) -> Result<usize, Unreadable> {
+    lanes::position(item, |lanes| lanes::equal(lanes, b'\t')).ok_or(Unreadable::NoTab)
+}
+
+/// Returns the bytes before the first tab; `None` if flags may follow it.
+#[inline]
+pub(super) fn without_flags(item: &[u8]) -> Result<Option<&[u8]>, Unreadable> {
+    let tab = first_tab(item)?;
+    Ok((item.get(tab + 1) != Some(&MARK)).then(|| &item[..tab]))
 }
 
 /// Reads an item that is only a fingerprint.
