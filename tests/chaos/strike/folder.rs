@@ -104,6 +104,10 @@ impl Round {
         disk.fill(step.draw % (64 << 10))?;
         self.outlast(step, phase)?;
         self.disk.as_ref().map_or(Ok(()), Disk::free)?;
+        // A daemon that could not write may not have ended yet.
+        wait_for("the end of the daemon, or of its work", SOON, || {
+            Ok((self.daemon.ended()?.is_some() || self.facts()?.waiting == 0).then_some(()))
+        })?;
         self.restart_if_ended()
     }
 
