@@ -10,10 +10,10 @@ use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::{CrawlPosition, Footprint, MismatchError, Reach};
 use urlseen_filter::id::RandomId;
 use urlseen_filter::{Estimate, Fill, Parameters, RedisFilterKeys};
-use urlseen_redis::Node;
 use urlseen_redis::error::LinkError;
 use urlseen_redis::filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_redis::link::Link;
+use urlseen_redis::search::Node;
 use urlseen_storage::{Finished, Head, Moment};
 
 use super::RunError;

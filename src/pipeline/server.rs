@@ -6,11 +6,12 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use urlseen_filter::id;
+use urlseen_redis::RedisAddress;
 use urlseen_redis::connect::{Timeouts, connect, info_at};
 use urlseen_redis::error::LinkError;
 use urlseen_redis::link::Link;
 use urlseen_redis::preflight::{Needs, PreflightError, ServerVersion, preflight};
-use urlseen_redis::{Node, RedisAddress};
+use urlseen_redis::search::Node;
 
 /// Future of a server's answer.
 pub(crate) type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -42,8 +42,8 @@ pub enum LinkError {
     NoSentinel { name: String, causes: String },
     /// Name of a primary that no Sentinel knows.
     #[error(
-        "the Sentinels in redis.url know no primary {name}; SENTINEL MASTERS shows the names that \
-         a Sentinel knows"
+        "the Sentinels know no primary {name}; SENTINEL MASTERS shows the names that a Sentinel \
+         knows"
     )]
     UnknownPrimary { name: String },
     /// Server that the Sentinels name as the primary, although it is not a primary.
@@ -54,7 +54,7 @@ pub enum LinkError {
     NotPrimary { name: String, address: String },
     /// Failure to find the node that serves the keys, although all nodes of the cluster were asked.
     #[error(
-        "no node of the Redis Cluster in redis.url led to the node that serves the keys: {causes}; \
+        "no node of the Redis Cluster led to the node that serves the keys: {causes}; \
          check that the nodes run"
     )]
     NoClusterNode { causes: String },

@@ -2,7 +2,8 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | connections, and the search for the server | `connection/` |
+//! | connections of the daemon | `connection/` |
+//! | the search for the server, by Sentinels or in a cluster | `search.rs` |
 //! | each script of a crawl, such as the commit, with its call | `protocol/` |
 //! | a filter in Redis, opened or begun | `filter/` |
 //! | items that are rejected | `reject/` |
@@ -21,9 +22,10 @@ pub mod hash_tag;
 pub mod nodes_url;
 pub mod protocol;
 pub mod reject;
+pub mod search;
 
 #[cfg(feature = "link")]
 pub use connection::{
-    ALLOWED, Node, RedisAddress, RedisAddressError, TlsFileError, TlsFiles, backoff, connect,
-    limits, link, packed, preflight,
+    ALLOWED, RedisAddress, RedisAddressError, TlsFileError, TlsFiles, backoff, connect, limits,
+    link, packed, preflight,
 };

@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::wire::{Inbox, Word, Words};
 use super::world::{Data, World};
 use crate::pipeline::server::{Awaited, Infos, Server};
-use urlseen_redis::Node;
 use urlseen_redis::error::LinkError;
 use urlseen_redis::link::Link;
 use urlseen_redis::preflight::{Needs, PreflightError, ServerVersion};
+use urlseen_redis::search::Node;
 
 /// Silence after which a client considers a connection lost, as in the daemon.
 const SILENCE: Duration = Duration::from_secs(30);

@@ -53,8 +53,8 @@ async fn an_unknown_name_is_refused() {
     let sentinel = Sentinel::start(&port, 1, "");
     let url = url(&[&sentinel.port]).replace("mymaster", "other");
     let found = trouble(&url).await;
-    let expected = "the Sentinels in redis.url know no primary other; SENTINEL MASTERS shows the \
-                    names that a Sentinel knows";
+    let expected = "the Sentinels know no primary other; SENTINEL MASTERS shows the names that a \
+                    Sentinel knows";
     assert_eq!((found.to_string().as_str(), found.is_passing()), (expected, false));
 }
 
@@ -65,7 +65,7 @@ async fn a_replica_that_sentinels_name_is_tried_again() {
     let sentinel = Sentinel::start(&replica_port, 1, "");
     let found = trouble(&url(&[&sentinel.port])).await;
     let expected = format!(
-        "the Sentinels name redis://127.0.0.1:{replica_port}/0 as the primary mymaster, but this \
+        "the Sentinels name 127.0.0.1:{replica_port} as the primary mymaster, but this \
          server is not a primary; wait for the end of the failover"
     );
     assert_eq!((found.to_string(), found.is_passing()), (expected, true));

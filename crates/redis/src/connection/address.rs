@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::connect::Timeouts;
-use super::search::{Lookup, Node};
 use super::tls::TlsFiles;
 use crate::error::DEFAULT_ADDRESS;
 use crate::nodes_url::NodesUrl;
+use crate::search::{Lookup, Node, Nodes};
 
 /// Allowed schemes of a `redis.url`. The Valkey names mean the same as the Redis names.
 const SCHEMES: [&str; 7] =
@@ -39,7 +39,7 @@ pub struct RedisAddress {
     pub(super) timeouts: Timeouts,
     /// Sentinels or cluster nodes that know the server's address. If there are any, `place` is the
     /// first of them.
-    pub(super) nodes: Arc<[Node]>,
+    pub(super) nodes: Nodes,
     pub(super) lookup: Lookup,
 }
 
@@ -177,7 +177,7 @@ impl RedisAddress {
             password: login.password().and_then(filled),
             tls: Arc::default(),
             timeouts: Timeouts::default(),
-            nodes: Arc::default(),
+            nodes: Nodes::default(),
             lookup: Lookup::Single,
         })
     }
@@ -197,7 +197,7 @@ impl RedisAddress {
         if addresses.len() > MOST {
             return Err(Error::ManyNodes { most: MOST });
         }
-        let nodes: Option<Arc<[_]>> = addresses.iter().map(Self::node).collect();
+        let nodes: Option<Nodes> = addresses.iter().map(Self::node).collect();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         let lookup = match url.name {
             _ if !url.is_sentinel => Lookup::Cluster(String::new()),
@@ -358,7 +358,7 @@ impl fmt::Display for RedisAddress {
                 if !login.is_empty() {
                     write!(f, "{login}@")?;
                 }
-                let nodes: Vec<String> = self.nodes.iter().map(Node::to_string).collect();
+                let nodes: Vec<String> = self.nodes.all().iter().map(Node::to_string).collect();
                 match &self.lookup {
                     Lookup::Single => {
                         write!(f, "{}/{db}", Node { host: host.clone(), port: *port })

@@ -3,16 +3,21 @@
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use redis::cmd;
+use redis::{Cmd, Value, cmd};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::rustls;
 use urlseen_storage::descriptors;
 
 use super::link::Link;
-use super::search::{Lookup, Node, to_node, to_primary};
 use super::stream;
 use super::tls::TlsFileError;
 use crate::RedisAddress;
 use crate::error::LinkError;
+use crate::search::{Lookup, Node, Primary, Role, Servers};
+use crate::search::{ask_sentinel, ask_sentinels, find_node, find_primary};
+
+/// Pause between two questions to the Sentinels while a primary is in use.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Time limits after which a connection counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +42,7 @@ pub async fn connect(address: &RedisAddress) -> Result<Link, LinkError> {
         match &address.lookup {
             Lookup::Single => open(address).await,
             Lookup::Sentinels(name) => to_primary(address, name).await,
-            Lookup::Cluster(key) => to_node(address, key).await,
+            Lookup::Cluster(key) => find_node(address, &address.nodes, key).await?.1,
         }
     };
     tokio::time::timeout(address.timeouts.connect, opened).await.unwrap_or_else(|_| {
@@ -49,6 +54,75 @@ pub async fn connect(address: &RedisAddress) -> Result<Link, LinkError> {
             cause: format!("no answer within {:?}{plain}", address.timeouts.connect),
         })
     })
+}
+
+/// Connects to the primary that the Sentinels name. The connection ends if the Sentinels later name
+/// another primary.
+async fn to_primary(address: &RedisAddress, name: &str) -> Result<Link, LinkError> {
+    let Primary { node, mut connection, sentinel } =
+        find_primary(address, &address.nodes, name).await?;
+    connection.watch(Box::pin(watch(address.clone(), name.to_owned(), node, sentinel)));
+    Ok(connection)
+}
+
+/// Asks the Sentinels again and again. Returns if one of them names another primary.
+async fn watch(address: RedisAddress, name: String, old: Node, sentinel: Link) -> io::Error {
+    let mut asked = Some(sentinel);
+    loop {
+        sleep(PAUSE).await;
+        let found = match asked.take() {
+            Some(mut link) => {
+                ask_sentinel(&address, &mut link, &name).await.map(|found| (found, link))
+            }
+            None => ask_sentinels(&address, &address.nodes, &name).await,
+        };
+        // If no Sentinel answers, the primary may answer nevertheless.
+        let Ok((new, link)) = found else { continue };
+        if new != old {
+            let text = format!("the Sentinels have switched {name} from {old} to {new}");
+            return io::Error::new(io::ErrorKind::ConnectionAborted, text);
+        }
+        asked = Some(link);
+    }
+}
+
+impl Servers for RedisAddress {
+    type Connection = Link;
+    type Error = LinkError;
+
+    fn failed(error: LinkError) -> LinkError {
+        error
+    }
+
+    async fn open(&self, node: &Node, role: Role) -> Result<Link, LinkError> {
+        let server = self.at(node);
+        let server = match role {
+            Role::Sentinel => server.without_database().without_login(),
+            Role::SentinelWithLogin => server.without_database(),
+            Role::Primary | Role::ClusterNode => server,
+        };
+        let opened = timeout(self.limit(role), open(&server)).await;
+        opened.unwrap_or_else(|_| {
+            let cause = "no answer in the time allowed".to_owned();
+            Err(LinkError::Unreachable { address: node.to_string(), cause })
+        })
+    }
+
+    async fn ask(&self, link: &mut Link, role: Role, command: &Cmd) -> Result<Value, LinkError> {
+        let answer = timeout(self.limit(role), link.call(command)).await;
+        answer.unwrap_or_else(|_| {
+            let cause = "no answer in the time allowed".to_owned();
+            Err(LinkError::LostConnection { cause })
+        })
+    }
+}
+
+impl RedisAddress {
+    /// Returns the time limit for an answer in a search.
+    fn limit(&self, role: Role) -> Duration {
+        let Timeouts { connect, .. } = self.timeouts;
+        if role == Role::Primary { connect } else { connect / 5 }
+    }
 }
 
 /// Asks a single server for `INFO`, with the login and the database of `address`.

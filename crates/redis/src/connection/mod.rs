@@ -15,11 +15,9 @@ pub mod packed;
 mod page;
 pub mod preflight;
 mod reply;
-mod search;
 mod stream;
 mod tls;
 
 pub use address::{ALLOWED, RedisAddress, RedisAddressError};
-pub use search::Node;
 pub(super) use stream::certificate_error;
 pub use tls::{TlsFileError, TlsFiles};

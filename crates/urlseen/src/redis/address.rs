@@ -4,13 +4,12 @@
 //! Each connection to a cluster or by Sentinels begins with a new search for the server.
 
 use std::fmt::Display;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
-use redis::{Client, RedisResult};
+use redis::{Client, ConnectionAddr, RedisResult};
 
 use crate::{Error, ErrorKind};
 use urlseen_redis::nodes_url::NodesUrl;
+use urlseen_redis::search::{Lookup, Node, Nodes};
 
 /// Files of encrypted connections, in PEM form.
 #[cfg(feature = "tls")]
@@ -22,24 +21,13 @@ type Files = std::convert::Infallible;
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub struct Address {
-    /// Clients of all servers in the address.
-    pub(super) nodes: Vec<Client>,
-    /// Place in `nodes` of the server that gave the last answer.
-    pub(super) first: Arc<AtomicUsize>,
+    /// Client of the only server, or of the first node.
+    pub(super) client: Client,
+    /// Sentinels or cluster nodes that know the server.
+    pub(super) nodes: Nodes,
     pub(super) lookup: Lookup,
     /// Name of the connections, as `CLIENT LIST` shows it.
     pub(super) client_name: Option<String>,
-}
-
-/// Way to find the server.
-#[derive(Debug, Clone)]
-pub(super) enum Lookup {
-    /// The address has only one server.
-    Single,
-    /// Sentinels know the primary by this name. Their logins are those of the primary.
-    Sentinels(String),
-    /// Nodes of a cluster lead to the one that serves this key, or any node if the key is empty.
-    Cluster(String),
 }
 
 impl Address {
@@ -79,9 +67,12 @@ impl Address {
             Some(_) => Lookup::Cluster(String::new()),
         };
         let urls = nodes.map_or_else(|| vec![url.trim().to_owned()], |url| url.single().collect());
-        let nodes: RedisResult<Vec<_>> = urls.iter().map(|url| client(url, files)).collect();
-        let nodes = nodes.map_err(|error| invalid(&error))?;
-        Ok(Self { nodes, first: Arc::default(), lookup, client_name })
+        let clients: RedisResult<Vec<_>> = urls.iter().map(|url| client(url, files)).collect();
+        let clients = clients.map_err(|error| invalid(&error))?;
+        let has_search = lookup != Lookup::Single;
+        let nodes = clients.iter().filter(|_| has_search).filter_map(node).collect();
+        let client = clients.into_iter().next().ok_or_else(|| invalid(&"there is no host"))?;
+        Ok(Self { client, nodes, lookup, client_name })
     }
 
     /// Returns true if the keys can be on several nodes.
@@ -97,6 +88,28 @@ impl Address {
             key.clone_into(old);
         }
         address
+    }
+
+    /// Returns the client of another server with the same login.
+    pub(super) fn at(&self, node: &Node) -> RedisResult<Client> {
+        let info = self.client.get_connection_info().clone();
+        let mut addr = info.addr().clone();
+        if let ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } =
+            &mut addr
+        {
+            (*host, *port) = (node.host.clone(), node.port);
+        }
+        Client::open(info.set_addr(addr))
+    }
+}
+
+/// Returns host and port of a server; `None` for a socket file.
+fn node(client: &Client) -> Option<Node> {
+    match client.get_connection_info().addr() {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+            Some(Node { host: host.clone(), port: *port })
+        }
+        _ => None,
     }
 }
 
@@ -125,7 +138,9 @@ mod tests {
 
     fn servers(url: &str) -> String {
         let address = Address::parse(url).unwrap();
-        let shown = address.nodes.iter().map(|it| {
+        let nodes = address.nodes.all().iter().map(|node| address.at(node).unwrap());
+        let single = Some(address.client.clone()).filter(|_| address.lookup == Lookup::Single);
+        let shown = nodes.chain(single).map(|it| {
             let info = it.get_connection_info();
             let login = info.redis_settings();
             let login = [login.username(), login.password()].map(Option::unwrap_or_default);

@@ -235,5 +235,5 @@ async fn a_filter_leaves_an_old_primary() {
     let nowhere = sentinels::url(&[&free_port()]);
     let options = RedisOptions { retries: 0, ..RedisOptions::default() };
     let away = RedisFilter::open_with(&nowhere, "f", &native(), options).unwrap_err();
-    assert!(away.to_string().contains("no Sentinel names mymaster"), "{away}");
+    assert!(away.to_string().contains("no Sentinel has named the primary mymaster"), "{away}");
 }
