@@ -66,26 +66,16 @@ def versions():
 
 
 def render(sections):
-    """Returns the page: the template with tables in place of `{{section}}`, and with `{{runs}}`."""
+    """Returns the page: the template with tables in place of `{{section}}`."""
 
     def filled(found):
-        name = found[1]
-        return runs(sections) if name == "runs" else section_tables(sections.get(name))
+        return section_tables(found[1], sections.get(found[1]))
 
     return re.sub(r"\{\{(\w+)\}\}", filled, TEMPLATE.read_text())
 
 
-def runs(sections):
-    """Returns a line for each run: its sections, the machine and the versions."""
-    found = {}
-    for name, section in sections.items():
-        about = "; ".join(section[key] for key in ("machine", "versions"))
-        run = f"`{section['command']}`, {section['date']}, commit {section['commit']}; {about}"
-        found.setdefault(run, []).append(name)
-    return "\n".join(f"- {', '.join(names)}: {run}" for run, names in found.items())
-
-
-def section_tables(section):
+def section_tables(name, section):
+    """Returns the tables of a section, and a line with its sizes, command, date and machine."""
     if section is None:
         return "Not measured yet."
     groups = {}
@@ -94,34 +84,36 @@ def section_tables(section):
             groups.setdefault(line["group"], []).append(line)
     tables = [f"**{group}**\n\n{table(lines)}" for group, lines in groups.items()]
     missing = section["facts"].get("missing", {})
-    facts = [f"{name}: {number(it)}" for name, it in section["facts"].items() if it is not missing]
+    facts = [f"{fact}: {number(it)}" for fact, it in section["facts"].items() if it is not missing]
     facts += [f"not measured: {case}" for case in missing]
-    return "\n\n".join([*tables, *([f"*{'; '.join(facts)}*"] if facts else [])])
+    run = f"`scripts/bench {name}`, {section['date']}, {section['commit']}, {section['machine']}"
+    return "\n\n".join([*tables, f"*{'; '.join([*facts, run])}*"])
 
 
 def table(lines):
-    """Makes a table with a row for each case and a column for each unit.
+    """Makes a table with a row for each case.
 
     The first column has lowest and highest values, and the second one compares it with that of the
-    first case, in the same round. All other columns have medians.
+    first case, in the same round. The third one has the medians of all other units.
     """
     units = list(dict.fromkeys(line["unit"] for line in lines))
     values = {(line["case"], line["unit"]): line["values"] for line in lines}
     cases = list(dict.fromkeys(line["case"] for line in lines))
     base, first = cases[0], units[0]
-    rows = [["", first, f"{base} = 1", *units[1:]], ["---"] * (len(units) + 2)]
+    others = [", ".join(units[1:])] if units[1:] else []
+    heads = ["", first, f"{base} = 1", *others]
+    rows = []
     for case in cases:
         measured = [values.get((case, unit)) for unit in units]
-        medians = [number(median(it)) if it else "" for it in measured[1:]]
+        medians = ", ".join(number(median(it)) if it else "–" for it in measured[1:])
         ratio = ratios(measured[0], values[base, first])
-        rows.append([case, cell(measured[0]), cell(ratio), *medians])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        rows.append([case, cell(measured[0]), number(median(ratio)), *([medians] if others else [])])
+    shown = [f"| {' | '.join(row)} |" for row in [heads, *rows]]
+    return "\n".join([shown[0], "|---" * len(heads) + "|", *shown[1:]])
 
 
 def ratios(above, below):
     """Returns the ratio of each round."""
-    if not above:
-        return None
     if len(above) != len(below):
         return [median(above) / median(below)]
     return [a / b for a, b in zip(above, below)]
@@ -129,8 +121,6 @@ def ratios(above, below):
 
 def cell(values):
     """Returns the median, with the lowest and highest value in brackets."""
-    if not values:
-        return ""
     low, middle, high = (number(it) for it in (min(values), median(values), max(values)))
     return middle if low == high else f"{middle} ({low}–{high})"
 

@@ -1,4 +1,5 @@
-//! Copies of the storage folder while the daemon writes to it, as docs/guides/backup.md describes.
+//! Copies of the storage folder while the daemon writes to it, as docs/guides/maintenance.md
+//! describes.
 
 use std::fs;
 use std::path::Path;

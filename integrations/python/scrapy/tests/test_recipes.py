@@ -1,6 +1,6 @@
 """Recipes of README.md and docs/guides: the tests follow them word for word, during a crawl.
 
-Only the ports, and the size of a filter, differ.
+Only the ports, the size of a filter, and numbers in outputs differ.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Recipe:
 
     config: str = ""
     commands: list[str] = field(default_factory=list)
+    output: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -52,10 +53,18 @@ class Recipe:
                     recipe.config += block
                 case "sh":
                     recipe.commands += block.splitlines()
-                case "python":
-                    for name, value in re.findall("(?m)^([A-Z_]+) = (.*)$", block):
-                        recipe.settings[name] = ast.literal_eval(value)
+                case "text":
+                    recipe.output += block
+            if language in ("python", "text"):
+                for name, value in re.findall("(?m)^([A-Z_]+) = (.*)$", block):
+                    recipe.settings[name] = ast.literal_eval(value)
         return recipe
+
+
+def comparable(output: str) -> list[str]:
+    """Returns the lines without the numbers of a run. Redis returns its keys in any order."""
+    output = output.replace(" (the default; --redis URL names another)", "")
+    return sorted(re.sub(r"\d[\d,]*", "0", output).replace("found  ", "       ").splitlines())
 
 
 @pytest.fixture
@@ -68,13 +77,18 @@ def follow(redis_server, tmp_path, monkeypatch):
         def steps(page: str, title: str) -> tuple[Daemon, dict[str, Any]]:
             recipe = Recipe.of_page(page, title)
             port = free_port()
-            config = recipe.config.replace(":6390", f":{port}").replace("bit = 30", "bit = 20")
-            (tmp_path / "config.toml").write_text(config)
+            if recipe.config:
+                config = recipe.config.replace(":6390", f":{port}").replace("bit = 30", "bit = 20")
+                (tmp_path / "config.toml").write_text(config)
             *commands, last = recipe.commands
             words = {"urlseen": [URLSEEN], "redis-cli": ["redis-cli", "-p", str(redis_server.port)]}
+            printed = ""
             for command in commands:
                 program, *arguments = shlex.split(command, comments=True)
-                subprocess.run([*words[program], *arguments], check=True)
+                run = [*words[program], *arguments]
+                printed += subprocess.run(run, check=True, stdout=subprocess.PIPE, text=True).stdout
+            if recipe.output:
+                assert comparable(printed) == comparable(recipe.output)
             assert last == "urlseen run"
             daemon = Daemon.of_config(tmp_path)
             stack.callback(daemon.close)
@@ -88,7 +102,7 @@ def follow(redis_server, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("page", "title", "project"),
     [
-        ("README.md", "Move in five minutes", SCRAPY_REDIS),
+        ("docs/guides/scrapy-redis.md", "Move from scrapy-redis", SCRAPY_REDIS),
         ("docs/guides/scrapy-redis.md", "Move from scrapy-redis-bloomfilter", BLOOMFILTER),
         ("docs/guides/scrapy-redis.md", "Ask instead", SCRAPY_REDIS),
         ("docs/guides/scrapy.md", "Move from a JOBDIR", {"JOBDIR": "jobs/demo"}),
@@ -132,7 +146,7 @@ def test_a_trial_can_be_undone_or_become_a_move(redis_server, site, start_crawl,
 
     settings = {}
     if then == "move":
-        _, settings = follow("README.md", "Move in five minutes")
+        _, settings = follow("docs/guides/scrapy-redis.md", "Move from scrapy-redis")
     crawl = start_crawl("Links", {**project, **settings}, url=site.url)
     assert crawl.wait()["finish_reason"] == "finished", crawl.log
     assert site.page_hits() == EVERY_PAGE_ONCE
