@@ -1,4 +1,4 @@
-"""Section `crawl`: crawls of a small generated site, with each way to find repeated links."""
+"""Sections `crawl` and `jobdir`: crawls of a generated site, with each way to find repeated links."""
 
 import json
 import os
@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 from . import tools
@@ -25,6 +26,19 @@ WAYS = {"scrapy-redis": SCRAPY_REDIS, "urlseen, pass through": PASS_THROUGH, "ur
 # Processes of plain Scrapy share no crawl.
 ALONE = {**WAYS, "Scrapy": {}}
 SPIDERS = (1, 3)
+JOBDIR = {"JOBDIR": None}
+SQLITE = {
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleLifoSQLiteQueue",
+    "SCHEDULER_START_DISK_QUEUE": "scrapy.squeues.PickleFifoSQLiteQueue",
+}
+# Crawls in one process.
+JOBS = {
+    "Scrapy with a JOBDIR": JOBDIR,
+    "Scrapy with a JOBDIR and SQLite queues": {**JOBDIR, **SQLITE},
+    "Scrapy in memory": {},
+    "urlseen with a JOBDIR": {**JOBDIR, **ADDON},
+    "urlseen in memory": ADDON,
+}
 SITE = Path(__file__).with_name("generated.py")
 SPIDER = Path(__file__).with_name("spider.py")
 # Maximum number of seconds for a crawl.
@@ -32,16 +46,44 @@ PATIENCE = 300
 
 
 def run(sizes, figures):
-    figures.facts |= {"pages": sizes.pages, "links on a page": sizes.links}
-    port = free_port()
-    site = [sys.executable, SITE, port, sizes.pages, sizes.links]
-    with running(site, lambda: listens(port)):
+    with site(figures, sizes.pages, sizes.links) as url:
         for spiders in SPIDERS:
             group = f"{spiders} spider{'s' * (spiders > 1)}"
             for way, settings in tools.in_turn(ALONE if spiders == 1 else WAYS, sizes.rounds):
-                url = f"http://127.0.0.1:{port}/p/0?id=0&from=site"
                 for unit, value in crawl(settings, spiders, url, sizes.pages).items():
                     figures.add(group, way, unit, value)
+
+
+def run_jobs(sizes, figures):
+    with site(figures, sizes.job_pages, sizes.job_links) as url:
+        for way, settings in tools.in_turn(JOBS, sizes.few_rounds):
+            for unit, value in job(settings, url, sizes.job_pages).items():
+                figures.add("one process", way, unit, value)
+
+
+@contextmanager
+def site(figures, pages, links):
+    """Serves a site. Yields the URL of its first page."""
+    figures.facts |= {"pages": pages, "links on a page": links}
+    port = free_port()
+    with running([sys.executable, SITE, port, pages, links], lambda: listens(port)):
+        yield f"http://127.0.0.1:{port}/p/0?id=0&from=site"
+
+
+def job(settings, url, pages):
+    """Crawls the site once in one process. Returns a value a unit."""
+    with tools.folder() as folder:
+        if "JOBDIR" in settings:
+            settings = {**settings, "JOBDIR": str(folder / "job")}
+        begun = time.monotonic()
+        spider = start_spider(folder, settings, url)
+        found = int(spider.stdout.read().split()[0])
+        _, spider.returncode, used = os.wait4(spider.pid, 0)
+        wall = time.monotonic() - begun
+    if found != pages:
+        raise RuntimeError(f"{found} of {pages} pages were fetched: {settings}")
+    values = (used.ru_utime + used.ru_stime, wall, used.ru_maxrss / 1024)
+    return dict(zip(("CPU seconds", "wall seconds", "peak MiB"), values))
 
 
 def listens(port):
@@ -88,20 +130,28 @@ def crawl(settings, spiders, url, pages):
 
 def run_spiders(folder, count, settings, url):
     """Runs spiders that share a crawl. Returns their numbers of pages and of links."""
-    written = folder / "settings.json"
-    written.write_text(json.dumps(settings))
-    native = subprocess.check_output(
-        [tools.ROOT / "scripts/checks/native", "--release"], text=True
-    ).strip()
-    options = {"env": {**os.environ, "PYTHONPATH": native}, "stdout": subprocess.PIPE}
-    command = [sys.executable, "-B", SPIDER, written, url]
-    spiders = [subprocess.Popen(command, **options) for _ in range(count)]
+    spiders = [start_spider(folder, settings, url) for _ in range(count)]
     try:
         printed = [spider.communicate(timeout=PATIENCE)[0] for spider in spiders]
     finally:
         for spider in spiders:
             spider.kill()
     return [sum(numbers) for numbers in zip(*(map(int, words.split()) for words in printed))]
+
+
+def start_spider(folder, settings, url):
+    """Starts a spider with settings."""
+    written = folder / "settings.json"
+    written.write_text(json.dumps(settings))
+    options = {"env": {**os.environ, "PYTHONPATH": native()}, "stdout": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-B", SPIDER, written, url], **options)
+
+
+@cache
+def native():
+    """Builds the Python package, and returns its folder."""
+    build = [tools.ROOT / "scripts/checks/native", "--release"]
+    return subprocess.check_output(build, text=True).strip()
 
 
 def children_seconds():

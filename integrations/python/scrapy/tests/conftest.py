@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request, Spider
@@ -143,9 +144,17 @@ class FakeEngine:
         async def handle_spider_output_async(self, result, request, response) -> None:
             self.output = [each async for each in as_async_generator(result)]
 
+    class _Downloader:
+        def __init__(self) -> None:
+            self.slots: dict[str, Any] = {}
+
+        def get_slot_key(self, request: Request) -> str:
+            return urlsplit(request.url).hostname
+
     def __init__(self) -> None:
         self._slot = self._Slot()
         self.scraper = self._Scraper()
+        self.downloader = self._Downloader()
         self.spider = None
 
     def _handle_downloader_output(self, result, request) -> None:
@@ -187,13 +196,12 @@ class Crawl:
         return self.log_file.read_text()
 
 
-@pytest.fixture
-def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
-    crawls: list[Crawl] = []
+def starter(folder: Path, crawls: list[Crawl]) -> Callable[..., Crawl]:
+    """Returns a function that starts a crawl, and adds it to `crawls`."""
 
     def start(spider: str, settings: dict[str, Any], **arguments: str) -> Crawl:
         number = len(crawls)
-        stats, log = tmp_path / f"stats-{number}.json", tmp_path / f"crawl-{number}.log"
+        stats, log = folder / f"stats-{number}.json", folder / f"crawl-{number}.log"
         log.touch()
         crawl = (spider, settings, stats, log, os.getcwd(), arguments)
         process = FORKS.Process(target=run_crawl, args=crawl, daemon=True)
@@ -201,7 +209,13 @@ def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
         crawls.append(Crawl(process, stats, log))
         return crawls[-1]
 
-    yield start
+    return start
+
+
+@pytest.fixture
+def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
+    crawls: list[Crawl] = []
+    yield starter(tmp_path, crawls)
     for crawl in crawls:
         crawl.process.kill()
         crawl.process.join()

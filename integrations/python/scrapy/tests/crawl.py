@@ -6,9 +6,12 @@ The spiders are those of an ordinary project. They have no code for urlseen.
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
+import signal
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -100,6 +103,31 @@ class RedisLinks(RedisSpider):
             yield response.follow(link)
 
 
+def patch(values: dict[str, Any]) -> None:
+    """Gives names in modules other values."""
+    for path, value in values.items():
+        module, _, name = path.rpartition(".")
+        setattr(import_module(module), name, value)
+
+
+def kill_at(place: str, calls: int, is_after: bool) -> None:
+    """Makes this process kill itself before or after this call of a method of a class."""
+    path, _, name = place.rpartition(".")
+    owner = load_object(path)
+    method, numbers = getattr(owner, name), itertools.count(1)
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        is_last = next(numbers) == calls
+        if is_last and not is_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = method(*args, **kwargs)
+        if is_last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, name, counted)
+
+
 def set_clock_forward(seconds: float) -> None:
     """Changes the time of day in this process."""
     clock = time.time
@@ -132,6 +160,9 @@ def _crawl(name: str, settings: dict[str, Any], stats: Path, arguments: dict[str
         **settings,
     }
     set_clock_forward(all_settings.pop("TEST_CLOCK_S", 0))
+    patch(all_settings.pop("TEST_PATCH", {}))
+    if place := all_settings.pop("TEST_KILL", None):
+        kill_at(*place)
     # Scrapy's default is 5 s: an idle spider looks for new requests after this time.
     heartbeat = all_settings.pop("TEST_HEARTBEAT_S", 0.1)
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = heartbeat

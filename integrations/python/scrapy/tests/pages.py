@@ -26,13 +26,13 @@ class Site:
     while `is_open` is set.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pages: int = PAGES) -> None:
         self.hits: Counter[str] = Counter()
         self.is_broken = False
         self.is_open = threading.Event()
         self.is_open.set()
         draw = random.Random(7)
-        self._links = {n: draw.sample(range(PAGES), 6) + [(n + 1) % PAGES] for n in range(PAGES)}
+        self._links = {n: draw.sample(range(pages), 6) + [(n + 1) % pages] for n in range(pages)}
         self._server = _Server(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))

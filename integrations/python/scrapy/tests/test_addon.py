@@ -21,6 +21,7 @@ ASK = {"URLSEEN_ASK_URL": "redis://a"}
 @pytest.mark.parametrize(
     ("project", "changed"),
     [
+        ({}, FINGERPRINTER | {"SCHEDULER": "urlseen.scrapy.LocalScheduler"}),
         (PASS, FINGERPRINTER | {"SCHEDULER": "urlseen.scrapy.Scheduler"}),
         (ASK, FINGERPRINTER | {"DUPEFILTER_CLASS": "urlseen.scrapy.DupeFilter"}),
         (ASK | {"DUPEFILTER_CLASS": "own.Filter"}, FINGERPRINTER),
@@ -45,15 +46,17 @@ def test_settings_that_contradict_each_other_are_refused():
         Addon().update_settings(Settings(PASS | ASK))
     with pytest.raises(ValueError, match="SCHEDULER is 'scrapy_redis.scheduler.Scheduler'"):
         Addon().update_settings(Settings(PASS | {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}))
+    with pytest.raises(ValueError, match="set SCHEDULER = 'urlseen.scrapy.LocalScheduler'"):
+        Addon().update_settings(Settings({"SCHEDULER": "urlseen.scrapy.Scheduler"}))
 
 
-@pytest.mark.parametrize("command", [None, *SINGLE])
-def test_scrapys_own_classes_stay_without_a_server_and_for_a_single_page(command, monkeypatch):
-    if command is not None:
-        words = ["python3", "/usr/bin/scrapy", "--nolog", command, "https://example.com/"]
-        monkeypatch.setattr(sys, "orig_argv", words)
+@pytest.mark.parametrize("command", SINGLE)
+@pytest.mark.parametrize("project", [PASS, {}])
+def test_scrapys_own_classes_stay_for_a_single_page(project, command, monkeypatch):
+    words = ["python3", "/usr/bin/scrapy", "--nolog", command, "https://example.com/"]
+    monkeypatch.setattr(sys, "orig_argv", words)
     own = {"SCHEDULER": "urlseen.scrapy.Scheduler", "DUPEFILTER_CLASS": "urlseen.scrapy.DupeFilter"}
-    settings = Settings({} if command is None else PASS | own)
+    settings = Settings(project | own)
     with pytest.raises(NotConfigured):
         Addon().update_settings(settings)
     assert {name: settings[name] for name in NAMES} == SCRAPYS

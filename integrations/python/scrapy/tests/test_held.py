@@ -156,7 +156,7 @@ def test_h7_equal_requests_and_equal_names_are_separate(redis_server):
 
 def test_h8_links_and_acknowledgement_are_one_step(redis_server, queue, monkeypatch):
     closed = []
-    monkeypatch.setattr("urlseen.scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    monkeypatch.setattr("urlseen.scrapy.pages.close_spider", lambda _, why: closed.append(why))
     put(redis_server, "a")
     page = next_of(queue)
     engine = queue.spider.crawler.engine
@@ -210,7 +210,7 @@ def test_the_number_of_held_requests_is_bounded(redis_server, caplog):
 
 def test_a_held_value_that_another_program_wrote_ends_the_crawl(redis_server, queue, monkeypatch):
     closed = []
-    monkeypatch.setattr("urlseen.scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    monkeypatch.setattr("urlseen.scrapy.pages.close_spider", lambda _, why: closed.append(why))
     key = f"urlseen:{{demo:discovered}}:held:{name_of(queue)}"
     redis_server.client.hset(key, "1", "text")
     assert queue.pop() is None

@@ -91,7 +91,7 @@ def test_a_spider_that_keeps_too_much_ends_and_its_pages_are_requeued(
     redis_server, monkeypatch, caplog
 ):
     closed = []
-    monkeypatch.setattr("urlseen.scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    monkeypatch.setattr("urlseen.scrapy.pages.close_spider", lambda _, why: closed.append(why))
     monkeypatch.setattr("urlseen.scrapy.deliveries.KEPT_BYTES", 1000)
     put(redis_server, "page")
     queue = make_queue(redis_server)

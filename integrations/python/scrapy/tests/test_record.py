@@ -146,7 +146,7 @@ def test_before_the_first_daemon_a_spider_pushes_and_pops_nothing(redis_server, 
 
 def test_a_later_record_that_does_not_fit_ends_the_crawl(redis_server, monkeypatch, caplog):
     closed = []
-    monkeypatch.setattr("urlseen.scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    monkeypatch.setattr("urlseen.scrapy.pages.close_spider", lambda _, why: closed.append(why))
     queue = make_queue(redis_server, record=False)
     queue.push(to("found"))
     write_record(redis_server.client, emit="url")
@@ -158,7 +158,7 @@ def test_a_later_record_that_does_not_fit_ends_the_crawl(redis_server, monkeypat
 
 def test_a_restarted_daemon_with_another_config_ends_the_crawl(redis_server, monkeypatch):
     closed = []
-    monkeypatch.setattr("urlseen.scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    monkeypatch.setattr("urlseen.scrapy.pages.close_spider", lambda _, why: closed.append(why))
     write_record(redis_server.client, held_timeout_ms=200)
     queue = make_queue(redis_server, record=False)
     assert queue.pop() is None

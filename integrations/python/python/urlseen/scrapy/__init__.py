@@ -3,8 +3,9 @@
 A project uses them through one line of its settings, `ADDONS = {"urlseen.scrapy.Addon": 500}`, or
 through these settings:
 
-    SCHEDULER                    Scheduler sends requests through urlseen
-    DUPEFILTER_CLASS             DupeFilter asks urlseen; LocalDupeFilter needs no daemon
+    SCHEDULER                    LocalScheduler is for a crawl in one process; Scheduler sends
+                                 requests through urlseen
+    DUPEFILTER_CLASS             DupeFilter asks urlseen
     REQUEST_FINGERPRINTER_CLASS  Fingerprinter computes the fingerprints of the crawl
     DOWNLOADER_MIDDLEWARES       ForgetFailed lets failed requests pass again
 
@@ -16,7 +17,7 @@ from urlseen.scrapy.addon import Addon
 from urlseen.scrapy.client import DupeFilter
 from urlseen.scrapy.fingerprinter import Fingerprinter
 from urlseen.scrapy.forget import ForgetFailed, forget
-from urlseen.scrapy.local import LocalDupeFilter
+from urlseen.scrapy.local import LocalScheduler
 from urlseen.scrapy.scheduler import Scheduler
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
     "DupeFilter",
     "Fingerprinter",
     "ForgetFailed",
-    "LocalDupeFilter",
+    "LocalScheduler",
     "Scheduler",
     "forget",
 ]

@@ -24,17 +24,17 @@ FINGERPRINTER = {"REQUEST_FINGERPRINTER_CLASS": "urlseen.scrapy.Fingerprinter"}
 SCRAPYS = {name: getattr(default_settings, name) for name in ("SCHEDULER", "DUPEFILTER_CLASS")}
 ASK = {**FINGERPRINTER, "DUPEFILTER_CLASS": "urlseen.scrapy.DupeFilter"}
 PASS = {**FINGERPRINTER, "SCHEDULER": "urlseen.scrapy.Scheduler"}
+ALONE = {**FINGERPRINTER, "SCHEDULER": "urlseen.scrapy.LocalScheduler"}
 
 
 class Addon:
     """Makes a project use urlseen, with one line:
 
         ADDONS = {"urlseen.scrapy.Addon": 500}
-        URLSEEN_URL = "redis://127.0.0.1:6379"
 
-    With `URLSEEN_URL`, the crawl's requests pass through urlseen and this Redis. With
-    `URLSEEN_ASK_URL` instead, Scrapy keeps its scheduler, and asks urlseen about each request. The
-    add-on changes no setting that the project or the command line sets. For `scrapy shell` and other
+    The crawl then runs in this process, and survives a kill if it has a JOBDIR. With `URLSEEN_URL`,
+    its requests pass through urlseen and this Redis. With `URLSEEN_ASK_URL` instead, Scrapy keeps its
+    scheduler, and asks urlseen about each request. The add-on changes no setting that the project or the command line sets. For `scrapy shell` and other
     commands that fetch single pages, it puts Scrapy's own classes in place of those of this package.
     """
 
@@ -42,7 +42,7 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Sets the classes of this package. Scrapy calls this method before the crawl.
 
-        Raises `NotConfigured` if the project names no server, and `ValueError` if its settings
+        Raises `NotConfigured` for a command that fetches a single page, and `ValueError` if settings
         contradict each other.
         """
         passes, asks = bool(settings.get("URLSEEN_URL")), bool(settings.get("URLSEEN_ASK_URL"))
@@ -51,20 +51,18 @@ class Addon:
                 "URLSEEN_URL and URLSEEN_ASK_URL are both set: set the first one for a crawl whose"
                 " requests pass through urlseen, or the second one to ask urlseen"
             )
-        if not passes and not asks:
-            raise NotConfigured("set URLSEEN_URL, for example to redis://127.0.0.1:6379")
         if (command := _command()) in SINGLE:
             for name, default in SCRAPYS.items():
                 if str(settings[name]).startswith("urlseen.scrapy."):
                     settings.set(name, default, settings.getpriority(name) or 0)
             raise NotConfigured(f"scrapy {command} does not take part in the crawl")
-        scheduler = settings["SCHEDULER"]
-        if passes and not _is_free(settings, "SCHEDULER") and scheduler != PASS["SCHEDULER"]:
+        chosen = PASS if passes else ASK if asks else ALONE
+        scheduler, wanted = settings["SCHEDULER"], chosen.get("SCHEDULER", settings["SCHEDULER"])
+        if not _is_free(settings, "SCHEDULER") and scheduler != wanted:
             raise ValueError(
                 f"SCHEDULER is {scheduler!r}, so no request would pass through urlseen: remove this"
-                f" setting, or set SCHEDULER = {PASS['SCHEDULER']!r}"
+                f" setting, or set SCHEDULER = {wanted!r}{'' if passes else ', or URLSEEN_URL'}"
             )
-        chosen = PASS if passes else ASK
         free = {name: value for name, value in chosen.items() if _is_free(settings, name)}
         for name, value in free.items():
             settings.set(name, value, "addon")

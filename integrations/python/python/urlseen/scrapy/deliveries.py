@@ -6,11 +6,11 @@ import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakKeyDictionary
 
 from urlseen._urlseen import Away, Full, Refused
-from urlseen.scrapy.engine import check_engine, close_spider, watch_engine
+from urlseen.scrapy.engine import check_engine
 from urlseen.scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
+from urlseen.scrapy.pages import Pages
 from urlseen.scrapy.partitions import Delivery, Partitions
 from urlseen.scrapy.settings import check_names, held_max, source_key, spider_name, whole
 from urlseen.scrapy.waits import FIRST_PAUSE_S, LONGEST_PAUSE_S, Throttle, Wakeup
@@ -33,15 +33,8 @@ CLOSE_WAIT_S = 10.0
 #: Minimum number of seconds between two looks at the rejects.
 LOOK_S = 5.0
 
-_deliveries: WeakKeyDictionary[Crawler, Deliveries] = WeakKeyDictionary()
 
-
-def deliveries_of(crawler: Crawler) -> Deliveries | None:
-    """Returns the deliveries of a crawl, or `None` if its requests do not pass through urlseen."""
-    return _deliveries.get(crawler)
-
-
-class Deliveries:
+class Deliveries(Pages[Delivery]):
     """Pops requests, tracks them until they are finished, and sends the links of their pages.
 
     All methods run in the thread of the reactor; only the heartbeat has a thread of its own. Only
@@ -56,16 +49,15 @@ class Deliveries:
         Raises `ValueError` if a setting is wrong, and `RuntimeError` if Redis does not answer or
         Scrapy's engine lacks a method.
         """
+        super().__init__(crawler)
         settings = crawler.settings
         self.source = source_key(settings, spider_name(crawler))
-        self._crawler = crawler
         self._throttle = Throttle(whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62))
         self._wakeup = Wakeup(crawler)
-        self._owners: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
         self._next_try = 0.0
         self._pause = FIRST_PAUSE_S
         self._has_said: set[str] = set()
-        self._is_watching = self._is_ended = self._has_given_up = False
+        self._has_given_up = False
         check_names(settings)
         check_engine()
         self._partitions = self._read_partitions()
@@ -73,7 +65,6 @@ class Deliveries:
         # Number of rejects in each partition at the last look.
         self._rejects = self._partitions.rejects()
         self._next_look = time.monotonic() + LOOK_S
-        _deliveries[crawler] = self
 
     def pop(self) -> Delivery | None:
         """Pops the next unseen request and holds it. Returns `None` if it cannot pop one now.
@@ -88,21 +79,8 @@ class Deliveries:
             self._wait()
             return None
         self._wakeup.came()
-        if not self._is_watching:
-            self._is_watching = True
-            watch_engine(self._crawler.engine, self)
+        self._watch()
         return delivery
-
-    def took(self, delivery: Delivery, request: Request) -> None:
-        """Notes that `request` was made from the delivery and goes to the engine."""
-        delivery.add(request)
-        self._owners[request] = delivery
-
-    def keep(self, request: Request) -> None:
-        """Notes that `request` stays in this process. Its page is not finished before it."""
-        delivery = self._owners.get(request)
-        if delivery is not None and not delivery.is_finished:
-            delivery.add(request)
 
     def reject(self, delivery: Delivery, reason: str) -> None:
         """Moves a delivery to the rejects, because no request can be made from it."""
@@ -117,8 +95,8 @@ class Deliveries:
         led to `request`. An item that belongs to no page is pushed when the engine next asks for
         work.
         """
-        delivery = self._owners.get(request)
-        if delivery is None or delivery.is_finished:
+        delivery = self._page(request)
+        if delivery is None:
             self._outbox.push(self._partitions.address(fingerprint, data))
             if self._outbox.is_full:
                 self.flush()
@@ -161,20 +139,6 @@ class Deliveries:
         Returns 1 if Redis does not answer, so that the spider does not end.
         """
         return 0 if self._is_ended else self._attempt(self._count, 1)
-
-    def led_to(self, request: Request, child: Request) -> None:
-        """Notes that the page or the failure of `request` led to the request `child`."""
-        delivery = self._owners.get(request)
-        if delivery is not None and not delivery.is_finished:
-            self._owners[child] = delivery
-
-    def left(self, request: Request) -> None:
-        """Notes that the engine is done with `request`, and finishes its delivery if possible."""
-        delivery = self._owners.get(request)
-        if delivery is None or delivery.is_finished:
-            return
-        delivery.remove(request)
-        self._finish_if_over(delivery)
 
     def close(self) -> None:
         """Sends the remaining items, requeues unfinished requests, and removes the consumer."""
@@ -335,12 +299,6 @@ class Deliveries:
             " wait. Their pages were not acknowledged, and are fetched again",
         )
 
-    def _end(self, reason: str, message: str) -> None:
-        if not self._is_ended:
-            self._is_ended = True
-            logger.error("%s. The crawl ends.", message)
-            close_spider(self._crawler, reason)
-
     def _say(self, what: str, message: str) -> None:
         if what not in self._has_said:
             self._has_said.add(what)
@@ -355,7 +313,3 @@ class Deliveries:
             self._partitions.name,
             self._outbox.loose,
         )
-
-    def _count_stat(self, name: str, count: int = 1) -> None:
-        if self._crawler.stats is not None:
-            self._crawler.stats.inc_value(f"urlseen/{name}", count)

@@ -15,7 +15,7 @@ from scrapy.utils.defer import deferred_from_coro
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from urlseen.scrapy.deliveries import Deliveries
+    from urlseen.scrapy.pages import Pages
 
 #: Methods of Scrapy that `watch_engine` replaces, with their parameters.
 RELIED_ON = (
@@ -39,7 +39,7 @@ def check_engine() -> None:
             )
 
 
-def watch_engine(running: Any, watcher: Deliveries) -> None:
+def watch_engine(running: Any, watcher: Pages[Any]) -> None:
     """Tells `watcher` about each request of an `ExecutionEngine`, by `led_to` and `left`.
 
     The watcher gets the request object itself, and identifies a request by the identity of this
@@ -71,7 +71,7 @@ def watch_engine(running: Any, watcher: Deliveries) -> None:
     running.scraper.handle_spider_output_async = handle_output
 
 
-def _watched(output: Iterable[Any], request: Request, watcher: Deliveries) -> Iterator[Any]:
+def _watched(output: Iterable[Any], request: Request, watcher: Pages[Any]) -> Iterator[Any]:
     for each in output:
         if isinstance(each, Request):
             watcher.led_to(request, each)
@@ -79,7 +79,7 @@ def _watched(output: Iterable[Any], request: Request, watcher: Deliveries) -> It
 
 
 async def _watched_async(
-    output: AsyncIterator[Any], request: Request, watcher: Deliveries
+    output: AsyncIterator[Any], request: Request, watcher: Pages[Any]
 ) -> AsyncIterator[Any]:
     async for each in output:
         if isinstance(each, Request):

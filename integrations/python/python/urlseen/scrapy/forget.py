@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from urlseen.scrapy.client import client_of
-from urlseen.scrapy.deliveries import deliveries_of
 from urlseen.scrapy.fingerprinter import fingerprinter_of
+from urlseen.scrapy.pages import pages_of
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -33,7 +33,7 @@ def forget(request: Request, crawler: Crawler) -> bool:
     requests = [request]
     requests += [request.replace(url=url) for url in request.meta.get("redirect_urls", [])]
     fingerprints = [fingerprinter_of(crawler).fingerprint(each).hex() for each in requests]
-    teller = deliveries_of(crawler) or client_of(crawler)
+    teller = pages_of(crawler) or client_of(crawler)
     told = [teller.forget(each) for each in fingerprints]
     return all(told)
 

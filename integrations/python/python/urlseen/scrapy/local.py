@@ -1,137 +1,196 @@
-"""Dupefilter of a crawl in one process, without a daemon."""
+"""Scheduler of a crawl in one process, without Redis and without a daemon."""
 
 from __future__ import annotations
 
-import logging
-import os
-import subprocess
-import sys
+import heapq
+from collections import OrderedDict
+from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy.dupefilters import RFPDupeFilter
+from scrapy import Request
+from scrapy.pqueues import DownloaderInterface
 from scrapy.utils.job import job_dir
 
 from urlseen._urlseen import Filter
 from urlseen.scrapy.fingerprinter import Fingerprinter, Options, fingerprinter_of
-from urlseen.scrapy.settings import refusal
+from urlseen.scrapy.pages import P, Page, Pages
+from urlseen.scrapy.scheduler import DIGESTS, Scheduler
+from urlseen.scrapy.settings import check_names, choice, refusal
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.utils.request import RequestFingerprinterProtocol
-    from typing_extensions import Self
 
-logger = logging.getLogger(__name__)
-
-#: Folder of the filter in the JOBDIR.
-FOLDER = "urlseen"
-
-#: File with the fingerprints of Scrapy's own dupefilter in the JOBDIR.
-SEEN = "requests.seen"
-
-#: Exit statuses of the import: all fingerprints, or all but bad entries.
-IMPORTED, PARTLY = 0, 1
+#: Number of places for the requests of one priority, and the highest priority that counts.
+PLACES, HIGHEST = 1 << 42, 1 << 20
 
 
-class LocalDupeFilter(RFPDupeFilter):
-    """Dupefilter with a filter in memory, which is stored in the JOBDIR if there is one.
+class LocalScheduler(Scheduler):
+    """Scheduler of a crawl in one process. With a JOBDIR, the crawl survives a kill.
 
-        DUPEFILTER_CLASS = "urlseen.scrapy.LocalDupeFilter"
+        SCHEDULER = "urlseen.scrapy.LocalScheduler"
 
-    A killed crawl has not forgotten what it saw: each new fingerprint is written to the folder
-    `urlseen` in the JOBDIR before the request goes on. A `requests.seen` of Scrapy's own dupefilter
-    is imported first, and then renamed to `requests.seen.imported`. A second process with the same
-    JOBDIR is refused, and so is a `Fingerprinter` with other rules than those of the folder.
+    `DUPEFILTER_CLASS` has no effect, because a filter of urlseen drops the seen requests. With a
+    JOBDIR, the folder `urlseen` there has queue, requests in work and filter; a second process is
+    refused. Without a JOBDIR, everything is in memory.
 
-    `URLSEEN_CAPACITY` is the first size of the filter, 1,000,000 requests; it grows.
-    `URLSEEN_ERROR_RATE` is the share of new requests that it takes for seen ones when it has grown
-    to a hundred times this size, 1e-6. Both belong to the folder once it exists.
+    `URLSEEN_ORDER` is `"lifo"` (as in Scrapy) or `"fifo"`: the order of requests with the same
+    priority. `URLSEEN_SYNC = "full"` syncs the end of each page to the disk. `URLSEEN_CAPACITY` is
+    the first size of the filter, 1,000,000 requests; it grows. `URLSEEN_ERROR_RATE` is the share of
+    new requests that it takes for seen ones when it has grown to a hundred times this size, 1e-6.
     """
 
-    def __init__(
-        self,
-        fingerprinter: RequestFingerprinterProtocol,
-        jobdir: str | None = None,
-        capacity: int | None = None,
-        error_rate: float | None = None,
-        debug: bool = False,
-    ) -> None:
-        super().__init__(debug=debug, fingerprinter=fingerprinter)
-        self._fingerprinter = fingerprinter
-        self._jobdir = Path(jobdir) if jobdir else None
-        self._size = (capacity, error_rate)
-        self._filter: Filter | None = None
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Makes the filter for a crawler. Scrapy's scheduler calls this method."""
-        settings = crawler.settings
-        return cls(
-            fingerprinter_of(crawler),
-            job_dir(settings),
-            settings.getint("URLSEEN_CAPACITY") or None,
-            settings.getfloat("URLSEEN_ERROR_RATE") or None,
-            settings.getbool("DUPEFILTER_DEBUG"),
-        )
-
     @refusal()
-    def open(self) -> None:
-        """Opens the filter.
+    def open(self, spider: Spider) -> None:
+        """Opens the queue and the filter.
 
         Raises `OSError` if another process uses the JOBDIR, or if the folder cannot be read, and
         `ValueError` if the folder has the fingerprints of another algorithm or of other rules.
         """
-        if self._jobdir is None:
-            self._filter = Filter(*self._size)
+        # This module imports the other one, which has the queue on the disk.
+        from urlseen.scrapy.job import Job
+
+        self.spider = spider
+        folder = job_dir(self._crawler.settings)
+        self._is_in_memory = folder is None
+        if folder is None:
+            self.deliveries = Memory(self._crawler)
             return
-        folder = self._jobdir / FOLDER
-        # An existing folder keeps the size that it was made for.
-        size = () if (folder / "header").exists() else self._size
-        fingerprinter = self._fingerprinter
-        options: Options = {}
-        if isinstance(fingerprinter, Fingerprinter):
-            options = fingerprinter.options
-        self._filter = Filter.open(folder, *size, **options)
-        seen = self._jobdir / SEEN
-        if seen.exists():
-            self._filter.close()
-            take_over(seen, folder)
-            self._filter = Filter.open(folder, **options)
+        job = Job(self._crawler, Path(folder))
+        self.deliveries = job
+        try:
+            job.take_over(lambda it: self._item(it, self._fingerprinter.fingerprint(it)))
+        except BaseException:
+            job.release()
+            raise
 
-    def request_seen(self, request: Request) -> bool:
-        """Returns `True` if the request has been seen. Adds it to the filter otherwise."""
-        if self._filter is None:
-            raise RuntimeError("the dupefilter is not open")
-        return not self._filter.add(self._fingerprinter.fingerprint(request))
+    def _item(self, request: Request, fingerprint: bytes) -> bytes:
+        return b"" if self._is_in_memory else super()._item(request, fingerprint)
 
-    def close(self, reason: str) -> None:
-        """Closes the filter, with all requests on the disk."""
-        if self._filter is not None:
-            self._filter.close()
+    def _request(self, item: Any) -> Request:
+        return item if isinstance(item, Request) else super()._request(item)
 
 
-def take_over(seen: Path, folder: Path) -> None:
-    """Imports a `requests.seen` into the filter in a folder. If the process is killed meanwhile, the
-    next run continues the import.
+class LocalQueue(Pages[P]):
+    """Order of the waiting requests, and the filter that drops the seen ones.
 
-    Raises `OSError` if the import fails.
+    The requests of each downloader slot wait apart. The slot with the fewest active downloads gets
+    its turn first, and slots with equally many in turn, as with `DownloaderAwarePriorityQueue`.
     """
-    command = [sys.executable, "-m", "urlseen", "import", str(seen.resolve()), "--json"]
-    # The import must depend on no configuration of a daemon.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("URLSEEN_")}
-    done = subprocess.run(
-        [*command, "--storage", str(folder.resolve())],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=env,
-        cwd=folder,
+
+    def __init__(self, crawler: Crawler, filter: Filter) -> None:
+        super().__init__(crawler)
+        check_names(crawler.settings)
+        is_lifo = choice(crawler.settings, "URLSEEN_ORDER", ("lifo", "fifo")) == "lifo"
+        self._direction = -1 if is_lifo else 1
+        self._downloader = DownloaderInterface(crawler).downloader
+        # Of so many slots, one has no active download.
+        self._candidates = 1 + crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._numbers = count()
+        # Number of waiting requests of each slot. The slot whose turn is next is the first one.
+        self._waiting: OrderedDict[str, int] = OrderedDict()
+        self._filter = filter
+
+    def count(self) -> int:
+        """Returns the number of waiting requests. The engine itself counts those in work."""
+        return 0 if self._is_ended else sum(self._waiting.values())
+
+    def forget(self, fingerprint: str) -> bool:
+        """Lets a fingerprint (hex digits) pass once more."""
+        self._filter.forget(key(bytes.fromhex(fingerprint)))
+        self._count_stat("forgotten")
+        return True
+
+    def _number(self, request: Request, is_late: bool = False) -> int:
+        """Returns the place of a request in its slot: the lowest number comes first.
+
+        Late requests keep their order, and come after all others of their priority. A start request
+        is late.
+        """
+        priority = max(-HIGHEST, min(request.priority, HIGHEST))
+        is_late = is_late or bool(request.meta.get("is_start_request"))
+        direction = 1 if is_late else self._direction
+        return PLACES // 2 - priority * PLACES + direction * next(self._numbers)
+
+    def _add_waiting(self, slot: str, number: int = 1) -> None:
+        self._waiting[slot] = self._waiting.get(slot, 0) + number
+
+    def _next_slot(self) -> str | None:
+        """Chooses the slot of the next request, and takes 1 from its number of requests."""
+        if not self._waiting:
+            return None
+        slots = self._downloader.slots
+        first = islice(self._waiting, self._candidates)
+        slot = min(first, key=lambda it: len(slots[it].active) if it in slots else 0)
+        self._waiting[slot] -= 1
+        if self._waiting[slot]:
+            self._waiting.move_to_end(slot)
+        else:
+            del self._waiting[slot]
+        return slot
+
+
+class Memory(LocalQueue[Page]):
+    """Queue and filter in memory."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler, Filter(*size(crawler)))
+        self._requests: dict[str, list[tuple[int, Request]]] = {}
+
+    def is_seen(self, request: Request, fingerprint: bytes) -> bool:
+        """Returns `True` if the request has been seen."""
+        return key(fingerprint) in self._filter
+
+    def collect(self, request: Request, item: bytes, fingerprint: bytes) -> None:
+        """Adds a request to the queue and to the filter."""
+        if not request.dont_filter:
+            self._filter.add(key(fingerprint))
+        slot = self._downloader.get_slot_key(request)
+        waiting = self._requests.setdefault(slot, [])
+        heapq.heappush(waiting, (self._number(request), request))
+        self._add_waiting(slot)
+
+    def pop(self) -> Page | None:
+        """Pops the next request. Returns `None` if none waits."""
+        slot = self._next_slot()
+        if slot is None:
+            return None
+        waiting = self._requests[slot]
+        _, request = heapq.heappop(waiting)
+        if not waiting:
+            del self._requests[slot]
+        return Page(request)
+
+    def took(self, page: Page, request: Request) -> None:
+        """Does nothing, because queue and filter end with the process."""
+
+    def close(self) -> None:
+        """Closes the filter."""
+        self._filter.close()
+
+
+def key(fingerprint: bytes) -> bytes | str:
+    """Returns the key of a fingerprint in the filter."""
+    return fingerprint if len(fingerprint) in DIGESTS else fingerprint.hex()
+
+
+def size(crawler: Crawler) -> tuple[int | None, float | None]:
+    """Reads the first size of the filter and its error rate."""
+    settings = crawler.settings
+    return (
+        settings.getint("URLSEEN_CAPACITY") or None,
+        settings.getfloat("URLSEEN_ERROR_RATE") or None,
     )
-    if done.returncode not in (IMPORTED, PARTLY):
-        raise OSError(f"{seen} cannot be imported: {done.stderr}")
-    # A killed crawl leaves an incomplete fingerprint at the end.
-    for line in done.stderr.splitlines():
-        logger.warning(line)
-    seen.rename(seen.with_name(SEEN + ".imported"))
-    logger.info("%s is imported: %s", seen, done.stdout.strip())
+
+
+def open_filter(crawler: Crawler, folder: Path) -> Filter:
+    """Opens the filter of a crawl in a folder. An existing folder keeps the size that it was made
+    for.
+    """
+    fingerprinter = fingerprinter_of(crawler)
+    options: Options = {}
+    if isinstance(fingerprinter, Fingerprinter):
+        options = fingerprinter.options
+    exists = (folder / "header").exists()
+    return Filter.open(folder, *(() if exists else size(crawler)), **options)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from urlseen._urlseen import Away, Consumer, Refused
 from urlseen.scrapy.fingerprinter import check_record
+from urlseen.scrapy.pages import Page
 from urlseen.scrapy.settings import address, held_max, partitions
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -32,16 +32,14 @@ class SourceItem(NamedTuple):
     data: bytes
 
 
-class Delivery:
+class Delivery(Page):
     """Popped request, tracked until Redis has all links of its page."""
 
     def __init__(self, held: Held) -> None:
+        super().__init__(held.item)
         self.held = held
         #: Number of the partition that holds the request.
         self.partition = held.partition
-        #: Bytes of the request.
-        self.item = held.item
-        self.is_finished = False
         #: Links that the filter may drop. They may be pushed before the page is finished.
         self.filtered: list[SourceItem] = []
         #: Links that the filter always lets pass (`dont_filter`). They wait for the
@@ -49,25 +47,6 @@ class Delivery:
         self.unfiltered: list[bytes] = []
         #: Size of all links in both lists, in bytes.
         self.size = 0
-        # Unfinished requests that were made from the item, or that its page led to and that stay in
-        # this process. This list keeps these objects alive.
-        self._requests: list[Request] = []
-
-    @property
-    def is_over(self) -> bool:
-        """`True` if the spider has finished all requests of this delivery."""
-        return not self._requests
-
-    def add(self, request: Request) -> None:
-        """Notes a request that must be finished before this delivery."""
-        self._requests.append(request)
-
-    def remove(self, request: Request) -> None:
-        """Notes that the engine is done with `request`."""
-        for index, each in enumerate(self._requests):
-            if each is request:
-                del self._requests[index]
-                return
 
     def collect(self, item: SourceItem) -> None:
         """Keeps a link of the page until the link is pushed."""

@@ -17,6 +17,7 @@ from scrapy.utils.request import request_from_dict
 
 from urlseen.scrapy.deliveries import Deliveries
 from urlseen.scrapy.fingerprinter import fingerprinter_of, returns
+from urlseen.scrapy.pages import Pages
 from urlseen.scrapy.settings import choice, refusal
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Scheduler(BaseScheduler):
         crawl record cannot be read.
         """
         self.spider = spider
-        self.deliveries = Deliveries(self._crawler)
+        self.deliveries: Pages[Any] = Deliveries(self._crawler)
 
     def close(self, reason: str) -> None:
         """Sends the remaining links, and requeues the requests that the spider has not finished."""
@@ -85,13 +86,15 @@ class Scheduler(BaseScheduler):
 
         The links of a page are sent together, at the latest when the page is finished. A request
         that cannot be serialized stays in this process. A redirect back to a URL of its own chain
-        always passes. Returns `False` if this process has seen a request that it could not
-        serialize.
+        always passes. Returns `False` if this process knows that the request was seen.
         """
         fingerprint = self._fingerprinter.fingerprint(request)
         if not request.dont_filter and returns(request, self._fingerprinter):
             self._count("urlseen/returned")
             request.dont_filter = True
+        if not request.dont_filter and self.deliveries.is_seen(request, fingerprint):
+            self._count("dupefilter/filtered")
+            return False
         try:
             item = self._item(request, fingerprint)
         except UNSERIALIZABLE as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -30,12 +31,14 @@ NAMES = (
     "URLSEEN_FORGET_FAILED",
     "URLSEEN_HELD_MAX",
     "URLSEEN_KEY",
+    "URLSEEN_ORDER",
     "URLSEEN_OWN_FINGERPRINTER",
     "URLSEEN_PARTITIONS",
     "URLSEEN_SAME",
     "URLSEEN_SERIALIZER",
     "URLSEEN_SOURCE_KEY",
     "URLSEEN_SOURCE_MAX",
+    "URLSEEN_SYNC",
     "URLSEEN_TIMEOUT_S",
     "URLSEEN_TLS",
     "URLSEEN_URL",
@@ -51,7 +54,7 @@ def refusal() -> Iterator[None]:
     """Logs an error at the start in one line, because a long traceback follows."""
     try:
         yield
-    except (ValueError, RuntimeError, OSError) as error:
+    except (ValueError, RuntimeError, OSError, sqlite3.Error) as error:
         logger.error("%s", error)
         raise
 

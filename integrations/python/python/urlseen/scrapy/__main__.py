@@ -1,0 +1,115 @@
+"""The command `python -m urlseen.scrapy`, for the JOBDIR of a crawl in one process."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import pickle
+import re
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from urlseen._urlseen import Address, Away, Consumer, Filter, Refused
+from urlseen.scrapy.record import DATABASE, FOLDER, Record, recorded_options, recorded_spec
+
+#: Number of requests in one push.
+BATCH = 500
+#: Pushes a batch, unless it was the last one that was pushed.
+PUSH = b"""
+if redis.call('GET', KEYS[2]) == ARGV[1] then return 0 end
+redis.call('RPUSH', KEYS[1], unpack(ARGV, 2))
+redis.call('SET', KEYS[2], ARGV[1], 'EX', 604800)
+return 1
+"""
+
+
+def show(folder: Path) -> None:
+    """Prints each request of the queue, those in work first."""
+    with closing(sqlite3.connect(f"{(folder / DATABASE).as_uri()}?mode=ro", uri=True)) as db:
+        rows = "SELECT held, item FROM queue ORDER BY held DESC, slot, number"
+        for held, item in db.execute(rows):
+            data = item.split(b"\t", 2)[-1]
+            fields = pickle.loads(data) if data.startswith(b"\x80") else json.loads(data)
+            state = "in work" if held else "waiting"
+            print(state, fields["priority"], fields["method"], fields["url"], sep="\t")
+
+
+def move(folder: Path, url: str, source: str) -> None:
+    """Pushes the queue to the source of a daemon. Its filter lets these requests pass once more.
+
+    A kill loses no request. If the command is repeated, it pushes none twice.
+    """
+    opened = Filter.open(folder, **recorded_options(folder))
+    consumer = Consumer(Address(url, 10, 10), source, None, [], 1)
+    number = 0
+    with closing(Record(folder, opened, "full")) as record, closing(consumer):
+        rows = "SELECT number, item FROM queue ORDER BY number LIMIT ?"
+        while batch := record.db.execute(rows, (BATCH,)).fetchall():
+            first, last = batch[0][0], batch[-1][0]
+            name = hashlib.sha1(repr(batch).encode()).hexdigest().encode()
+            items: dict[int, list[bytes]] = {}
+            for _, item in batch:
+                passed, fingerprint = let_pass(item)
+                items.setdefault(consumer.partition_of(fingerprint), []).append(passed)
+            push(consumer, items, name)
+            record.db.execute("DELETE FROM queue WHERE number BETWEEN ? AND ?", (first, last))
+            record.commit()
+            number += len(batch)
+        consumer.leave()
+    print(f"pushed {number} requests to {source}. Start the daemon with these settings:")
+    print(f'storage.dir = "{folder}"')
+    print(f"filter.grow_to = {recorded_spec(folder)['filter.grow_to']}")
+
+
+def let_pass(item: bytes) -> tuple[bytes, str]:
+    """Returns an item with the flag `dont_filter`, and its fingerprint."""
+    found = re.match(rb"([0-9a-f]+)\t(&[^\t]*)\t", item)
+    if found is None:
+        # The fingerprint of such an item is a field of the request.
+        fingerprint = hashlib.sha1(item).hexdigest()
+        return fingerprint.encode() + b"\t&dont_filter\t" + item, fingerprint
+    flags = found[2] if b"dont_filter" in found[2] else found[2].rstrip(b"&") + b"&dont_filter"
+    return b"\t".join([found[1], flags, item[found.end() :]]), found[1].decode()
+
+
+def push(consumer: Consumer, items: dict[int, list[bytes]], name: bytes) -> None:
+    """Pushes a batch to the partitions. Raises the first error."""
+    commands: list[tuple[int | None, list[bytes]]] = []
+    for partition, data in items.items():
+        source = consumer.sources[partition]
+        tag = source if "{" in source else f"{{{source}}}"
+        keys = [source.encode(), f"urlseen:{tag}:moved".encode()]
+        commands.append((partition, [b"EVAL", PUSH, b"2", *keys, name, *data]))
+    for answer in consumer.ask(commands):
+        if isinstance(answer, Exception):
+            raise answer
+
+
+def main() -> None:
+    """Runs the command with the arguments of this process."""
+    parser = argparse.ArgumentParser(prog="python -m urlseen.scrapy", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    listing = commands.add_parser("list", help="print the requests in work, and those that wait")
+    moving = commands.add_parser("move", help="push the queue to the source of a daemon")
+    for each in (listing, moving):
+        each.add_argument("jobdir", type=Path, metavar="JOBDIR")
+    moving.add_argument("url", metavar="URL", help="address of Redis, like redis://127.0.0.1:6379")
+    moving.add_argument("source", metavar="SOURCE", help="source.key, like demo:discovered")
+    words = parser.parse_args()
+    folder = words.jobdir.resolve() / FOLDER
+    try:
+        if not (folder / DATABASE).exists():
+            raise FileNotFoundError(f"{folder} has no {DATABASE}: no crawl used this JOBDIR")
+        if words.command == "list":
+            show(folder)
+        else:
+            move(folder, words.url, words.source)
+    except (Away, Refused, OSError, ValueError, RuntimeError, sqlite3.Error) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The command `python -m urlseen.scrapy`: a crawl moves from its JOBDIR to a daemon."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pages import PAGES
+from queues import moved, to
+from servers import until
+from test_job import Local
+from urlseen.scrapy import __main__ as command
+
+JOB = {"ADDONS": {"urlseen.scrapy.Addon": 500}, "CONCURRENT_REQUESTS": 4}
+
+
+def run(*words):
+    """Runs the command, and returns its output."""
+    words = [sys.executable, "-m", "urlseen.scrapy", *map(str, words)]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_killed_crawl_moves_to_a_daemon(redis_server, run_urlseen, site, start_crawl, tmp_path):
+    jobdir = tmp_path / "job"
+    crawl = start_crawl("Links", {**JOB, "JOBDIR": str(jobdir)}, url=f"{site.url}p/0")
+    until(lambda: len(site.page_hits()) > PAGES // 3, "some pages")
+    crawl.process.kill()
+    crawl.end()
+    lines = run("list", jobdir).splitlines()
+    states = {line.split("\t")[0] for line in lines}
+    assert states == {"in work", "waiting"}
+    assert all(line.split("\t")[1:3] == ["0", "GET"] and site.url in line for line in lines)
+
+    pushed = run("move", jobdir, redis_server.url, "demo:discovered")
+    assert f"pushed {len(lines)} requests to demo:discovered" in pushed
+    assert run("list", jobdir) == ""
+    settings = (line.replace('"', "").split(" = ") for line in pushed.splitlines()[1:])
+    run_urlseen({**dict(settings), "sink.kind": "zset"})
+    before = sum(site.page_hits().values())
+    crawl = start_crawl("Links", {**JOB, **moved(redis_server.url)}, url=f"{site.url}p/0")
+    assert crawl.wait()["finish_reason"] == "finished", crawl.log
+    hits = site.page_hits()
+    assert set(hits) == {f"/p/{n}" for n in range(PAGES)}
+    # A start request always passes, and requests in work are fetched again.
+    assert sum(hits.values()) - before <= PAGES - before + 4 + 4 + 1
+
+
+def test_a_repeated_move_pushes_no_request_twice(redis_server, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "BATCH", 2)
+    queue = Local(tmp_path)
+    more = {"priority": 3, "meta": {"ttl": "6d"}}
+    requests = [to("1"), to("2", dont_filter=True), to("3", **more), to("4"), to("5")]
+    for request in requests:
+        queue.enqueue_request(request)
+    queue.close("shutdown")
+    words = ["move", str(tmp_path), redis_server.url, "demo:discovered"]
+    monkeypatch.setattr(sys, "argv", ["urlseen.scrapy", *words])
+    push, numbers = command.push, iter([1, 2])
+
+    def push_and_die(*arguments):
+        push(*arguments)
+        if next(numbers, 3) == 2:
+            raise SystemExit("killed")
+
+    with monkeypatch.context() as context, pytest.raises(SystemExit, match="killed"):
+        context.setattr(command, "push", push_and_die)
+        command.main()
+    command.main()
+    assert "pushed 3 requests" in capsys.readouterr().out
+    items = redis_server.client.lrange("demo:discovered", 0, -1)
+    flags = sorted(item.split(b"\t")[1] for item in items)
+    assert flags == sorted([b"&dont_filter"] * 4 + [b"&priority=3&ttl=6d&dont_filter"])
+    assert len({item.split(b"\t")[0] for item in items}) == 5
+    monkeypatch.setattr(sys, "argv", ["urlseen.scrapy", "list", str(tmp_path / "none")])
+    with pytest.raises(SystemExit, match="no crawl used this JOBDIR"):
+        command.main()
