@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use urlseen_engine::item::{ExpireRule, NamedRule};
 use urlseen_filter::limit::{By, LimitRule};
 use urlseen_fingerprint::rule_pages::Pages;
-use urlseen_fingerprint::same::{SameRule, SameRules};
+use urlseen_fingerprint::same::SameRules;
 
 use super::problem::ValueOrigin;
-use super::raw::{NUMBER, Raw};
+use super::raw::{BOOLEAN, NUMBER, Raw};
 
 /// Rules of a file, each kind in the order of the file.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,7 +65,14 @@ pub(super) struct RuleKind {
 pub(super) const KINDS: [RuleKind; 5] = [
     RuleKind {
         name: "same",
-        keys: &["drop_params", "keep_params", "fold"],
+        keys: &[
+            "drop_params",
+            "keep_params",
+            "ignore_values",
+            "drop_sessions",
+            "keep_fragments",
+            "fold",
+        ],
         for_all: true,
         add: add_same,
     },
@@ -107,7 +114,11 @@ pub(super) fn read(key: &str, raw: &Raw) -> Result<Json, &'static str> {
             let number = raw.of(NUMBER).ok().and_then(|it| it.parse::<u64>().ok());
             number.map(Json::from).ok_or("a whole number")
         }
-        "drop_params" | "keep_params" | "fold" => {
+        "keep_fragments" => {
+            let value = raw.of(BOOLEAN).ok().and_then(|it| it.parse::<bool>().ok());
+            value.map(Json::from).ok_or("true or false")
+        }
+        "drop_params" | "keep_params" | "ignore_values" | "fold" => {
             raw.list().map(Json::from).map_err(|_| "an array of texts in quotes")
         }
         _ => raw.text().map(Json::from).map_err(|_| "a text in quotes"),
@@ -124,13 +135,10 @@ fn push<T: Clone>(rules: &mut Arc<[T]>, rule: T) {
 
 // Each of these functions returns the reason if it refuses the rule.
 
-fn add_same(rules: &mut Rules, values: &Values, pages: Pages) -> Result<(), String> {
-    let [drop_params, keep_params, fold] = ["drop_params", "keep_params", "fold"].map(|key| {
-        let texts = values.get(key).and_then(Json::as_array).into_iter().flatten();
-        texts.filter_map(Json::as_str).map(str::to_owned).collect::<Vec<_>>()
-    });
-    let rule = SameRule::new(pages, drop_params, keep_params, &fold)?;
-    rules.same = rules.same.with(rule).map_err(|error| error.to_string())?;
+fn add_same(rules: &mut Rules, values: &Values, _: Pages) -> Result<(), String> {
+    let rule = json!([values]).to_string().parse::<SameRules>();
+    let same = rule.and_then(|rule| rules.same.with(&rule));
+    rules.same = same.map_err(|error| error.to_string())?;
     Ok(())
 }
 

@@ -98,6 +98,8 @@ impl<'a> Request<'a> {
 pub struct Fingerprinter {
     algorithm: Algorithm,
     canonical: CanonicalSpec,
+    /// True if only the rules decide which URLs keep their fragments.
+    rules_keep_fragments: bool,
     /// Rules by which different URLs are the same, if there are any.
     merger: Option<Box<Merger>>,
     buffers: Buffers,
@@ -109,9 +111,12 @@ impl Fingerprinter {
     /// Creates a fingerprinter for a spec, or for an algorithm as its package applies it.
     pub fn new(spec: impl Into<FingerprintSpec>) -> Self {
         let spec = spec.into();
+        let rules_keep_fragments = !spec.keep_fragments && spec.same.keep_fragments();
+        let keep_fragments = spec.keep_fragments || rules_keep_fragments;
         Self {
             algorithm: spec.algorithm,
-            canonical: spec.canonical_spec(),
+            canonical: CanonicalSpec { keep_fragments, ..spec.canonical_spec() },
+            rules_keep_fragments,
             merger: Merger::new(spec.drop_tracking, &spec.same),
             buffers: Buffers::default(),
             url: String::new(),
@@ -191,16 +196,28 @@ impl Fingerprinter {
         let Self { canonical: spec, ref mut buffers, ref mut url, .. } = *self;
         url.clear();
         if !request.verbatim_url {
-            return canonical::push_request_url(request.url, spec, buffers, url);
-        }
-        if !canonical::is_absolute(request.url) {
+            canonical::push_request_url(request.url, spec, buffers, url)?;
+        } else if !canonical::is_absolute(request.url) {
             return Err(CanonicalizeError::NotAbsolute);
+        } else if self.algorithm.definition().changes_verbatim {
+            canonical::push_canonical_url(request.url, spec, buffers, url, &mut ())?;
+        } else {
+            url.push_str(request.url);
+            return Ok(());
         }
-        if self.algorithm.definition().changes_verbatim {
-            return canonical::push_canonical_url(request.url, spec, buffers, url, &mut ());
+        if self.rules_keep_fragments {
+            self.cut_fragment();
         }
-        url.push_str(request.url);
         Ok(())
+    }
+
+    /// Removes the fragment of the canonical URL, unless a rule keeps it.
+    fn cut_fragment(&mut self) {
+        let Some(at) = self.url.find('#') else { return };
+        let keeps = |merger: &mut Box<Merger>| merger.keeps_fragment(&self.url[..at]);
+        if !self.merger.as_mut().is_some_and(keeps) {
+            self.url.truncate(at);
+        }
     }
 }
 

@@ -14,7 +14,10 @@ static RULES: LazyLock<[SameRules; 4]> = LazyLock::new(|| {
         r#"[{"drop_params":["utm_*","sid"],"fold":["scheme","www"]}]"#,
         r#"[{"keep_params":["a*"],"fold":["matrix","case","index","trailing-slash"]}]"#,
         r#"[{"path":"/a$","drop_params":["x"]},{"host":"^h$","fold":["trailing-slash","matrix"]},
-            {"host":"^www\\.h","fold":["www"]},{"extension":"^php$","fold":["index","case"]}]"#,
+            {"host":"^www\\.h","fold":["www","encoded-host"]},
+            {"extension":"^php$","fold":["index","case"]},
+            {"host":"^h$","keep_fragments":true,"ignore_values":["b*"]},
+            {"path":"^/","drop_sessions":"2026-12"}]"#,
     ]
     .map(|rules| rules.parse().expect("the rules are valid"))
 });
@@ -50,7 +53,8 @@ fn check_trace(
     spec: &FingerprintSpec,
     canonical: Result<&str, &CanonicalizeError>,
 ) {
-    let canonical_spec = spec.canonical_spec();
+    let mut canonical_spec = spec.canonical_spec();
+    canonical_spec.keep_fragments |= canonical.is_ok_and(|url| url.contains('#'));
     let traced = match request.verbatim_url {
         true if canonical == Err(&CanonicalizeError::NotAbsolute) => return,
         true => trace_verbatim(request.url, canonical_spec),

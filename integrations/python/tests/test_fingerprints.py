@@ -86,12 +86,19 @@ def test_canonical_urls_equal_those_of_w3lib() -> None:
 RULES = [
     {"host": r"(^|\.)a\.x$", "drop_params": ["sid"], "fold": ["www", "trailing-slash"]},
     {"host": r"^a\.x$", "path": "^/list", "keep_params": ["page"]},
+    {
+        "host": r"^s\.x$",
+        "drop_sessions": "2026-12",
+        "ignore_values": ["v"],
+        "fold": ["encoded-host"],
+    },
 ]
 EQUAL = {
     "https://www.a.x/b/?sid=1&utm_source=c": "https://a.x/b",
     "https://a.x/list/?sid=1&page=2&color=3": "https://a.x/list?page=2",
     "https://b.x/b/?sid=1&gclid=2": "https://b.x/b/?sid=1",
     "http://b.x/": "http://b.x/",
+    "https://%73.x/p;jsessionid=1?v=2&PHPSESSID=3": "https://s.x/p?v=",
 }
 
 

@@ -10,7 +10,7 @@ pub use pair::{Pair, pair};
 use urlseen_engine::item::{Identity, ItemContent, Options, OwnedRequest, Reader};
 use urlseen_filter::limit::{Claim, LimitRule, Limits};
 use urlseen_fingerprint::canonical::{Step, Trace, trace, trace_verbatim};
-use urlseen_fingerprint::same::{Fold, SameRules, SameStep};
+use urlseen_fingerprint::same::{SameRules, SameStep};
 use urlseen_fingerprint::{Fingerprint, Fingerprinter};
 
 /// Meaning of an item, and the fingerprint that the filter tests for the item.
@@ -94,10 +94,10 @@ impl From<&Step> for StepShown {
 impl StepShown {
     /// Describes a change by a rule `[[same]]`.
     fn merging(step: SameStep, rules: &SameRules) -> Self {
-        let SameStep { rule, fold, before, after } = step;
+        let SameStep { rule, words, before, after } = step;
         Self {
             rule: rule.map_or_else(|| DROP_TRACKING.to_owned(), |number| rules.name(number)),
-            words: fold.map_or("parameters of the query are dropped", Fold::words),
+            words,
             by: "",
             before,
             after,
@@ -180,7 +180,9 @@ impl Explained {
         });
         let mut fingerprinter = Fingerprinter::new(options.fingerprint.clone());
         let canonical = fingerprinter.canonical(&request.as_request()).map(str::to_owned);
-        let spec = options.fingerprint.canonical_spec();
+        let mut spec = options.fingerprint.canonical_spec();
+        // A rule can keep the fragment.
+        spec.keep_fragments |= canonical.as_ref().is_ok_and(|url| url.contains('#'));
         let is_as_it_is = canonical.as_ref() == Ok(url);
         let Trace { steps, .. } = match (*verbatim_url, is_as_it_is) {
             (true, true) => Trace { steps: Vec::new(), outcome: canonical.clone() },

@@ -6,7 +6,6 @@ use serde_json::json;
 use super::*;
 use std::time::Duration;
 use urlseen_fingerprint::rule_pages::{Pages, Pattern};
-use urlseen_fingerprint::same::{SameRule, SameRules};
 use urlseen_fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -188,15 +187,9 @@ fn a_digest_is_read_like_its_hex_digits() {
     assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
 }
 
-fn texts(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|&text| text.to_owned()).collect()
-}
-
 #[test]
 fn rules_of_equal_urls_change_the_fingerprint_of_items_and_nothing_else() {
-    let [fold, drop_params] = [&["www", "index"][..], &["s*"]].map(texts);
-    let rule = SameRule::new(Pages::default(), drop_params, Vec::new(), &fold).unwrap();
-    let same = SameRules::new(vec![rule]).unwrap();
+    let same = r#"[{"drop_params":["s*"],"fold":["www","index"]}]"#.parse().unwrap();
     let fingerprint = FingerprintSpec { same, ..Algorithm::Scrapy.into() };
     for (form, emit) in [
         (ItemForm::Auto, Emit::Item),

@@ -24,7 +24,7 @@
 //! The upper case of a method depends on Unicode in the same way.
 
 mod authority;
-mod idna;
+pub(crate) mod idna;
 mod split;
 mod steps;
 #[cfg(test)]
@@ -38,7 +38,7 @@ pub(crate) use steps::{Observer, Pass};
 pub use steps::{Rule, Step, Trace, parts, trace, trace_verbatim};
 
 use split::{ByteSet, SAFE, SAFE_2_4, SAFE_SPECIAL_QUERY, UrlParts, plain_in_host, push_quoted};
-pub(super) use split::{Scheme, split_authority};
+pub(super) use split::{Scheme, decoded, split_authority};
 use tail::UrlTail;
 
 use crate::choice::choices;

@@ -227,7 +227,7 @@ pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {
 }
 
 /// Iterates over the bytes of `text`, with its percent-escapes decoded.
-pub(super) fn decoded(text: &str) -> impl Iterator<Item = u8> {
+pub(crate) fn decoded(text: &str) -> impl Iterator<Item = u8> {
     let bytes = text.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {

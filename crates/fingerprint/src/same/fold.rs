@@ -1,5 +1,7 @@
 //! Folds: differences between URLs that a rule ignores.
 
+use super::SameRule;
+use crate::canonical::{decoded, idna};
 use crate::choice::choices;
 
 /// Ports that `http` and `https` use by default.
@@ -19,6 +21,8 @@ choices! {
         Scheme = "scheme",
         /// User name and password before the host.
         Userinfo = "userinfo",
+        /// Host with percent-escapes, as in `%65xample.com`.
+        EncodedHost = "encoded-host",
         /// Dots at the end of the host, as in `example.com.`.
         TrailingDot = "trailing-dot",
         /// `www.` before the host.
@@ -38,9 +42,10 @@ choices! {
 
 impl Fold {
     /// All folds, in the order in which they are applied.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Scheme,
         Self::Userinfo,
+        Self::EncodedHost,
         Self::TrailingDot,
         Self::Www,
         Self::Matrix,
@@ -55,6 +60,7 @@ impl Fold {
         match self {
             Self::Scheme => "https becomes http, without the ports 80 and 443",
             Self::Userinfo => "user name and password are dropped",
+            Self::EncodedHost => "the host is decoded",
             Self::TrailingDot => "dots at the end of the host are dropped",
             Self::Www => "www. before the host is dropped",
             Self::Matrix => "parameters in the path are dropped",
@@ -122,16 +128,28 @@ impl<'a> Cut<'a> {
         Some(Self { is_https, authority, path, query, fragment })
     }
 
-    /// Writes the URL with these folds, and the fields of its query that `keeps` keeps. The fields
-    /// are written as they stand, without those that are removed.
-    pub(super) fn write(self, folds: Folds, keeps: impl Fn(&str) -> bool, out: &mut String) {
+    /// Writes the URL with these folds, and with the parameters that `rules` leave.
+    pub(super) fn write<'r>(
+        self,
+        folds: Folds,
+        rules: &(impl Iterator<Item = &'r SameRule> + Clone),
+        out: &mut String,
+    ) {
         out.clear();
         let is_https = self.is_https && !folds.have(Fold::Scheme);
         out.push_str(if is_https { "https://" } else { "http://" });
         push_authority(self.authority, folds, out);
-        push_path(self.path, folds, out);
-        let mut before = '?';
-        for field in self.query.split('&').filter(|it| !it.is_empty() && keeps(it)) {
+        push_path(self.path, folds, |param| rules.clone().any(|it| it.is_session(param)), out);
+        let removed = |field: &str| rules.clone().any(|it| it.removes(field));
+        let (mut before, mut valueless) = ('?', "");
+        for mut field in self.query.split('&').filter(|it| !it.is_empty() && !removed(it)) {
+            if rules.clone().any(|it| it.ignores_value(field)) {
+                field = field.find('=').map_or(field, |at| &field[..=at]);
+                // The fields are sorted, so those with one name follow each other.
+                if field == std::mem::replace(&mut valueless, field) {
+                    continue;
+                }
+            }
             out.push(before);
             out.push_str(field);
             before = '&';
@@ -153,6 +171,8 @@ fn push_authority(authority: &str, folds: Folds, out: &mut String) {
     }
     let colon = host.rfind(':').filter(|&at| !host[at..].contains(']'));
     let (mut host, port) = host.split_at(colon.unwrap_or(host.len()));
+    let decoded = if folds.have(Fold::EncodedHost) { decoded_host(host) } else { None };
+    host = decoded.as_deref().unwrap_or(host);
     // A host that is not ASCII is one that IDNA refuses, perhaps because of its dots.
     if folds.have(Fold::TrailingDot) && host.is_ascii() {
         let name = host.trim_end_matches('.');
@@ -169,19 +189,26 @@ fn push_authority(authority: &str, folds: Folds, out: &mut String) {
     out.push_str(port);
 }
 
-fn push_path(path: &str, folds: Folds, out: &mut String) {
+/// Returns a host without its percent-escapes, in its canonical form. Returns `None` if there are
+/// none, or if they stand for no valid host.
+fn decoded_host(host: &str) -> Option<String> {
+    let bytes = host.contains('%').then(|| decoded(host).collect())?;
+    let lower = String::from_utf8(bytes).ok()?.to_lowercase();
+    // A host whose form depends on the version of w3lib stays as it is.
+    let ascii =
+        idna::encode(&lower, false).filter(|it| idna::encode(&lower, true).as_ref() == Some(it))?;
+    let mut labels = ascii.strip_suffix('.').unwrap_or(&ascii).split('.');
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+    let is_valid = labels.all(|label| !label.is_empty() && label.bytes().all(is_plain));
+    is_valid.then_some(ascii)
+}
+
+/// Appends a path. `is_session` returns true for a parameter with a session id.
+fn push_path(path: &str, folds: Folds, is_session: impl Fn(&str) -> bool, out: &mut String) {
     let start = out.len();
-    if folds.have(Fold::Matrix) {
-        for segment in path.split_inclusive('/') {
-            match segment.split_once(';') {
-                // Without its parameters, the segment would be a dot segment.
-                Some((name, _)) if !matches!(name, "." | "..") => {
-                    out.push_str(name);
-                    out.push_str(if segment.ends_with('/') { "/" } else { "" });
-                }
-                _ => out.push_str(segment),
-            }
-        }
+    if path.contains(';') {
+        path.split_inclusive('/').for_each(|it| push_segment(it, folds, &is_session, out));
     } else {
         out.push_str(path);
     }
@@ -215,6 +242,25 @@ fn push_path(path: &str, folds: Folds, out: &mut String) {
             return;
         }
     }
+}
+
+/// Appends a segment of a path, with a slash at its end if it has one. If there is a session id, it
+/// and empty parameters go.
+fn push_segment(segment: &str, folds: Folds, is_session: impl Fn(&str) -> bool, out: &mut String) {
+    let (bare, end) = segment.strip_suffix('/').map_or((segment, ""), |bare| (bare, "/"));
+    let (name, params) = bare.split_once(';').unwrap_or((bare, ""));
+    let changes = folds.have(Fold::Matrix) || params.split(';').any(&is_session);
+    // Without its parameters, a dot segment would be resolved.
+    if !changes || matches!(name, "." | "..") {
+        return out.push_str(segment);
+    }
+    out.push_str(name);
+    let goes = |param: &&str| folds.have(Fold::Matrix) || param.is_empty() || is_session(param);
+    for param in params.split(';').filter(|param| !goes(param)) {
+        out.push(';');
+        out.push_str(param);
+    }
+    out.push_str(end);
 }
 
 /// Returns true if the last segment of a path without its parameters is a dot segment.
@@ -251,14 +297,15 @@ mod tests {
     fn folded(folds: &[Fold], url: &str) -> String {
         let folds = folds.iter().fold(Folds::default(), |folds, &fold| folds.with(fold));
         let mut out = String::new();
-        Cut::of(url).unwrap().write(folds, |_| true, &mut out);
+        Cut::of(url).unwrap().write(folds, &std::iter::empty(), &mut out);
         out
     }
 
     #[test]
     fn each_fold_ignores_its_difference_and_no_other() {
         use Fold::{
-            Case, DoubleSlashes, Index, Matrix, Scheme, TrailingDot, TrailingSlash, Userinfo, Www,
+            Case, DoubleSlashes, EncodedHost, Index, Matrix, Scheme, TrailingDot, TrailingSlash,
+            Userinfo, Www,
         };
         for (folds, url, expected) in [
             (&[][..], "https://www.h.org:443/A/index.html;a?b=c#d", ""),
@@ -272,6 +319,18 @@ mod tests {
             (&[TrailingDot], "http://./", ""),
             (&[TrailingDot], "http://é../", ""),
             (&[TrailingDot, Www], "http://www.com./", "http://www.com/"),
+            (
+                &[EncodedHost],
+                "http://u%41@%65x%2dample.com:80/%41",
+                "http://u%41@ex-ample.com:80/%41",
+            ),
+            (&[EncodedHost], "http://b%c3%bccher.example/", "http://xn--bcher-kva.example/"),
+            (&[EncodedHost], "http://a%2fb/", ""),
+            (&[EncodedHost], "http://%e9.x/", ""),
+            (&[EncodedHost], "http://a%2e%2eb/", ""),
+            (&[EncodedHost], "http://%zz/", ""),
+            (&[EncodedHost], "http://%2561/", ""),
+            (&[EncodedHost, TrailingDot, Www], "http://ww%77%2eh.x%2e/", "http://h.x/"),
             (&[DoubleSlashes], "http://h//a///b//?c//d", "http://h/a/b/?c//d"),
             (&[DoubleSlashes], "http://h//", "http://h/"),
             (&[DoubleSlashes, Matrix], "http://h/;a/b", "http://h/b"),

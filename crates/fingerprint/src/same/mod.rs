@@ -8,65 +8,72 @@
 
 mod fold;
 mod names;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use fold::Fold;
 pub use names::{TrackingList, param_name};
+pub use sessions::SessionList;
 pub use text::SameRulesError;
 
 use std::sync::Arc;
 
 use super::ByPages;
-use super::rule_pages::{Page, Pages};
+use super::rule_pages::{Page, Pages, Pattern};
 use fold::{Cut, Folds};
 use names::Names;
 use text::MOST;
 
 /// Rule by which different URLs of some pages are the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SameRule {
+pub(crate) struct SameRule {
     pages: Pages,
     drop_params: Option<Names>,
     keep_params: Option<Names>,
+    ignore_values: Option<Names>,
+    session_list: SessionList,
+    /// Pattern of the parameters in the list.
+    sessions: Option<Pattern>,
+    keeps_fragments: bool,
     folds: Folds,
 }
 
 impl SameRule {
-    /// Makes a rule. `drop_params` names the parameters that it removes. If `keep_params` names
-    /// any, the rule removes all others. `fold` has the names of folds.
-    ///
-    /// # Errors
-    /// Returns the reason why the rule is refused.
-    pub fn new(
-        pages: Pages,
-        drop_params: Vec<String>,
-        keep_params: Vec<String>,
-        fold: &[String],
-    ) -> Result<Self, String> {
-        let list = |key: &str, names| Names::new(names).map_err(|why| format!("{key} {why}"));
-        let rule = Self {
-            pages,
-            drop_params: list("drop_params", drop_params)?,
-            keep_params: list("keep_params", keep_params)?,
-            folds: fold.iter().try_fold(Folds::default(), |folds, name| {
-                let fold = name.parse::<Fold>();
-                fold.map(|fold| folds.with(fold)).map_err(|error| format!("fold: {error}"))
-            })?,
-        };
-        let does_nothing =
-            rule.drop_params.is_none() && rule.keep_params.is_none() && rule.folds.is_empty();
-        if does_nothing {
-            return Err("changes nothing; give drop_params, keep_params or fold".to_owned());
-        }
-        Ok(rule)
+    /// Returns true if the rule leaves all URLs as they are.
+    fn does_nothing(&self) -> bool {
+        let lists = [&self.drop_params, &self.keep_params, &self.ignore_values];
+        let changes_params = self.sessions.is_some() || lists.into_iter().any(Option::is_some);
+        !changes_params && !self.keeps_fragments && self.folds.is_empty()
     }
 
     /// Returns true if the rule removes a field of a query.
     fn removes(&self, field: &str) -> bool {
         self.drop_params.as_ref().is_some_and(|names| names.have(field))
             || self.keep_params.as_ref().is_some_and(|names| !names.have(field))
+            || self.is_session(field)
+    }
+
+    /// Returns true if the rule removes a field, or a parameter of a path, as a session id.
+    fn is_session(&self, field: &str) -> bool {
+        self.sessions.as_ref().is_some_and(|list| list.0.is_match(field))
+    }
+
+    /// Returns true if the rule removes the value of a field.
+    fn ignores_value(&self, field: &str) -> bool {
+        self.ignore_values.as_ref().is_some_and(|names| names.have(field))
+    }
+
+    /// Describes the effect on the parameters of a URL.
+    fn words(&self) -> &'static str {
+        let names = self.drop_params.is_some() || self.keep_params.is_some();
+        match (names, self.ignore_values.is_some(), self.sessions.is_some()) {
+            (true, false, false) => "parameters of the query are dropped",
+            (false, true, false) => "values of parameters are dropped",
+            (false, false, true) => "session parameters are dropped",
+            _ => "parameters or their values are dropped",
+        }
     }
 }
 
@@ -83,6 +90,11 @@ impl SameRules {
     /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Returns true if a rule keeps the fragments of its pages.
+    pub(super) fn keep_fragments(&self) -> bool {
+        self.0.iter().any(|rule| rule.keeps_fragments)
     }
 
     /// Returns the name of a rule in messages: its number from 1, and its patterns.
@@ -116,8 +128,8 @@ pub(super) struct Merger {
 pub struct SameStep {
     /// Number of the rule in the crawl, from 0; `None` for the list of tracking parameters.
     pub rule: Option<usize>,
-    /// Difference that was folded; `None` if parameters were removed.
-    pub fold: Option<Fold>,
+    /// Effect of the change, in words.
+    pub words: &'static str,
     /// URL before the change.
     pub before: String,
     /// URL after the change, which is canonical too.
@@ -146,16 +158,28 @@ impl Merger {
         let mut acting = 0;
         while self.find(&mut acting, url) {
             let Some(cut) = Cut::of(url) else { return };
-            let (folds, keeps) = Self::effect(&self.rules, acting);
-            if folds.is_empty() && cut.query.is_empty() {
+            let rules = acting_rules(&self.rules, acting).map(|(_, rule)| rule);
+            let folds = rules.clone().fold(Folds::default(), |all, rule| all.union(rule.folds));
+            let has_params = !cut.query.is_empty() || cut.path.contains(';');
+            if folds.is_empty() && !has_params {
                 return;
             }
-            cut.write(folds, keeps, &mut self.spare);
+            cut.write(folds, &rules, &mut self.spare);
             if *url == self.spare {
                 return;
             }
             std::mem::swap(url, &mut self.spare);
         }
+    }
+
+    /// Returns true if a rule keeps the fragment of a canonical URL, which is given without it. The
+    /// rule must be for the changed URL, so that the fragment stays when this is changed again.
+    pub(super) fn keeps_fragment(&mut self, url: &str) -> bool {
+        let (mut url, mut acting) = (url.to_owned(), 0);
+        self.apply(&mut url);
+        self.find(&mut acting, &url);
+        let mut rules = acting_rules(&self.rules, acting);
+        Cut::of(&url).is_some() && rules.any(|(_, rule)| rule.keeps_fragments)
     }
 
     /// Returns the changes to a canonical URL, in order.
@@ -165,14 +189,13 @@ impl Merger {
             let before = url.clone();
             let Some(cut) = Cut::of(&before) else { return steps };
             let rules: Vec<_> = acting_rules(&self.rules, acting).collect();
-            let mut step = |rule, fold, folds, removing: &[(usize, &SameRule)]| {
+            let mut step = |rule, words, folds, removing: &[(usize, &SameRule)]| {
                 let mut after = String::new();
-                let keeps = |field: &str| !removing.iter().any(|(_, rule)| rule.removes(field));
-                cut.write(folds, keeps, &mut after);
+                cut.write(folds, &removing.iter().map(|(_, rule)| *rule), &mut after);
                 if after != url {
                     let rule = Some(rule).filter(|&rule| rule < self.own);
                     let before = std::mem::replace(&mut url, after.clone());
-                    steps.push(SameStep { rule, fold, before, after });
+                    steps.push(SameStep { rule, words, before, after });
                 }
             };
             let mut folds = Folds::default();
@@ -181,10 +204,10 @@ impl Merger {
                     continue;
                 };
                 folds = folds.with(fold);
-                step(*rule, Some(fold), folds, &[]);
+                step(*rule, fold.words(), folds, &[]);
             }
-            for (count, (rule, _)) in (1..).zip(&rules) {
-                step(*rule, None, folds, &rules[..count]);
+            for (count, (number, rule)) in (1..).zip(&rules) {
+                step(*number, rule.words(), folds, &rules[..count]);
             }
         }
         steps
@@ -201,13 +224,6 @@ impl Merger {
             }
         }
         *acting != before
-    }
-
-    /// Returns what the acting rules fold, and which fields of the query they keep.
-    fn effect(rules: &[SameRule], acting: RuleSet) -> (Folds, impl Fn(&str) -> bool + '_) {
-        let rules = acting_rules(rules, acting).map(|(_, rule)| rule);
-        let folds = rules.clone().fold(Folds::default(), |folds, rule| folds.union(rule.folds));
-        (folds, move |field: &str| !rules.clone().any(|rule| rule.removes(field)))
     }
 }
 

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 
 use regex::RegexBuilder;
 
+use crate::canonical::decoded;
 use crate::choice::choices;
 use crate::rule_pages::{LARGEST, Pattern};
 
@@ -68,19 +69,7 @@ pub fn param_name(field: &str) -> Cow<'_, str> {
     if !name.contains(['%', '+']) {
         return name.into();
     }
-    let (mut bytes, mut rest) = (Vec::new(), name.bytes());
-    let digit = |byte: Option<u8>| byte.and_then(|it| char::from(it).to_digit(16));
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let (high, low) = (digit(rest.next()), digit(rest.next()));
-                let value = high.zip(low).map(|(high, low)| high << 4 | low);
-                value.and_then(|it| u8::try_from(it).ok()).unwrap_or(b'%')
-            }
-            other => other,
-        });
-    }
+    let bytes: Vec<u8> = decoded(&name.replace('+', " ")).collect();
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 

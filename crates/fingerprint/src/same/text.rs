@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::fold::{Fold, Folds};
 use super::names::Names;
-use super::{SameRule, SameRules};
+use super::{SameRule, SameRules, SessionList};
 use crate::rule_pages::{Pages, Pattern};
 
 /// Maximum number of rules of a crawl.
@@ -37,7 +38,18 @@ struct Text {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     keep_params: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    ignore_values: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drop_sessions: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    keep_fragments: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     fold: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl From<&SameRule> for Text {
@@ -53,6 +65,9 @@ impl From<&SameRule> for Text {
             extension,
             drop_params: texts(&rule.drop_params),
             keep_params: texts(&rule.keep_params),
+            ignore_values: texts(&rule.ignore_values),
+            drop_sessions: rule.sessions.as_ref().map(|_| rule.session_list.to_string()),
+            keep_fragments: rule.keeps_fragments,
             fold: rule.folds.iter().map(|fold| fold.name().to_owned()).collect(),
         }
     }
@@ -62,23 +77,41 @@ impl TryFrom<Text> for SameRule {
     type Error = String;
 
     fn try_from(text: Text) -> Result<Self, String> {
-        let Text { scheme, host, path, extension, drop_params, keep_params, fold } = text;
         let mut pages = Pages::default();
-        for (key, text) in Pages::KEYS.into_iter().zip([scheme, host, path, extension]) {
+        let patterns = [text.scheme, text.host, text.path, text.extension];
+        for (key, text) in Pages::KEYS.into_iter().zip(patterns) {
             if let Some(pattern) = pages.pattern(key) {
                 *pattern = text.map(|text| Pattern::new(&text)).transpose()?;
             }
         }
-        Self::new(pages, drop_params, keep_params, &fold)
+        let list = |key: &str, names| Names::new(names).map_err(|why| format!("{key} {why}"));
+        let session_list = text.drop_sessions.map_or(Ok(SessionList::None), |it| it.parse());
+        let session_list = session_list.map_err(|error| format!("drop_sessions: {error}"))?;
+        let rule = Self {
+            pages,
+            drop_params: list("drop_params", text.drop_params)?,
+            keep_params: list("keep_params", text.keep_params)?,
+            ignore_values: list("ignore_values", text.ignore_values)?,
+            session_list,
+            sessions: session_list.pattern(),
+            keeps_fragments: text.keep_fragments,
+            folds: text.fold.iter().try_fold(Folds::default(), |folds, name| {
+                let fold = name.parse::<Fold>();
+                fold.map(|fold| folds.with(fold)).map_err(|error| format!("fold: {error}"))
+            })?,
+        };
+        if rule.does_nothing() {
+            return Err("changes nothing; give drop_params, keep_params, ignore_values, \
+                        drop_sessions, keep_fragments or fold"
+                .to_owned());
+        }
+        Ok(rule)
     }
 }
 
 impl SameRules {
-    /// Joins the rules of a crawl.
-    ///
-    /// # Errors
-    /// There are too many rules, or their text is too long.
-    pub fn new(rules: Vec<SameRule>) -> Result<Self, SameRulesError> {
+    /// Joins the rules of a crawl. Fails if there are too many, or if their text is too long.
+    fn new(rules: Vec<SameRule>) -> Result<Self, SameRulesError> {
         let (count, length) = (rules.len(), text(&rules).len());
         if count > MOST {
             return Err(SameRulesError(format!("{count} rules; allowed: {MOST} at most")));
@@ -90,12 +123,12 @@ impl SameRules {
         Ok(Self(rules.into()))
     }
 
-    /// Returns these rules and another one.
+    /// Returns these rules and others.
     ///
     /// # Errors
     /// There are too many rules, or their text is too long.
-    pub fn with(&self, rule: SameRule) -> Result<Self, SameRulesError> {
-        Self::new(self.0.iter().cloned().chain([rule]).collect())
+    pub fn with(&self, others: &Self) -> Result<Self, SameRulesError> {
+        Self::new(self.0.iter().chain(&*others.0).cloned().collect())
     }
 }
 

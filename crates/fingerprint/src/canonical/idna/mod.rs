@@ -19,7 +19,7 @@ const ACE_PREFIX: &str = "xn--";
 /// (`is_old`) the host itself.
 ///
 /// A host that is already ASCII is returned unchanged.
-pub(super) fn encode(host: &str, is_old: bool) -> Option<String> {
+pub(crate) fn encode(host: &str, is_old: bool) -> Option<String> {
     let host = if is_old { host.to_owned() } else { host.nfkc().collect() };
     if host.is_ascii() {
         let mut labels = host.split('.');
