@@ -81,6 +81,27 @@ drop_tracking = "2026-11"
     assert_eq!(found, expected, "with these rules, nothing is left to suggest");
 }
 
+/// Each page of this shop has the same path.
+#[test]
+fn session_ids_are_found_on_a_site_with_one_path() {
+    let folder = TempDir::new().unwrap();
+    let (mut links, mut random) = (String::new(), fastrand::Rng::with_seed(1));
+    for _ in 0..4000 {
+        let (id, session) = (random.usize(..300), random.u128(..));
+        let route = ["product/product", "product/category", "information"][id % 3];
+        let query = format!("route={route}&id={id}&PHPSESSID={session:032x}");
+        writeln!(links, "http://shop.example/index.php?{query}").unwrap();
+    }
+    let replay = |arguments: &[&str]| {
+        urlseen(arguments.iter().copied()).dir(folder.path()).stdin(&*links).output()
+    };
+    let found = replay(&["replay", "--suggest", "-"]);
+    let rule = "[[same]]\nhost = '^(www\\.)?shop\\.example$'\ndrop_sessions = \"2026-12\"\n";
+    assert!(found.text().ends_with(rule), "{found:?}");
+    std::fs::write(folder.path().join("config.toml"), rule).unwrap();
+    assert_eq!(Replayed::of(&replay(&["replay", "--json", "-"])).count("new"), 300);
+}
+
 /// All links of this crawl lead to different pages.
 #[test]
 fn nothing_is_suggested_for_a_site_without_duplicates() {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 use urlseen_fingerprint::FingerprintSpec;
 use urlseen_fingerprint::rule_pages::escape;
-use urlseen_fingerprint::same::TrackingList;
+use urlseen_fingerprint::same::{SessionList, TrackingList};
 
 use super::site::Endless;
 
@@ -27,6 +27,7 @@ pub(super) struct Rule {
     path: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drop_params: Vec<String>,
+    drop_sessions: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fold: Vec<&'static str>,
     by: Option<&'static str>,
@@ -41,15 +42,21 @@ const LONGEST_NAME: usize = 100;
 const STAR: &str = "[0-9A-Fa-f._:-]+";
 
 impl Draft {
-    /// Makes the rule by which URLs of a site, or of one path of the site, are the same.
+    /// Makes the rule by which URLs of a site are the same.
     pub(super) fn same(
         site: &str,
-        path: Option<&str>,
         drop_params: Vec<String>,
+        drop_sessions: Option<SessionList>,
         fold: Vec<&'static str>,
     ) -> Self {
-        let path = path.map(|path| format!("^{}$", escape(path)));
-        Self::Same(Rule { host: host(site), path, drop_params, fold, ..Rule::default() })
+        let drop_sessions = drop_sessions.map(SessionList::name);
+        Self::Same(Rule { host: host(site), drop_params, drop_sessions, fold, ..Rule::default() })
+    }
+
+    /// Makes the rule by which URLs of one path of a site are the same.
+    pub(super) fn same_page(site: &str, path: &str, drop_params: Vec<String>) -> Self {
+        let path = Some(format!("^{}$", escape(path)));
+        Self::Same(Rule { host: host(site), path, drop_params, ..Rule::default() })
     }
 
     /// Makes the limit of a group of URLs.
@@ -86,10 +93,11 @@ impl Draft {
         match self {
             Self::Limit(_) => spec,
             Self::Tracking(list) => FingerprintSpec { drop_tracking: *list, ..spec },
-            Self::Same(Rule { host, path, drop_params, fold, .. }) => {
+            Self::Same(Rule { host, path, drop_params, drop_sessions, fold, .. }) => {
                 let path = path.as_deref().unwrap_or_default();
                 let rule = json!([{
-                    "host": host, "path": path, "drop_params": drop_params, "fold": fold,
+                    "host": host, "path": path, "drop_params": drop_params,
+                    "drop_sessions": drop_sessions, "fold": fold,
                 }]);
                 // A rule can be too large, for example with a very long path.
                 FingerprintSpec { same: rule.to_string().parse().unwrap_or_default(), ..spec }
@@ -125,15 +133,24 @@ mod tests {
     #[test]
     fn a_draft_says_the_same_in_both_forms() {
         let drop_params = vec!["sort[]".to_owned(), "b".to_owned()];
-        let draft = Draft::same("a.x", Some("/l'été"), drop_params, vec!["www"]);
+        let draft = Draft::same_page("a.x", "/l'été", drop_params);
         assert_eq!(
             draft.toml(),
             "[[same]]\nhost = '^(www\\.)?a\\.x$'\npath = \"^/l'été$\"\n\
-             drop_params = [\"sort[]\", \"b\"]\nfold = [\"www\"]\n"
+             drop_params = [\"sort[]\", \"b\"]\n"
         );
         let same = draft.spec().same.to_string();
-        let lists = r#""drop_params":["sort[]","b"],"fold":["www"]"#;
-        assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$","path":"^/l'été$",{lists}}}]"#));
+        let list = r#""drop_params":["sort[]","b"]"#;
+        assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$","path":"^/l'été$",{list}}}]"#));
+        let draft = Draft::same("a.x", Vec::new(), Some(SessionList::December2026), vec!["www"]);
+        assert_eq!(
+            draft.toml(),
+            "[[same]]\nhost = '^(www\\.)?a\\.x$'\ndrop_sessions = \"2026-12\"\n\
+             fold = [\"www\"]\n"
+        );
+        let rest = r#""path":"","drop_sessions":"2026-12","fold":["www"]"#;
+        let same = draft.spec().same.to_string();
+        assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$",{rest}}}]"#));
         let draft = Draft::Tracking(TrackingList::November2026);
         assert_eq!(draft.toml(), "[fingerprint]\ndrop_tracking = \"2026-11\"\n");
         assert_eq!(draft.spec().drop_tracking, TrackingList::November2026);

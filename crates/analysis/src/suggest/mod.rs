@@ -18,7 +18,7 @@ use growth::Growth;
 use serde::Serialize;
 use site::{Changes, Endless, Site};
 use urlseen_fingerprint::rule_pages::Page;
-use urlseen_fingerprint::same::{TrackingList, param_name};
+use urlseen_fingerprint::same::{SessionList, TrackingList, param_name};
 use urlseen_fingerprint::{FingerprintSpec, Fingerprinter, Request};
 
 use super::hash;
@@ -31,6 +31,8 @@ const EXAMPLES: usize = 10;
 const MAX: u64 = 100;
 /// List of tracking parameters that is suggested.
 const LIST: TrackingList = TrackingList::November2026;
+/// List of session parameters that is suggested.
+const SESSIONS: SessionList = SessionList::December2026;
 
 /// Search for rules that would save requests.
 pub(crate) struct Suggester {
@@ -73,7 +75,7 @@ impl Suggester {
     pub(crate) fn new(spec: FingerprintSpec) -> Self {
         Self {
             canonical: Fingerprinter::new(spec),
-            changes: Changes::new(LIST),
+            changes: Changes::new(LIST, SESSIONS),
             sites: BTreeMap::new(),
             links: 0,
             urls: 0,
@@ -103,7 +105,7 @@ impl Suggester {
             rules.extend(of_site(host, site));
             rules.extend(site.facets(host).map(|(path, drop_params, trial)| {
                 let why = format!("{path} combines {} freely", drop_params.join(", "));
-                let draft = Draft::same(host, Some(path), drop_params, Vec::new());
+                let draft = Draft::same_page(host, path, drop_params);
                 Suggestion::new(&draft, why, &[&trial])
             }));
             let endless = site.endless(self.links);
@@ -132,13 +134,19 @@ fn of_site(host: &str, site: &Site) -> Option<Suggestion> {
         drop_params.push(param_name(name).into_owned());
         trials.push(&param.trial);
     }
+    let sessions = Some(&site.sessions).filter(|trial| trial.is_useful());
+    if let Some(trial) = sessions {
+        let (changed, saved) = (trial.changed, trial.saved());
+        reasons.push(format!("without session ids, {saved} of {changed} URLs equal others"));
+        trials.push(trial);
+    }
     for (&name, trial) in site.folds.iter().filter(|(_, trial)| trial.is_useful()) {
         let (changed, saved) = (trial.changed, trial.saved());
         reasons.push(format!("{name} makes {saved} of {changed} URLs equal to others"));
         fold.push(name);
         trials.push(trial);
     }
-    let draft = Draft::same(host, None, drop_params, fold);
+    let draft = Draft::same(host, drop_params, sessions.map(|_| SESSIONS), fold);
     (!trials.is_empty()).then(|| Suggestion::new(&draft, reasons.join("; "), &trials))
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde_json::{Value, json};
 use urlseen_filter::limit::pattern;
 use urlseen_fingerprint::rule_pages::Page;
-use urlseen_fingerprint::same::{Fold, TrackingList};
+use urlseen_fingerprint::same::{Fold, SessionList, TrackingList};
 use urlseen_fingerprint::{FingerprintSpec, Fingerprinter, Request};
 
 use super::Trial;
@@ -26,16 +27,18 @@ pub(super) struct Changes {
     folds: Vec<(Fold, Fingerprinter)>,
     all_folds: Fingerprinter,
     tracking: Fingerprinter,
+    sessions: Fingerprinter,
 }
 
 impl Changes {
-    pub(super) fn new(list: TrackingList) -> Self {
+    pub(super) fn new(list: TrackingList, sessions: SessionList) -> Self {
         let all_but = |fold| folding(Fold::ALL.into_iter().filter(|&it| Some(it) != fold));
         let spec = FingerprintSpec { drop_tracking: list, ..FingerprintSpec::default() };
         Self {
             folds: Fold::ALL.map(|fold| (fold, all_but(Some(fold)))).into(),
             all_folds: all_but(None),
             tracking: Fingerprinter::new(spec),
+            sessions: ruled(&json!([{ "drop_sessions": sessions.name() }])),
         }
     }
 }
@@ -43,8 +46,12 @@ impl Changes {
 /// Returns a fingerprinter that applies folds to all URLs.
 fn folding(folds: impl Iterator<Item = Fold>) -> Fingerprinter {
     let names: Vec<_> = folds.map(Fold::name).collect();
-    let same = serde_json::json!([{ "fold": names }]).to_string().parse();
-    let same = same.expect("the folds make a rule");
+    ruled(&json!([{ "fold": names }]))
+}
+
+/// Returns a fingerprinter that applies these rules.
+fn ruled(rules: &Value) -> Fingerprinter {
+    let same = rules.to_string().parse().expect("the rules are valid");
     Fingerprinter::new(FingerprintSpec { same, ..FingerprintSpec::default() })
 }
 
@@ -64,6 +71,8 @@ pub(super) struct Site {
     patterns: HashSet<u64>,
     pub(super) folds: BTreeMap<&'static str, Trial>,
     pub(super) tracking: Trial,
+    /// Trial of the URLs without session ids.
+    pub(super) sessions: Trial,
     params: BTreeMap<String, Param>,
     facets: BTreeMap<String, Facets>,
     /// Growth of the groups that may have no end.
@@ -87,8 +96,10 @@ impl Site {
         if !self.urls.insert(hash(url.as_bytes())) {
             return false;
         }
-        let plain = changed(&mut changes.tracking, url);
-        self.tracking.add(url, url, &plain);
+        let untracked = changed(&mut changes.tracking, url);
+        self.tracking.add(url, url, &untracked);
+        let plain = changed(&mut changes.sessions, &untracked);
+        self.sessions.add(url, &untracked, &plain);
         let (page, query) = plain.split_once('?').unwrap_or((&plain, ""));
         let paths = pattern(Page::of(page).path());
         // Folds do not change the query. Without it, a session id does not hide equal pages.
