@@ -1,24 +1,24 @@
-//! Sample of a crawl's URLs: finds the algorithm and the canonical form by which a set of
+//! Sample of a crawl's requests: finds the algorithm and the canonical form by which a set of
 //! scrapy-redis has their fingerprints.
 
 use std::cmp::Reverse;
 
 use redis::pipe;
 use urlseen_engine::flow::input;
-use urlseen_engine::item::bare_url;
+use urlseen_engine::item::{OwnedRequest, Reader};
 use urlseen_fingerprint::canonical::CanonicalForm;
 use urlseen_fingerprint::choice::Choice as _;
-use urlseen_fingerprint::{Algorithm, Fingerprinter, Request};
+use urlseen_fingerprint::{Algorithm, Fingerprinter};
 
 use crate::cli::prelude::*;
 
-/// Maximum number of URLs of a sample.
+/// Maximum number of requests of a sample.
 const MOST: usize = 1000;
 
-/// Number of sampled URLs that a set has by one spec of fingerprints.
-pub(super) struct Fit {
-    pub(super) spec: FingerprintSpec,
-    pub(super) found: usize,
+/// Number of sampled requests that a set has by one spec of fingerprints.
+struct Fit {
+    spec: FingerprintSpec,
+    found: usize,
 }
 
 impl Fit {
@@ -29,49 +29,105 @@ impl Fit {
     }
 }
 
-/// Reads the first URLs of a file. Skips lines that are no URL.
-pub(super) fn read(file: &Path) -> anyhow::Result<Vec<String>> {
-    let mut urls = Vec::new();
+/// Reads the requests of items. Skips items that are none.
+fn requests<'a>(items: impl Iterator<Item = &'a [u8]>) -> Vec<OwnedRequest> {
+    let mut reader = Reader::new(Options::new(ItemForm::Auto.into(), Algorithm::Scrapy));
+    items.filter_map(|item| reader.outline(item).ok()?.request).take(MOST).collect()
+}
+
+/// Reads the first requests of a file.
+pub(super) fn of_file(file: &Path) -> anyhow::Result<Vec<OwnedRequest>> {
+    let mut found = Vec::new();
     for page in input::lines(vec![file.to_owned()]).pages {
-        let page = page?;
-        urls.extend(page.items.iter().filter_map(|line| Some(bare_url(line).ok()?.to_owned())));
-        if urls.len() >= MOST {
+        found.extend(requests(page?.items.iter()));
+        if found.len() >= MOST {
             break;
         }
     }
-    urls.truncate(MOST);
-    Ok(urls)
+    found.truncate(MOST);
+    Ok(found)
 }
 
-/// Counts the URLs that the set at `key` has, for each algorithm and canonical form. The best fit
-/// is the first one. If several are equally good, `ours` is before the others.
-pub(super) async fn fits(
-    link: &mut Link,
-    key: &str,
-    urls: &[String],
-    ours: &FingerprintSpec,
-) -> anyhow::Result<Vec<Fit>> {
-    let mut fits = Vec::new();
-    for (&(_, algorithm), &(_, canonical)) in
-        Algorithm::ALL.iter().flat_map(|one| CanonicalForm::ALL.iter().map(move |it| (one, it)))
-    {
-        let keep_fragments = ours.keep_fragments;
-        let spec = FingerprintSpec { canonical, keep_fragments, ..algorithm.into() };
-        let mut fingerprinter = Fingerprinter::new(spec.clone());
-        let mut asked = pipe();
-        for url in urls {
-            if let Ok(fingerprint) = fingerprinter.fingerprint(&Request::get(url)) {
-                // A set has hex digits, or raw digests.
-                asked.cmd("SISMEMBER").arg(key).arg(fingerprint.to_string());
-                asked.cmd("SISMEMBER").arg(key).arg(fingerprint.as_bytes());
+/// Reads the first requests of a list or a sorted set.
+pub(super) async fn of_queue(link: &mut Link, key: &str) -> anyhow::Result<Vec<OwnedRequest>> {
+    let kind: String = link.query(redis::cmd("TYPE").arg(key)).await?;
+    let command = match kind.as_str() {
+        "list" => "LRANGE",
+        "zset" => "ZRANGE",
+        _ => return Ok(Vec::new()),
+    };
+    let items: Vec<Vec<u8>> = link.query(redis::cmd(command).arg(key).arg(0).arg(MOST - 1)).await?;
+    Ok(requests(items.iter().map(Vec::as_slice)))
+}
+
+/// Sampled requests, looked up in a set for each algorithm and canonical form.
+pub(super) struct Sample {
+    key: String,
+    all: usize,
+    /// The best one is the first. If several are equally good, that of `ours` is before the others.
+    fits: Vec<Fit>,
+    ours: FingerprintSpec,
+}
+
+impl Sample {
+    /// Looks up requests in the set at `key`. `ours` is the configured spec.
+    pub(super) async fn of(
+        link: &mut Link,
+        key: &str,
+        requests: &[OwnedRequest],
+        ours: &FingerprintSpec,
+    ) -> anyhow::Result<Self> {
+        let mut fits = Vec::new();
+        for (&(_, algorithm), &(_, canonical)) in
+            Algorithm::ALL.iter().flat_map(|one| CanonicalForm::ALL.iter().map(move |it| (one, it)))
+        {
+            let keep_fragments = ours.keep_fragments;
+            let spec = FingerprintSpec { canonical, keep_fragments, ..algorithm.into() };
+            let mut fingerprinter = Fingerprinter::new(spec.clone());
+            let mut asked = pipe();
+            for request in requests {
+                if let Ok(fingerprint) = fingerprinter.fingerprint(&request.as_request()) {
+                    // A set has hex digits, or raw digests.
+                    asked.cmd("SISMEMBER").arg(key).arg(fingerprint.to_string());
+                    asked.cmd("SISMEMBER").arg(key).arg(fingerprint.as_bytes());
+                }
             }
+            let answers: Vec<bool> = asked.query_async(link).await?;
+            let found = answers.chunks(2).filter(|answers| answers.contains(&true)).count();
+            fits.push(Fit { spec, found });
         }
-        let answers: Vec<bool> = asked.query_async(link).await?;
-        let found = answers.chunks(2).filter(|answers| answers.contains(&true)).count();
-        fits.push(Fit { spec, found });
+        fits.sort_by_key(|it: &Fit| (Reverse(it.found), !it.is_of(ours)));
+        Ok(Self { key: key.to_owned(), all: requests.len(), fits, ours: ours.clone() })
     }
-    fits.sort_by_key(|it: &Fit| (Reverse(it.found), !it.is_of(ours)));
-    Ok(fits)
+
+    /// Returns the spec that fits best; `None` if the set has none of the requests by any.
+    pub(super) fn best(&self) -> Option<&FingerprintSpec> {
+        self.fits.first().filter(|it| it.found > 0).map(|it| &it.spec)
+    }
+
+    /// Describes the best fit.
+    pub(super) fn words(&self) -> String {
+        let Self { key, all, fits, .. } = self;
+        let Fit { spec: FingerprintSpec { algorithm, canonical, .. }, found } = &fits[0];
+        let is_rival = |it: &&Fit| it.found == *found && it.spec.algorithm == *algorithm;
+        let form = match fits.iter().filter(is_rival).count() {
+            1 => canonical.to_string(),
+            _ => "either canonical form".to_owned(),
+        };
+        format!("{found} of {all} sampled URLs are in the set {key} with {algorithm} and {form}")
+    }
+
+    /// Returns the settings to change if another spec than the configured one fits better.
+    pub(super) fn remedy(&self) -> Option<String> {
+        let FingerprintSpec { algorithm, canonical, .. } = self.best()?;
+        let by_ours = self.fits.iter().find(|it| it.is_of(&self.ours)).map_or(0, |it| it.found);
+        (!self.fits[0].is_of(&self.ours)).then(|| {
+            format!(
+                "and {by_ours} with the configuration: set fingerprint.algorithm = \
+                 \"{algorithm}\" and fingerprint.canonical = \"{canonical}\" first"
+            )
+        })
+    }
 }
 
 /// Checks that the set at `key` has the sampled URLs by the configured algorithm and form.
@@ -79,29 +135,19 @@ pub(super) async fn fits(
 /// # Errors
 /// Fails if Redis fails, if the set has none of the URLs, or if another pair fits better.
 pub(super) async fn check(config: &Config, key: &str, file: &Path) -> anyhow::Result<()> {
-    let urls = read(file)?;
-    let ours = config.fingerprint_spec();
+    let requests = of_file(file)?;
     let mut link = migrate::open(&config.redis.url, key, &["set"], "a set").await?;
-    let fits = fits(&mut link, key, &urls, &ours).await?;
-    let (best, all) = (&fits[0], urls.len());
-    let FingerprintSpec { algorithm, canonical, .. } = best.spec;
+    let sample = Sample::of(&mut link, key, &requests, &config.fingerprint_spec()).await?;
     refuse_if!(
-        best.found == 0,
-        "the set {key} has none of {all} sampled URLs by any algorithm and canonical form: the \
-         URLs are of another crawl, or its dupefilter computes fingerprints of its own"
+        sample.best().is_none(),
+        "the set {key} has none of {} sampled URLs by any algorithm and canonical form: the URLs \
+         are of another crawl, or its dupefilter computes fingerprints of its own",
+        requests.len()
     );
-    let found = best.found;
-    let words = format!("{found} of {all} sampled URLs are in the set {key} with {algorithm}");
-    let by_ours = fits.iter().find(|it| it.is_of(&ours)).map_or(0, |it| it.found);
-    refuse_if!(
-        !best.is_of(&ours),
-        "{words} and {canonical}, and {by_ours} with the configuration: set \
-         fingerprint.algorithm = \"{algorithm}\" and fingerprint.canonical = \"{canonical}\" first"
-    );
-    let is_rival = |it: &&Fit| it.found == found && it.spec.algorithm == algorithm;
-    say(match fits.iter().filter(is_rival).count() {
-        1 => format!("urlseen: {words} and {canonical}"),
-        _ => format!("urlseen: {words} and either canonical form"),
-    });
+    let words = sample.words();
+    if let Some(remedy) = sample.remedy() {
+        return Err(usage(format!("{words}, {remedy}")));
+    }
+    say(format!("urlseen: {words}"));
     Ok(())
 }

@@ -5,6 +5,7 @@ mod report;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::prelude::*;
+use crate::cli::sample::{self, Sample};
 use crate::config::{Filter, Kind, choose};
 use crate::pipeline::shutdown;
 use anyhow::bail;
@@ -117,6 +118,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if let Some(path) = &args.plot {
         Plot::write(&report::plots(&report, &config), path)?;
     }
+    runtime()?.block_on(tell_fit(args, &config))?;
     match report.ending {
         Ending::Whole => {}
         Ending::Stopped => say("urlseen: stopped: the report covers the items so far"),
@@ -180,6 +182,25 @@ fn seen(name: &str, config: &Config) -> Origin {
         return Origin::Files { files: vec![path], format: ImportFormat::Auto };
     }
     Origin::Set { address: Box::new(config.redis.url.clone()), key: name.to_owned() }
+}
+
+/// Says which algorithm and canonical form fit, for each set in Redis that counts as seen.
+async fn tell_fit(args: &ReplayArgs, config: &Config) -> anyhow::Result<()> {
+    for name in &args.seen {
+        let Origin::Set { key, .. } = seen(name, config) else { continue };
+        let mut link = connect(config).await?;
+        let requests = match input(args, config) {
+            Input::Files(files) if files[0].as_os_str() == "-" => return Ok(()),
+            Input::Files(files) => sample::of_file(&files[0])?,
+            Input::Keys(keys) => sample::of_queue(&mut link, &keys[0]).await?,
+        };
+        let sample = Sample::of(&mut link, &key, &requests, &config.fingerprint_spec()).await?;
+        if sample.best().is_some() {
+            let remedy = sample.remedy().map_or_else(String::new, |it| format!(", {it}"));
+            say(format_args!("urlseen: {}{remedy}", sample.words()));
+        }
+    }
+    Ok(())
 }
 
 /// Returns a flag that becomes true at SIGTERM or SIGINT. A second signal ends the process.

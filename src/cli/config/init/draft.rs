@@ -2,8 +2,12 @@
 
 use crate::config::toml_text;
 
+use urlseen_fingerprint::Algorithm;
+use urlseen_fingerprint::canonical::CanonicalForm;
+
 use super::found::{FoundKey, Use};
 use crate::cli::prelude::*;
+use crate::cli::sample::Sample;
 
 /// Configuration for a crawl, with the reasons and the next commands.
 pub(super) struct Draft {
@@ -22,6 +26,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Returns the configuration for the crawl `name` with these keys. `url` is the address of
     /// Redis if the file should have it. In a trial, the crawl keeps its own filter and queue.
+    /// `sample` tells how the set of the crawl has the requests of its queue.
     ///
     /// # Errors
     /// The keys do not determine a configuration.
@@ -30,6 +35,7 @@ impl Draft {
         keys: &[FoundKey],
         url: Option<&str>,
         is_trial: bool,
+        sample: Option<&Sample>,
     ) -> anyhow::Result<Self> {
         refuse_if!(
             keys.iter().any(|key| key.used_as == Use::Urlseen),
@@ -61,7 +67,7 @@ impl Draft {
             draft.line(&format!("url = {}", text(url)));
         }
         if let Some(filter) = filter {
-            draft.filter(filter)?;
+            draft.filter(filter, sample)?;
         } else {
             let reason = "no filter was found, so the filter begins empty";
             draft.reasons.push(reason.to_owned());
@@ -100,9 +106,12 @@ impl Draft {
     }
 
     /// Adds the sections for a filter.
-    fn filter(&mut self, filter: &FoundKey) -> anyhow::Result<()> {
+    fn filter(&mut self, filter: &FoundKey, sample: Option<&Sample>) -> anyhow::Result<()> {
         const OPEN: &str = "\"scrapy\"  # or \"scrapy-redis\"";
         const SCRAPY_REDIS: &str = "\"scrapy-redis\"";
+        let spec = sample.and_then(Sample::best).cloned();
+        let spec = spec.unwrap_or_else(|| Algorithm::ScrapyRedis.into());
+        let of_set = format!("\"{}\"", spec.algorithm);
         let FoundKey { key, used_as, size, is_foreign, .. } = filter;
         let in_redis = |kind: &str, rest: &str| {
             format!("place = \"redis\"\nkind = \"{kind}\"\nkey = {}{rest}", text(key))
@@ -149,24 +158,41 @@ impl Draft {
                     "{key} is the set of scrapy-redis: urlseen adds its fingerprints there, as \
                      scrapy-redis does"
                 );
-                (SCRAPY_REDIS, in_redis("scrapy-redis", ""), vec![reason])
+                (&*of_set, in_redis("scrapy-redis", ""), vec![reason])
             }
             _ => {
-                self.next.push(format!("urlseen import --redis-set {}", shell(key)));
-                let default = Config::default().filter.capacity;
-                let capacity = default.max((2 * size).next_multiple_of(default));
-                let members = HumanCount(*size);
-                let section = format!("capacity = {capacity}  # members of {key}: {members}");
-                let reason = format!(
-                    "{key} is the set of scrapy-redis: the import adds its fingerprints to a \
-                     filter in urlseen's memory, with room for twice as many"
-                );
-                (SCRAPY_REDIS, section, vec![reason])
+                let (section, reason) = self.import_set(filter, spec.algorithm);
+                (&*of_set, section, vec![reason])
             }
         };
-        self.line(&format!("\n[fingerprint]\nalgorithm = {algorithm}\n\n[filter]\n{section}"));
-        self.reasons.extend(reasons);
+        self.line(&format!("\n[fingerprint]\nalgorithm = {algorithm}"));
+        if spec.canonical != CanonicalForm::default() {
+            self.line(&format!("canonical = \"{}\"", spec.canonical));
+        }
+        self.line(&format!("\n[filter]\n{section}"));
+        self.reasons.extend(sample.map(Sample::words).into_iter().chain(reasons));
         Ok(())
+    }
+
+    /// Adds the command that imports a set with fingerprints of this algorithm. Returns the section
+    /// for the filter, and the reason for it.
+    fn import_set(&mut self, set: &FoundKey, algorithm: Algorithm) -> (String, String) {
+        let FoundKey { key, size, .. } = set;
+        // Without the option, the import expects fingerprints of scrapy-redis.
+        let option = match algorithm {
+            Algorithm::ScrapyRedis => String::new(),
+            other => format!(" --algorithm {other}"),
+        };
+        self.next.push(format!("urlseen import --redis-set {}{option}", shell(key)));
+        let default = Config::default().filter.capacity;
+        let capacity = default.max((2 * size).next_multiple_of(default));
+        let members = HumanCount(*size);
+        let section = format!("capacity = {capacity}  # members of {key}: {members}");
+        let reason = format!(
+            "{key} is the set of scrapy-redis: the import adds its fingerprints to a filter in \
+             urlseen's memory, with room for twice as many"
+        );
+        (section, reason)
     }
 
     /// Adds the sections for a crawl without keys in Redis.
@@ -265,7 +291,8 @@ mod tests {
     fn the_bits_of_a_string_follow_from_its_length() {
         for (size, bit) in [(1, 3), (4096, 15), (4000, 15), (1 << 27, 30), (1 << 29, 32)] {
             let draft =
-                Draft::new("a", &[key("a:bloomfilter", Use::Bits, size)], None, false).unwrap();
+                Draft::new("a", &[key("a:bloomfilter", Use::Bits, size)], None, false, None)
+                    .unwrap();
             assert!(draft.file.contains(&format!("\nbit = {bit} ")), "{size}: {}", draft.file);
         }
     }
@@ -282,7 +309,7 @@ mod tests {
     fn several_filters_and_crawls_of_urlseen_are_refused() {
         let (set, bits) = (key("a:dupefilter", Use::Set, 1), key("a:bloomfilter", Use::Bits, 1));
         let error =
-            |keys: &[FoundKey]| Draft::new("a", keys, None, false).err().unwrap().to_string();
+            |keys: &[FoundKey]| Draft::new("a", keys, None, false, None).err().unwrap().to_string();
         assert!(
             error(&[set.clone(), bits]).contains("several filters: a:dupefilter, a:bloomfilter")
         );

@@ -6,11 +6,13 @@ mod found;
 use std::ffi::OsStr;
 use std::fs::File;
 
+use urlseen_fingerprint::Algorithm;
 use urlseen_redis::RedisAddress;
 
 use self::draft::{Draft, shell};
 use self::found::{Found, FoundKey, PossibleFilter, Use};
 use crate::cli::prelude::*;
+use crate::cli::sample::{self, Sample};
 use crate::cli::start::NO_FILE;
 
 /// Width of the names in the table, in columns.
@@ -66,7 +68,8 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
         "the address is that of a Redis Cluster, and this command looks at a single server: write \
          the configuration by hand"
     );
-    let found = runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let (mut link, found) = runtime.block_on(async {
         let link = connect(&config).await.map_err(anyhow::Error::from);
         let mut link = match link {
             Err(error) if is_default(&config) => {
@@ -74,16 +77,30 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
             }
             link => link,
         }?;
-        anyhow::Ok(Found::look(&mut link, args.crawl.as_deref()).await?)
+        let found = Found::look(&mut link, args.crawl.as_deref()).await?;
+        anyhow::Ok((link, found))
     })?;
     print_found(&config, &found)?;
     let name = chosen(args, &config, &found)?;
     let url = args.redis.as_ref().map(|_| config.redis.url.without_password().to_string());
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
-    let draft = Draft::new(&name, keys, url.as_deref(), args.trial)?;
+    let sample = runtime.block_on(sampled(&mut link, keys))?;
+    let draft = Draft::new(&name, keys, url.as_deref(), args.trial, sample.as_ref())?;
     write(&args.output, &draft.file)?;
     print_draft(&draft, &args.output, &name, !keys.is_empty())?;
     Ok(Outcome::Done)
+}
+
+/// Looks up the requests of a crawl's queue in its set of scrapy-redis. Returns `None` if the set
+/// has none of them.
+async fn sampled(link: &mut Link, keys: &[FoundKey]) -> anyhow::Result<Option<Sample>> {
+    let find = |uses: &[Use]| keys.iter().find(|key| uses.contains(&key.used_as));
+    let queue = find(&[Use::SortedQueue, Use::ListQueue]);
+    let Some((set, queue)) = find(&[Use::Set]).zip(queue) else { return Ok(None) };
+    let requests = sample::of_queue(link, &queue.key).await?;
+    let usual = Algorithm::ScrapyRedis.into();
+    let sample = Sample::of(link, &set.key, &requests, &usual).await?;
+    Ok(Some(sample).filter(|it| it.best().is_some()))
 }
 
 /// Returns the name of the crawl to write the file for.
