@@ -18,7 +18,10 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 /// Name of the file that is read if the user names no file. This file may be missing.
-pub(super) const DEFAULT_FILE: &str = "config.toml";
+pub(crate) const DEFAULT_FILE: &str = "config.toml";
+
+/// Name of the tables with examples, which only `urlseen config test` reads.
+const EXAMPLES: &str = "test";
 
 /// Origins of a configuration.
 #[derive(Debug, Default)]
@@ -84,6 +87,9 @@ impl Layers {
         let is_broken = |byte| broken.contains(&place(byte).line);
         for (section, value) in document.get_ref() {
             let (start, section) = (section.span().start, section.get_ref().as_ref());
+            if section == EXAMPLES {
+                continue;
+            }
             if let Some(&kind) = KINDS.iter().find(|kind| kind.name == section) {
                 // A rule may lack the keys on broken lines.
                 if broken.is_empty() {

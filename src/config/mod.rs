@@ -38,6 +38,7 @@ mod value;
 pub use host_port::HostPort;
 #[cfg(test)]
 pub(crate) use keys::KEYS;
+pub(crate) use layers::DEFAULT_FILE;
 pub use layers::Sources;
 pub use partitions::PartitionChoice;
 pub(crate) use problem::removed;

@@ -1,6 +1,7 @@
 //! `urlseen config`: commands about the configuration, of which `show` prints each value.
 
 mod check;
+mod examples;
 mod init;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub(super) struct ConfigArgs {
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
     Check(check::ConfigCheckArgs),
+    Test(examples::ConfigTestArgs),
     Show(ConfigShowArgs),
     Init(init::ConfigInitArgs),
 }
@@ -33,6 +35,7 @@ enum ConfigCommand {
 pub(super) fn run(args: &ConfigArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         ConfigCommand::Check(args) => check::run(args),
+        ConfigCommand::Test(args) => examples::run(args),
         ConfigCommand::Show(args) => show(args),
         ConfigCommand::Init(args) => init::run(args),
     }

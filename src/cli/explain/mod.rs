@@ -88,10 +88,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let items = std::iter::once(&args.item).chain(&args.other).map(bytes);
     let items = items.collect::<Result<Vec<_>, _>>()?;
     let reports = items.iter().map(|item| subject.report(item)).collect::<Result<Vec<_>, _>>()?;
-    let between = match &reports[..] {
-        [one, other] => Some(pair(&one.explained, &other.explained, &subject.options)),
-        _ => None,
-    };
+    let between = between(&reports, &subject.options);
     let json = args.json.then(|| json(&reports, between.as_ref())).transpose()?;
     answer(json, |out| print(&reports, between.as_ref(), &items, out))?;
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
@@ -104,6 +101,26 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     } else {
         Outcome::Done
     })
+}
+
+/// Prints the explanation of one or two items, without the verdict of a filter.
+pub(super) fn print_explained(
+    items: &[Vec<u8>],
+    options: &Options,
+    out: impl Write,
+) -> io::Result<()> {
+    let report = |item: &Vec<u8>| {
+        let explained = explain(item, options);
+        ExplainReport { item: ItemText::of(item), explained, answer: None }
+    };
+    let reports: Vec<_> = items.iter().map(report).collect();
+    print(&reports, between(&reports, options).as_ref(), items, out)
+}
+
+/// Compares the items of two reports. Returns `None` for a single one.
+fn between(reports: &[ExplainReport], options: &Options) -> Option<Pair> {
+    let [one, other] = reports else { return None };
+    Some(pair(&one.explained, &other.explained, options))
 }
 
 fn json(reports: &[ExplainReport], between: Option<&Pair>) -> serde_json::Result<String> {

@@ -24,6 +24,9 @@ pub struct Explained {
     pub unreadable: Option<String>,
     /// Reason why the daemon would emit the item without testing or adding its fingerprint.
     pub passes: Option<String>,
+    /// Name of the rule `[[pass]]` for the item.
+    #[serde(skip)]
+    passed_by: Option<String>,
     /// Name of the rule that drops the item.
     pub dropped_by: Option<String>,
     /// Changes that make the URL canonical, in order.
@@ -140,11 +143,13 @@ pub fn explain(item: &[u8], options: &Options) -> Explained {
         Err(unreadable) => explained.unreadable = Some(unreadable.to_string()),
         Ok(read) => {
             let rule = read.passed.and_then(|rule| options.pass.get(usize::from(rule)));
-            explained.passes = match (outline.dont_filter, rule) {
+            let name = rule.map(|rule| rule.name.clone());
+            explained.passes = match (outline.dont_filter, &name) {
                 (true, _) => Some("the item has dont_filter".to_owned()),
-                (false, Some(rule)) => Some(format!("the rule {:?} ([[pass]]) fits", rule.name)),
+                (false, Some(name)) => Some(format!("the rule {name:?} ([[pass]]) fits")),
                 (false, None) => None,
             };
+            explained.passed_by = name;
             if let Identity::Dropped(rule) = read.identity {
                 explained.dropped_by = Some(options.drop[usize::from(rule)].name.clone());
                 explained.passes = None;
@@ -169,6 +174,13 @@ pub fn explain(item: &[u8], options: &Options) -> Explained {
 }
 
 impl Explained {
+    /// Iterates over the names of the rules that are for the item.
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        let verdict = self.dropped_by.iter().chain(&self.passed_by).map(String::as_str);
+        let same = self.merged.iter().map(|step| &*step.rule);
+        verdict.chain(same).chain(self.limits.iter().map(|it| &*it.limit))
+    }
+
     /// Adds the request and the steps to its canonical URL to the explanation.
     fn follow(&mut self, request: &OwnedRequest, options: &Options) {
         let OwnedRequest { method, url, body, verbatim_url } = request;
