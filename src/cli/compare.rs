@@ -1,12 +1,10 @@
 //! `urlseen compare` and `urlseen union`: count the fingerprints that two filters have in common,
-//! and unite two filters into a new filter. Both filters are only read, part by part.
-
-use std::collections::BTreeSet;
+//! and unite two filters into a new filter. Both filters are only read.
 
 use urlseen_analysis::{Overlap, Totals};
 use urlseen_filter::kinds::NATIVE;
-use urlseen_filter::redis_kind::Content;
 use urlseen_filter::{FilterKind, SHARDS};
+use urlseen_storage::{Target, Tombstones};
 
 use crate::cli::moving::{NewFolder, saved};
 use crate::cli::prelude::*;
@@ -16,8 +14,9 @@ use crate::cli::rows::COMPARED;
 ///
 /// The filters must have the same kind, parameters and seed. Otherwise the command prints the
 /// differences and fails. The command changes nothing, so it can run while a daemon uses the
-/// filters. For the kinds two-choice and exact, the numbers are exact. For other kinds they are
-/// computed from the bits, with an error that the command prints.
+/// filters. It needs memory for the filters that are in folders. For the kinds two-choice and
+/// exact, the numbers are exact. For other kinds they are computed from the bits, with an error
+/// that the command prints.
 ///
 /// Examples:
 /// ```text
@@ -110,28 +109,31 @@ impl CompareArgs {
 fn unite(
     a: &mut ComparedFilter,
     b: &mut ComparedFilter,
-    mut put: impl FnMut(u32, Part) -> anyhow::Result<()>,
+    mut put: impl FnMut(u32, Part<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Overlap> {
     let (mut totals, strings) = (Totals::default(), a.spec.parameters.in_redis().ok());
-    let parts: Vec<(u32, Option<Content>)> = match &strings {
-        Some(strings) => strings.keys().into_iter().map(|(it, bits)| (it, Some(bits))).collect(),
-        None => ShardId::all().map(|shard| (shard.number(), None)).collect(),
-    };
     let bar = Bar::counting("parts");
-    for (done, &(number, content)) in (1..).zip(&parts) {
-        let mut part = (a.read)(number)?;
-        match (&mut part, &(b.read)(number)?, content) {
-            (Part::Keys(a), Part::Keys(b), _) => {
-                let count = |filter: &dyn FilterKind| filter.gauge().fill().keys;
-                let [in_a, in_b] = [count(&**a), count(&**b)];
-                a.unite(shard(number), &**b).map_err(|error| usage(error.to_string()))?;
-                totals.add([in_a, in_b, count(&**a)]);
+    match (&mut a.content, &mut b.content) {
+        (Stored::Keys(a), Stored::Keys(b)) => {
+            let count = |filter: &dyn FilterKind| filter.gauge().fill().keys;
+            let [in_a, in_b] = [count(&**a), count(&**b)];
+            for (done, shard) in (1..).zip(ShardId::all()) {
+                a.unite(shard, &**b).map_err(|error| usage(error.to_string()))?;
+                put(shard.number(), Part::Keys(&**a))?;
+                bar.show(done, SHARDS as u64);
             }
-            (Part::Bits(a), Part::Bits(b), Some(content)) => totals.unite(content, a, b),
-            _ => unreachable!("filters of one kind have the same parts"),
+            totals.add([in_a, in_b, count(&**a)]);
         }
-        put(number, part)?;
-        bar.show(done, parts.len() as u64);
+        (Stored::Bits(a), Stored::Bits(b)) => {
+            let parts = strings.iter().flat_map(|strings| strings.keys()).collect::<Vec<_>>();
+            for (done, &(number, content)) in (1..).zip(&parts) {
+                let mut bytes = a(number)?;
+                totals.unite(content, &mut bytes, &b(number)?);
+                put(number, Part::Bits(bytes))?;
+                bar.show(done, parts.len() as u64);
+            }
+        }
+        _ => unreachable!("filters of one kind are stored alike"),
     }
     Ok(totals.overlap(strings.as_deref()))
 }
@@ -142,15 +144,22 @@ struct ComparedFilter {
     /// Name of the filter's crawl.
     crawl: String,
     /// Forgotten keys that have not passed again.
-    tombstones: BTreeSet<(ShardId, u128)>,
-    /// Reads a part: a shard, or a string. The parts must be read in order.
-    read: Box<dyn FnMut(u32) -> anyhow::Result<Part>>,
+    tombstones: Tombstones,
+    content: Stored,
 }
 
-/// Content of a part of a filter.
-enum Part {
-    /// Shard of a kind that stores keys.
+/// Content of a filter to compare.
+enum Stored {
+    /// Filter of a kind that stores keys.
     Keys(Box<dyn FilterKind>),
+    /// Reader of the strings of a Bloom filter.
+    Bits(Box<dyn FnMut(u32) -> anyhow::Result<Vec<u8>>>),
+}
+
+/// Part of a filter or of a union.
+enum Part<'a> {
+    /// Filter of a kind that stores keys, in which the shard is complete.
+    Keys(&'a dyn FilterKind),
     /// String of a Bloom filter: for a shard in memory, the bytes that Redis would have, or none if
     /// the shard is empty.
     Bits(Vec<u8>),
@@ -174,19 +183,16 @@ impl ComparedFilter {
             anyhow::bail!("{path}: {}", rules[0]);
         }
         let has_strings = spec.filter.parameters.in_redis().is_ok();
-        let mut reader = folder.reader()?;
-        // A kind that stores keys has removed the forgotten ones.
-        let tombstones = if has_strings { reader.tombstones().clone() } else { BTreeSet::new() };
-        let read = move |number| {
-            let filter = reader.read(shard(number))?;
-            Ok(if has_strings {
-                Part::Bits(filter.save(shard(number), Vec::new()).into_buffer())
-            } else {
-                Part::Keys(filter)
-            })
+        let (filter, mut tombstones) = folder.filter(Target::Last, |_| true)?;
+        let content = if has_strings {
+            let read = move |number| Ok(filter.save(shard(number), Vec::new()).into_buffer());
+            Stored::Bits(Box::new(read))
+        } else {
+            // A kind that stores keys has removed the forgotten ones.
+            tombstones.clear();
+            Stored::Keys(filter)
         };
-        let (spec, crawl) = (spec.filter, spec.crawl);
-        Ok(Self { spec, crawl, tombstones, read: Box::new(read) })
+        Ok(Self { spec: spec.filter, crawl: spec.crawl, tombstones, content })
     }
 
     fn in_redis(text: &str, settings: &Settings) -> anyhow::Result<Self> {
@@ -197,12 +203,9 @@ impl ComparedFilter {
         let wanted = config.redis_filter()?;
         let Opened { definition, filter, .. } =
             runtime()?.block_on(wanted.find_as_defined(&mut link))?;
-        let read = move |number| {
-            let bytes = opening::get(&mut link, &filter, number);
-            Ok(Part::Bits(runtime()?.block_on(bytes)?))
-        };
-        let (spec, crawl, tombstones) = (definition.spec, config.crawl.name, BTreeSet::new());
-        Ok(Self { spec, crawl, tombstones, read: Box::new(read) })
+        let read = move |number| Ok(runtime()?.block_on(opening::get(&mut link, &filter, number))?);
+        let (spec, crawl, tombstones) = (definition.spec, config.crawl.name, Tombstones::new());
+        Ok(Self { spec, crawl, tombstones, content: Stored::Bits(Box::new(read)) })
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
          filter of the kind redisbloom",
         dir.display()
     );
-    let filter = migrate::of_folder(&mut folder.reader()?)?;
+    let filter = migrate::of_folder(&folder)?;
     let bar = Bar::new("written");
     let to = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(path), _) => {

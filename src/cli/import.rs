@@ -10,6 +10,7 @@ use urlseen_filter::memory;
 use urlseen_fingerprint::Algorithm;
 use urlseen_storage::Folder;
 
+use crate::cli::moving::NewFolder;
 use crate::cli::prelude::*;
 use crate::cli::rows::{SUMMARY, filled, paced};
 use crate::cli::settings::{FilterOptions, word};
@@ -236,22 +237,13 @@ fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
 /// Imports a complete filter of RedisBloom into a new storage folder.
 fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let config = redisbloom(args)?;
-    let mut folder = Folder::open(&config.storage.dir)?;
-    let filter =
-        FilterSpec { parameters: Parameters::imported(), fingerprint: config.fingerprint_spec() };
-    let spec = StorageSpec { crawl: config.crawl.name, filter };
-    if !folder.awaits_import()? {
-        let dir = folder.dir().display();
-        return Err(usage(format!(
-            "the storage folder {dir} already holds a filter, and the import of a RedisBloom \
-             filter needs a new folder: set another storage.dir, or delete the filter with \
-             urlseen storage drop"
-        )));
-    }
-    // If an interrupted import has left a header, the header must match this import.
-    if let Err(differences) = folder.check(&spec) {
-        return Err(start::mismatch(folder.dir(), &differences));
-    }
+    let dir = &config.storage.dir;
+    refuse_if!(
+        Folder::open(dir)?.header().is_some(),
+        "the storage folder {} already holds a filter, and the import of a RedisBloom filter needs \
+         a new folder: set another storage.dir, or delete the filter with urlseen storage drop",
+        dir.display()
+    );
     let (limit, bar) = (memory::available().map_or(u64::MAX, |it| it.bytes), Bar::new("read"));
     let filter = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(path), _) => migrate::read(path, limit, &bar)?,
@@ -261,10 +253,16 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
         }
     };
     drop(bar);
-    let written = folder.import(&spec, RandomId::random().get(), &filter);
-    written.with_context(|| {
-        format!("{} cannot be written: repeat the command", folder.dir().display())
-    })?;
+    let fingerprint = config.fingerprint_spec();
+    let spec = FilterSpec { parameters: Parameters::imported(), fingerprint };
+    let (new, mut folder) = NewFolder::begin(dir, ".importing")?;
+    let spec = StorageSpec { crawl: config.crawl.name, filter: spec };
+    folder.begin(&spec, RandomId::random().get(), Head::START)?;
+    let mut rebase = folder.rebase(Head::START)?;
+    rebase.write(ShardId::WHOLE, &filter)?;
+    rebase.finish()?;
+    drop(folder);
+    new.finish()?;
     let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
     let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());
     let expansion = filter.expansion();

@@ -14,7 +14,7 @@ use urlseen_filter::peers::redisbloom::{Chunk, Filter, Loader};
 use urlseen_redis::RedisAddress;
 use urlseen_redis::connect::connect;
 use urlseen_redis::error::LinkError;
-use urlseen_storage::{RecoveryError, ShardReader};
+use urlseen_storage::{AtRest, RecoveryError, Target};
 
 use crate::cli::prelude::*;
 
@@ -47,15 +47,15 @@ pub(super) async fn open(
 }
 
 /// Reads the filter of RedisBloom in a storage folder.
-pub(super) fn of_folder(reader: &mut ShardReader) -> anyhow::Result<Filter> {
-    let parameters = &reader.header().spec().filter.parameters;
+pub(super) fn of_folder(folder: &AtRest) -> anyhow::Result<Filter> {
+    let parameters = &folder.header().ok_or(RecoveryError::Fresh)?.spec().filter.parameters;
     let kind = parameters.kind();
     if kind != REDISBLOOM {
         bail!("the filter has the kind {kind}, not redisbloom");
     }
     let filter = RedisBloomFilter::build(parameters.reservation());
     let mut filter = filter.map_err(|error| RecoveryError::Io(io::Error::other(error)))?;
-    reader.read_into(ShardId::WHOLE, &mut filter)?;
+    folder.read(Target::Last, |_| true, &mut filter)?;
     Ok(filter.into_filter()?)
 }
 

@@ -97,8 +97,6 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     })?;
     rebase.finish()?;
     drop((folder, bar));
-    // `Folder::open` above has created this lock file. `finish` below needs an empty folder.
-    removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
     new.finish()?;
     runtime.block_on(upkeep.tie(opened.definition.id, head))?;
     let words = format!(
@@ -151,10 +149,13 @@ impl NewFolder {
         Ok((Self { aside, place: place.to_owned() }, folder))
     }
 
-    /// Renames the folder to its final path. Fails if a file, or a folder with files, is at that
-    /// path. The caller must have closed the folder.
+    /// Renames the folder to its final path. Fails if a file, or a folder with other files than
+    /// `lock`, is at that path. The caller must have closed the folder.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { aside, place } = self;
+        // The caller may have looked at the folder there, which made this file.
+        removed(fs::remove_file(place.join("lock")))
+            .with_context(|| place.display().to_string())?;
         // A rename does not replace a file or a folder with files.
         renamed(&aside, &place)?;
         let above = place.parent().filter(|above| !above.as_os_str().is_empty());

@@ -14,9 +14,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use urlseen_filter::Seed;
 use urlseen_filter::choice::Fsync;
 use urlseen_filter::id::RandomId;
-use urlseen_filter::{Blob, Seed, ShardId};
 use urlseen_fingerprint::FingerprintSpec;
 
 use super::difference::Difference;
@@ -30,7 +30,6 @@ use super::prune::{self, ArchiveState};
 use super::recovery::{self, Recovered};
 use super::requests::Requests;
 use super::restore::Restore;
-use super::snapshot;
 use super::snapshot_writer::{self, Rebase};
 use crate::head::{Head, Position};
 
@@ -132,38 +131,6 @@ impl Folder {
         header::write(&self.dir, HEADER, &header.encode())?;
         begun.header = header;
         Ok(())
-    }
-
-    /// Returns true if a filter of RedisBloom may be imported: the folder is new, or an import into
-    /// the folder was interrupted.
-    pub fn awaits_import(&self) -> io::Result<bool> {
-        let Some(header) = self.header() else { return Ok(true) };
-        if !header.spec().filter.parameters.is_imported() {
-            return Ok(false);
-        }
-        let files = self.dir.list()?;
-        let mut history = files.iter().filter(|file| is_history(file));
-        Ok(history
-            .all(|file| snapshot::seq(&file.name).is_some() && snapshot::EMPTY.contains(&file.len)))
-    }
-
-    /// Imports a filter of RedisBloom into a folder that [awaits](Folder::awaits_import) it.
-    /// All data is on the disk when the method returns. If the process is killed before, the folder
-    /// still awaits the import.
-    ///
-    /// # Panics
-    /// If the folder does not await an import, or `spec` belongs to another filter.
-    pub fn import(&mut self, spec: &StorageSpec, id: u64, filter: &dyn Blob) -> io::Result<()> {
-        assert!(
-            spec.filter.parameters.is_imported() && self.awaits_import()?,
-            "not to be imported"
-        );
-        if self.begun.is_none() {
-            self.begin(spec, id, Head::START)?;
-        }
-        let mut rebase = self.rebase(Head::START)?;
-        rebase.write(ShardId::WHOLE, filter)?;
-        rebase.finish().map(drop)
     }
 
     /// Deletes all files. After that, the folder counts as new. If the process is killed meanwhile,

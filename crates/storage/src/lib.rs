@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open      folder                   to write, by the process that holds the lock
-//!           reader                   to read, shard by shard, also while another process writes
+//!           reader                   to read, also while another process writes
 //!           inspect                  to list the content, for people
 //!
 //! keep      filter_storage           folder, log and snapshots of a filter in use
@@ -80,7 +80,7 @@ pub use inspect::timing as timing_of;
 pub use inspect::{Look, Named, SegmentLook, look, named};
 pub use journal::{Journal, Record, WriteGroup};
 pub use prune::{ArchiveState, Retention};
-pub use reader::{AtRest, Beside, ShardReader};
+pub use reader::{AtRest, Beside, Tombstones};
 pub use record::Change;
 pub use recovery::Recovered;
 pub use requests::{FolderRequest, Histogram, Requests};

@@ -1,4 +1,4 @@
-//! Reads a folder's header, and its filter shard by shard, without opening the folder to write.
+//! Reads a folder's header and its filter, without opening the folder to write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use urlseen_filter::generation::Generation;
-use urlseen_filter::{
-    BuildError, FilterKind, KeyHash, KeyHasher, Removal, SHARDS, ShardId, Verdict,
-};
+use urlseen_filter::{FilterKind, KeyHash, ShardId, Verdict};
 use urlseen_fingerprint::Fingerprint;
 
 use super::difference::Difference;
@@ -18,7 +16,10 @@ use super::header::{Begun, Header, StorageSpec};
 use super::history::{Target, read_header};
 use super::lock::LOCK;
 use super::record::{Change, RecordKind};
-use super::recovery::{self, Way};
+use super::recovery;
+
+/// Fingerprints that were forgotten and have not passed again: the shard, and the 128-bit key hash.
+pub type Tombstones = BTreeSet<(ShardId, u128)>;
 
 /// Storage folder that no process writes to. No process can open the folder to write while this
 /// value exists.
@@ -27,7 +28,7 @@ pub struct AtRest {
     pub(super) begun: Option<Begun>,
     /// Locked file `lock`, which keeps writers out. A copy of a folder may lack this file, and has
     /// no writers.
-    pub(super) lock: Option<Arc<dyn DiskFile>>,
+    _lock: Option<Arc<dyn DiskFile>>,
 }
 
 /// Note that another process writes to the folder while this process reads it.
@@ -71,7 +72,7 @@ impl AtRest {
                 Err(Busy(file)) => beside = Some(Beside { holder: Holder::read(&*file) }),
             }
         }
-        Ok((Self { begun: read_header(dir)?, lock }, beside))
+        Ok((Self { begun: read_header(dir)?, _lock: lock }, beside))
     }
 
     /// Returns the header; `None` if the folder is new.
@@ -91,7 +92,8 @@ impl AtRest {
     /// # Errors
     /// The errors of [`Folder::recover`](super::Folder::recover).
     pub fn reaches(&self, target: Target) -> Result<(), RecoveryError> {
-        ShardReader::open(self, target, |_| false).map(drop)
+        let begun = self.begun()?;
+        recovery::find(begun, target, |snapshot| snapshot.check(begun, |_| false)).map(drop)
     }
 
     /// Returns the folder's directory and header.
@@ -102,13 +104,75 @@ impl AtRest {
         self.begun.as_ref().ok_or(RecoveryError::Fresh)
     }
 
-    /// Reads the newest state of the filter: the newest snapshot and the log after it. While the
-    /// reader exists, no process can open the folder to write, either.
+    /// Reads the wanted shards of the filter at `target` into an empty filter with the parameters
+    /// of the folder. The other shards of `filter` stay empty. Damage in them does not matter.
     ///
     /// # Errors
-    /// The errors of [`Folder::recover`](super::Folder::recover).
-    pub fn reader(&self) -> Result<ShardReader, RecoveryError> {
-        ShardReader::open(self, Target::Last, |_| false)
+    /// The errors of [`Folder::recover`](super::Folder::recover). Also if another process has
+    /// dropped the needed part of the log meanwhile.
+    pub fn read(
+        &self,
+        target: Target,
+        wanted: impl Fn(ShardId) -> bool,
+        filter: &mut dyn FilterKind,
+    ) -> Result<Tombstones, RecoveryError> {
+        let begun = self.begun()?;
+        let hasher = begun.header.spec().filter.parameters.hasher();
+        let (way, file) = recovery::find(begun, target, |snapshot| snapshot.check(begun, &wanted))?;
+        for section in way.snapshot.shards().iter().filter(|section| wanted(section.shard)) {
+            let load =
+                |body: &mut dyn Read| filter.load(section.shard, section.keys, section.len, body);
+            way.snapshot.read(&*file, section, load)?;
+        }
+        let mut tombstones: Tombstones = way.snapshot.tombstones(&*file)?.into_iter().collect();
+        let mut full = Ok(());
+        let walk = way.replay(begun, |entry| {
+            if entry.head.kind == RecordKind::Generation {
+                filter.begin_generation(entry.head.generation);
+            }
+            for (change, generation, fingerprint) in entry.changes() {
+                let key_hash = hasher.key_hash(&fingerprint);
+                let key = (key_hash.shard(), key_hash.id());
+                match change {
+                    Change::Forget => tombstones.insert(key),
+                    Change::Add => tombstones.remove(&key),
+                };
+                if !wanted(key_hash.shard()) {
+                    continue;
+                }
+                match change {
+                    // A key that cannot be removed is among the tombstones.
+                    Change::Forget => drop(filter.remove(key_hash)),
+                    Change::Add if full.is_ok() => {
+                        full = filter.insert(generation, &[key_hash]).map(drop);
+                    }
+                    Change::Add => {}
+                }
+            }
+        })?;
+        full.map_err(|full| RecoveryError::Io(io::Error::other(full)))?;
+        if walk.end.number < way.scan.walk.end.number {
+            let words = "another process changed the folder, and the needed part of the log is \
+                         gone; give the command again";
+            return Err(RecoveryError::Io(io::Error::other(words)));
+        }
+        Ok(tombstones)
+    }
+
+    /// Reads the wanted shards into a new filter: see [`AtRest::read`].
+    ///
+    /// # Errors
+    /// The errors of [`AtRest::read`]. Also if memory is lacking.
+    pub fn filter(
+        &self,
+        target: Target,
+        wanted: impl Fn(ShardId) -> bool,
+    ) -> Result<(Box<dyn FilterKind>, Tombstones), RecoveryError> {
+        let parameters = &self.begun()?.header.spec().filter.parameters;
+        let built = parameters.build().map_err(|error| RecoveryError::Io(io::Error::other(error)));
+        let mut filter = built?;
+        let tombstones = self.read(target, wanted, &mut *filter)?;
+        Ok((filter, tombstones))
     }
 
     /// Returns the verdicts of the filter at `target`. Reads only the shards of the fingerprints,
@@ -130,14 +194,14 @@ impl AtRest {
         for (place, key_hash) in fingerprints.iter().map(|it| hasher.key_hash(it)).enumerate() {
             asked.entry(key_hash.shard()).or_default().push((place, key_hash));
         }
-        let mut reader = ShardReader::open(self, target, |shard| asked.contains_key(&shard))?;
+        let (filter, tombstones) = self.filter(target, |shard| asked.contains_key(&shard))?;
         let mut verdicts = vec![Verdict::Unseen; fingerprints.len()];
         for (shard, asked) in asked {
             let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash)| key_hash).collect();
             let mut found = Vec::new();
-            reader.read(shard)?.test(&key_hashes, &mut found);
+            filter.test(&key_hashes, &mut found);
             for ((place, key_hash), verdict) in asked.into_iter().zip(found) {
-                if !reader.tombstones().contains(&(shard, key_hash.id())) {
+                if !tombstones.contains(&(shard, key_hash.id())) {
                     verdicts[place] = verdict;
                 }
             }
@@ -158,168 +222,7 @@ impl AtRest {
         let hasher = self.begun()?.header.spec().filter.parameters.hasher();
         let key_hash = hasher.key_hash(fingerprint);
         let shard = key_hash.shard();
-        let mut reader = ShardReader::open(self, Target::Last, |other| other == shard)?;
-        Ok(reader.read(shard)?.ages().and_then(|ages| ages.generation(key_hash)))
-    }
-}
-
-/// Maximum number of fingerprints of the log that are in memory at once. A longer log is read
-/// several times.
-const MOST: u64 = 1 << 22;
-
-/// Reads the shards of a filter in order, with one shard at a time in memory.
-#[derive(Debug)]
-pub struct ShardReader {
-    begun: Begun,
-    hasher: KeyHasher,
-    way: Way,
-    /// The open file of the way's snapshot.
-    file: Box<dyn DiskFile>,
-    /// Number of the last record of the log.
-    last: u64,
-    /// Number of shards whose changes are in memory at the same time.
-    group: usize,
-    /// First shard after the shards in memory.
-    end: usize,
-    /// Added and forgotten keys of each shard, in the order of the log, with their generations.
-    changes: Vec<Vec<((Change, Generation), KeyHash)>>,
-    /// The present generation.
-    generation: Generation,
-    /// Tombstones: the shard, and the 128-bit key hash of the fingerprint.
-    tombstones: BTreeSet<(ShardId, u128)>,
-    /// Keeps other processes from writing to the folder.
-    _lock: Option<Arc<dyn DiskFile>>,
-}
-
-impl ShardReader {
-    /// Reads the filter as it was at `target`. Chooses a snapshot in which all shards that `wanted`
-    /// accepts are sound. The other shards of this snapshot may be damaged.
-    fn open(
-        folder: &AtRest,
-        target: Target,
-        wanted: impl Fn(ShardId) -> bool,
-    ) -> Result<Self, RecoveryError> {
-        let begun = folder.begun()?.clone();
-        let hasher = begun.header.spec().filter.parameters.hasher();
-        let (way, file) =
-            recovery::find(&begun, target, |snapshot| snapshot.check(&begun, &wanted))?;
-        let mut tombstones: BTreeSet<_> = way.snapshot.tombstones(&*file)?.into_iter().collect();
-        let (mut count, mut generation) = (0, Generation::default());
-        let walk = way.replay(&begun, |entry| {
-            count += u64::from(entry.head.count);
-            if entry.head.kind == RecordKind::Generation {
-                generation = generation.max(entry.head.generation);
-            }
-            // Most folders have no tombstones.
-            if entry.head.kind == RecordKind::Forgets || !tombstones.is_empty() {
-                for (change, _, fingerprint) in entry.changes() {
-                    let key_hash = hasher.key_hash(&fingerprint);
-                    let key = (key_hash.shard(), key_hash.id());
-                    match change {
-                        Change::Forget => tombstones.insert(key),
-                        Change::Add => tombstones.remove(&key),
-                    };
-                }
-            }
-        })?;
-        let rounds = usize::try_from(count / MOST + 1).unwrap_or(SHARDS).min(SHARDS);
-        Ok(Self {
-            hasher,
-            way,
-            file,
-            last: walk.end.number,
-            group: SHARDS.div_ceil(rounds),
-            end: 0,
-            changes: Vec::new(),
-            generation,
-            tombstones,
-            begun,
-            _lock: folder.lock.clone(),
-        })
-    }
-
-    /// Returns the header of the folder.
-    pub fn header(&self) -> &Header {
-        &self.begun.header
-    }
-
-    /// Returns the tombstones: fingerprints that were forgotten and have not passed again. Each has
-    /// its shard, and the 128-bit key hash of the fingerprint.
-    pub fn tombstones(&self) -> &BTreeSet<(ShardId, u128)> {
-        &self.tombstones
-    }
-
-    /// Returns a filter with this shard. Its other shards are empty, and their memory is not
-    /// touched. The caller must request the shards in order.
-    ///
-    /// # Errors
-    /// If the disk fails, the snapshot is damaged there, or memory is lacking. Also if another
-    /// process has dropped the needed part of the log meanwhile.
-    pub fn read(&mut self, shard: ShardId) -> Result<Box<dyn FilterKind>, RecoveryError> {
-        let failed = |error: BuildError| RecoveryError::Io(io::Error::other(error));
-        let parameters = &self.begun.header.spec().filter.parameters;
-        let mut filter = parameters.build().map_err(failed)?;
-        self.read_into(shard, &mut *filter)?;
-        Ok(filter)
-    }
-
-    /// Reads this shard into an empty filter with the parameters of the folder. The caller must
-    /// request the shards in order.
-    ///
-    /// # Errors
-    /// The same errors as [`ShardReader::read`].
-    pub fn read_into(
-        &mut self,
-        shard: ShardId,
-        filter: &mut dyn FilterKind,
-    ) -> Result<(), RecoveryError> {
-        let section = &self.way.snapshot.shards()[shard.index()];
-        let load = |body: &mut dyn Read| filter.load(shard, section.keys, section.len, body);
-        self.way.snapshot.read(&*self.file, section, load)?;
-        if shard.index() >= self.end || shard.index() + self.changes.len() < self.end {
-            self.gather(shard.index())?;
-        }
-        let first = self.end - self.changes.len();
-        let changes = std::mem::take(&mut self.changes[shard.index() - first]);
-        for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
-            let key_hashes: Vec<KeyHash> = run.iter().map(|&(_, key_hash)| key_hash).collect();
-            match run[0].0 {
-                (Change::Forget, _) => {
-                    // Keys that cannot be removed are among the tombstones.
-                    let _: Vec<Removal> = key_hashes.iter().map(|&it| filter.remove(it)).collect();
-                }
-                (Change::Add, generation) => {
-                    let full = |full| RecoveryError::Io(io::Error::other(full));
-                    filter.insert(generation, &key_hashes).map_err(full)?;
-                }
-            }
-        }
-        filter.begin_generation(self.generation);
-        Ok(())
-    }
-
-    /// Collects the changes of a group of shards from `first` on.
-    fn gather(&mut self, first: usize) -> Result<(), RecoveryError> {
-        self.end = (first + self.group).min(SHARDS);
-        let mut gathered = vec![Vec::new(); self.end - first];
-        let walk = self.way.replay(&self.begun, |entry| {
-            if entry.head.position.number > self.last {
-                return;
-            }
-            for (change, generation, fingerprint) in entry.changes() {
-                let key_hash = self.hasher.key_hash(&fingerprint);
-                let place = key_hash.shard().index().wrapping_sub(first);
-                if let Some(changes) = gathered.get_mut(place) {
-                    changes.push(((change, generation), key_hash));
-                }
-            }
-        })?;
-        self.changes = gathered;
-        if walk.end.number < self.last {
-            let words = "another process changed the folder, and the needed part of the log is \
-                         gone; give the command again";
-            return Err(RecoveryError::Io(io::Error::other(words)));
-        }
-        Ok(())
+        let (mut filter, _) = self.filter(Target::Last, |other| other == shard)?;
+        Ok(filter.ages().and_then(|ages| ages.generation(key_hash)))
     }
 }

@@ -246,17 +246,12 @@ impl Snapshot {
         self.shards().iter().map(|section| section.keys).sum()
     }
 
-    /// Opens the file, and checks all of it, except for the shards that are not `wanted`. Refuses
-    /// the empty snapshot of an interrupted import.
+    /// Opens the file, and checks all of it, except for the shards that are not `wanted`.
     pub(super) fn check(
         &self,
         begun: &Begun,
         wanted: impl Fn(ShardId) -> bool,
     ) -> Result<Box<dyn DiskFile>, ReadError> {
-        if begun.header.spec().filter.parameters.is_imported() && EMPTY.contains(&self.bytes) {
-            let what = "the import of the filter was interrupted; give the same command again";
-            return Err(Damage::new(&self.name, HEADER as u64, what).into());
-        }
         let (file, (shards, extra)) = (begun.dir.open(&self.name)?, self.split());
         for section in shards.iter().filter(|section| wanted(section.shard)).chain(extra) {
             self.read(&*file, section, |body| io::copy(body, &mut io::sink()).map(drop))?;

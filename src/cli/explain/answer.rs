@@ -115,7 +115,7 @@ impl AnswerShown {
             self.fill = parameters.capacity().map(|capacity| keys as f64 / capacity as f64);
             self.at_most = true;
         } else {
-            let filter = migrate::of_folder(&mut folder.reader()?)?;
+            let filter = migrate::of_folder(folder)?;
             self.error_rate = Some(filter.error_rate_now());
             self.fill = Some(filter.size() as f64 / filter.capacity() as f64);
             self.warning = filter.rate_when_full().warning();

@@ -106,7 +106,7 @@ fn at_rest(disk: &SimDisk) -> AtRest {
 /// Returns the filter of a folder at rest.
 fn rest_of(folder: &AtRest) -> Filter {
     let mut filter = RedisBloomFilter::build(None).unwrap();
-    folder.reader().unwrap().read_into(ShardId::WHOLE, &mut filter).unwrap();
+    folder.read(Target::Last, |_| true, &mut filter).unwrap();
     filter.into_filter().unwrap()
 }
 
@@ -174,33 +174,16 @@ fn recovery_to_each_batch_restores_the_same_bytes() {
 }
 
 #[test]
-fn only_a_finished_import_counts() {
+fn an_imported_filter_is_read_back() {
     let mut filter = reservation().reserve(LIMIT).unwrap();
     add(&mut filter, &fingerprints(keys(1)));
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    assert!(folder.awaits_import().unwrap());
-    folder.import(&spec(Parameters::imported()), 5, &filter).unwrap();
-    assert!(!folder.awaits_import().unwrap());
+    folder.begin(&spec(Parameters::imported()), 5, Head::START).unwrap();
+    let mut rebase = folder.rebase(Head::START).unwrap();
+    rebase.write(ShardId::WHOLE, &filter).unwrap();
+    rebase.finish().unwrap();
     drop(folder);
     assert!(bytes(&recover(&disk.after_kill(), Target::At(Head::START))) == bytes(&filter));
     assert!(bytes(&rest_of(&at_rest(&disk))) == bytes(&filter));
-
-    // The import is interrupted.
-    let disk = SimDisk::default();
-    let mut folder = open(&disk);
-    folder.begin(&spec(Parameters::imported()), 5, Head::START).unwrap();
-    assert!(folder.awaits_import().unwrap());
-    let refused = folder.recover(Target::Last, &mut Brought::default()).unwrap_err();
-    assert!(refused.to_string().contains("was interrupted"), "{refused}");
-    let refused = at_rest(&disk.after_kill()).reader().unwrap_err();
-    assert!(refused.to_string().contains("was interrupted"), "{refused}");
-    folder.import(&spec(Parameters::imported()), 6, &filter).unwrap();
-    drop(folder);
-    assert!(bytes(&recover(&disk, Target::Last)) == bytes(&filter));
-    // Other folders await no import.
-    let disk = SimDisk::default();
-    let mut folder = open(&disk);
-    folder.begin(&spec(Parameters::reserved(reservation())), 5, Head::START).unwrap();
-    assert!(!folder.awaits_import().unwrap());
 }
