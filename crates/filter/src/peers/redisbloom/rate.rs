@@ -227,7 +227,7 @@ mod tests {
         Shape { bytes, bits, error_rate, bits_per_item, hashes, capacity, ..Shape::zeroed() }
     }
 
-    /// Prints all counts of the table in docs/guides/redisbloom.md:
+    /// Prints all counts, of which docs/guides/redisbloom.md has one:
     /// `cargo test --lib redisbloom::rate -- --nocapture`.
     #[test]
     fn measured_error_rates_of_layers_are_the_computed_ones() {
