@@ -12,7 +12,8 @@ import pytest
 import urlseen
 from pages import Site
 
-#: Ends of the URLs of different pages. Their canonical forms differ between the versions of w3lib.
+#: Ends of URLs of the site, of different pages. Their canonical forms differ between the versions of
+#: w3lib.
 ENDS = [
     "/git/?p=x.git;a=blob",
     "/git/?p=x.git;a=tree",
@@ -25,12 +26,15 @@ ENDS = [
     "/matrix;a=1?b=2;c=3",
     "/all/./%3B/../d?a=1;b=2",
 ]
+#: URL of another host, where nothing listens.
+ELSEWHERE = "http://[0:0::1]:1/"
 FORMS = ["w3lib-2.4", "w3lib-2.5"]
 #: The form of the w3lib in this environment.
 FORM = FORMS[[*map(int, version("w3lib").split(".")[:2])] >= [2, 5]]
 SETTINGS = {
     "ADDONS": {"urlseen.scrapy.Addon": 500},
     "REQUEST_FINGERPRINTER_CLASS": "scrapy.utils.request.RequestFingerprinter",
+    "RETRY_ENABLED": False,
     "CLOSESPIDER_TIMEOUT": 60,
 }
 
@@ -38,8 +42,11 @@ SETTINGS = {
 class OddSite(Site):
     """Site of one page with links, which differ from each other only in what w3lib changes."""
 
+    def links(self) -> list[str]:
+        return [*(self.url + end[1:] for end in ENDS), ELSEWHERE]
+
     def _answer(self, path: str) -> tuple[int, list[str]]:
-        return 200, [self.url + end[1:] for end in ENDS] if path == "/" else []
+        return 200, self.links() if path == "/" else []
 
 
 @pytest.fixture
@@ -52,17 +59,17 @@ def odd_site():
 def test_urls_of_the_spider_and_of_another_producer_are_fetched_once(
     redis_server, odd_site, run_urlseen, start_crawl
 ):
-    for end in ENDS:
-        made = {urlseen.canonicalize(odd_site.url + end[1:], canonical=form) for form in FORMS}
-        assert len(made) == 2, end
+    links = odd_site.links()
+    for link in links:
+        assert len({urlseen.canonicalize(link, canonical=form) for form in FORMS}) == 2, link
     run_urlseen({"fingerprint.canonical": FORM})
     settings = {**SETTINGS, "URLSEEN_URL": redis_server.url}
-    redis_server.client.rpush("demo:discovered", *(odd_site.url + end[1:] for end in ENDS[::2]))
+    redis_server.client.rpush("demo:discovered", *links[::2])
     crawl = start_crawl("Links", settings, url=odd_site.url)
     stats = crawl.wait()
     assert stats["finish_reason"] == "finished", crawl.log
-    assert stats["downloader/request_count"] == 1 + len(ENDS), odd_site.hits
-    redis_server.client.rpush("demo:discovered", *(odd_site.url + end[1:] for end in ENDS))
+    assert stats["downloader/request_count"] == 1 + len(links), odd_site.hits
+    redis_server.client.rpush("demo:discovered", *links)
     again = start_crawl("Links", settings, url=odd_site.url).wait()
     assert again["downloader/request_count"] == 1, odd_site.hits
 
