@@ -1,5 +1,5 @@
 //! Rules for pages: links lead to existing files and headings, the index names all pages, and
-//! README.md is short.
+//! pages are short.
 
 mod guides;
 mod monitoring;
@@ -13,9 +13,15 @@ use regex::Regex;
 use crate::tidy::report;
 use crate::util::sources::{Source, pages, root, texts};
 
-/// Maximum number of lines of README.md. The page is for readers who have one minute.
-const README_LINES: usize = 200;
-const README_WORDS: usize = 1_101;
+/// Maximum number of words of some pages. README.md is for readers who have one minute.
+const WORDS_MAX: [(&str, usize); 4] = [
+    ("README.md", 1_100),
+    ("CONTRIBUTING.md", 800),
+    ("SECURITY.md", 1_200),
+    ("ARCHITECTURE.md", 2_500),
+];
+/// Maximum number of words of any other page.
+const OTHER_WORDS_MAX: usize = 1_800;
 
 #[test]
 fn every_local_link_leads_to_a_file_and_a_heading() {
@@ -48,23 +54,16 @@ fn sources_name_only_existing_pages() {
 }
 
 #[test]
-fn readme_is_short() {
-    let pages = pages();
-    let readme = pages.iter().find(|page| page.path == "README.md").expect("README.md");
-    report(length_problems(&readme.text).into_iter());
+fn pages_are_short() {
+    report(pages().iter().filter_map(length_problem));
 }
 
-fn length_problems(readme: &str) -> Vec<String> {
-    let counts = [
-        ("lines", readme.lines().count(), README_LINES),
-        ("words", readme.split_whitespace().count(), README_WORDS),
-    ];
-    let too_long = counts.into_iter().filter(|(_, count, limit)| count >= limit);
-    too_long
-        .map(|(what, count, limit)| {
-            format!("README.md: {count} {what}, keep it under {limit}: details go to docs/")
-        })
-        .collect()
+fn length_problem(page: &Source) -> Option<String> {
+    let own = WORDS_MAX.into_iter().find(|(path, _)| *path == page.path);
+    let limit = own.map_or(OTHER_WORDS_MAX, |(_, limit)| limit);
+    let words = page.text.split_whitespace().count();
+    let problem = || format!("{}: {words} words, {limit} are allowed", page.path);
+    (words > limit).then(problem)
 }
 
 fn link_problems(page: &Source, anchors: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
@@ -180,8 +179,10 @@ fn each_broken_link_is_found() {
 }
 
 #[test]
-fn a_long_readme_is_found() {
-    assert_eq!(length_problems(&"word\n".repeat(README_LINES - 1)), [""; 0]);
-    assert_eq!(length_problems(&"word\n".repeat(README_LINES)).len(), 1);
-    assert_eq!(length_problems(&"word ".repeat(README_WORDS)).len(), 1);
+fn a_long_page_is_found() {
+    let page = |path: &str, words| Source { path: path.to_owned(), text: "word ".repeat(words) };
+    for (path, limit) in WORDS_MAX.into_iter().chain([("a.md", OTHER_WORDS_MAX)]) {
+        assert_eq!(length_problem(&page(path, limit)), None);
+        assert!(length_problem(&page(path, limit + 1)).is_some(), "{path}");
+    }
 }
