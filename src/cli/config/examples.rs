@@ -109,7 +109,11 @@ impl Example {
             let Some(other) = other else { continue };
             let between = pair(&explained, &explain(other.as_bytes(), options), options);
             if between.same != Some(is_same) {
-                let words = if is_same { "differs from" } else { "is the same as" };
+                let words = match between.same {
+                    Some(true) => "is the same as",
+                    Some(false) => "differs from",
+                    None => "cannot be compared with",
+                };
                 wrong.reasons.push(format!("it {words} {other}"));
                 wrong.items.truncate(1);
                 wrong.items.push(other.clone().into_bytes());
