@@ -10,7 +10,9 @@ import itertools
 import json
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +23,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 from scrapy_redis.spiders import RedisSpider
+
+from urlseen.scrapy.record import Record
 
 
 class Links(Spider):
@@ -128,6 +132,19 @@ def kill_at(place: str, calls: int, is_after: bool) -> None:
     setattr(owner, name, counted)
 
 
+def copy_synced(folder: Path) -> None:
+    """Copies the queue of a JOBDIR after each of its syncs: what a loss of power can leave."""
+    commit_synced, unfinished = Record.commit_synced, folder / "unfinished.sqlite"
+
+    def commit_and_copy(record: Record) -> None:
+        commit_synced(record)
+        with closing(sqlite3.connect(unfinished)) as copy:
+            record.db.backup(copy)
+        unfinished.replace(folder / "synced.sqlite")
+
+    Record.commit_synced = commit_and_copy
+
+
 def set_clock_forward(seconds: float) -> None:
     """Changes the time of day in this process."""
     clock = time.time
@@ -161,6 +178,8 @@ def _crawl(name: str, settings: dict[str, Any], stats: Path, arguments: dict[str
     }
     set_clock_forward(all_settings.pop("TEST_CLOCK_S", 0))
     patch(all_settings.pop("TEST_PATCH", {}))
+    if all_settings.pop("TEST_COPY_SYNCED", False):
+        copy_synced(Path(all_settings["JOBDIR"]))
     if place := all_settings.pop("TEST_KILL", None):
         kill_at(*place)
     # Scrapy's default is 5 s: an idle spider looks for new requests after this time.

@@ -69,10 +69,12 @@ def killed(tmp_path, jobdir):
     return copy
 
 
-def test_killed_crawls_fetch_every_page_and_few_twice(tmp_path, start_crawl):
+@pytest.mark.parametrize("has_power", [True, False])
+def test_killed_crawls_fetch_every_page_and_few_twice(tmp_path, start_crawl, has_power):
     site = Site(60)
     try:
-        crawl_with_kills(site, start_crawl, random.Random(5), tmp_path / "job", 60, 5)
+        jobdir = tmp_path / "job"
+        crawl_with_kills(site, start_crawl, random.Random(5), jobdir, 60, 5, has_power)
     finally:
         site.close()
 

@@ -29,7 +29,7 @@ return 1
 def show(folder: Path) -> None:
     """Prints each request of the queue, those in work first."""
     with closing(sqlite3.connect(f"{(folder / DATABASE).as_uri()}?mode=ro", uri=True)) as db:
-        rows = "SELECT held, item FROM queue ORDER BY held DESC, slot, number"
+        rows = "SELECT held, item FROM queue ORDER BY held DESC, slot, number DESC"
         for held, item in db.execute(rows):
             data = item.split(b"\t", 2)[-1]
             fields = pickle.loads(data) if data.startswith(b"\x80") else json.loads(data)
@@ -46,7 +46,7 @@ def move(folder: Path, url: str, source: str) -> None:
     consumer = Consumer(Address(url, 10, 10), source, None, [], 1)
     number = 0
     with closing(Record(folder, opened, "full")) as record, closing(consumer):
-        rows = "SELECT number, item FROM queue ORDER BY number LIMIT ?"
+        rows = "SELECT number, item FROM queue ORDER BY number DESC LIMIT ?"
         while batch := record.db.execute(rows, (BATCH,)).fetchall():
             first, last = batch[0][0], batch[-1][0]
             name = hashlib.sha1(repr(batch).encode()).hexdigest().encode()
@@ -55,7 +55,7 @@ def move(folder: Path, url: str, source: str) -> None:
                 passed, fingerprint = let_pass(item)
                 items.setdefault(consumer.partition_of(fingerprint), []).append(passed)
             push(consumer, items, name)
-            record.db.execute("DELETE FROM queue WHERE number BETWEEN ? AND ?", (first, last))
+            record.db.execute("DELETE FROM queue WHERE number BETWEEN ? AND ?", (last, first))
             record.commit()
             number += len(batch)
         consumer.leave()

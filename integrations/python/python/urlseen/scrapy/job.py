@@ -137,7 +137,8 @@ class Job(LocalQueue[JobPage]):
             if slot is None:
                 return None
             number, item = self._db.execute(
-                "SELECT number, item FROM queue WHERE slot = ? AND held = 0 ORDER BY number LIMIT 1",
+                "SELECT number, item FROM queue WHERE slot = ? AND held = 0"
+                " ORDER BY number DESC LIMIT 1",
                 (slot,),
             ).fetchone()
             self._db.execute("UPDATE queue SET held = 1 WHERE number = ?", (number,))

@@ -83,7 +83,7 @@ class LocalQueue(Pages[P]):
         super().__init__(crawler)
         check_names(crawler.settings)
         is_lifo = choice(crawler.settings, "URLSEEN_ORDER", ("lifo", "fifo")) == "lifo"
-        self._direction = -1 if is_lifo else 1
+        self._direction = 1 if is_lifo else -1
         self._downloader = DownloaderInterface(crawler).downloader
         # Of so many slots, one has no active download.
         self._candidates = 1 + crawler.settings.getint("CONCURRENT_REQUESTS")
@@ -103,15 +103,15 @@ class LocalQueue(Pages[P]):
         return True
 
     def _number(self, request: Request, is_late: bool = False) -> int:
-        """Returns the place of a request in its slot: the lowest number comes first.
+        """Returns the place of a request in its slot: the highest number comes first.
 
         Late requests keep their order, and come after all others of their priority. A start request
         is late.
         """
         priority = max(-HIGHEST, min(request.priority, HIGHEST))
         is_late = is_late or bool(request.meta.get("is_start_request"))
-        direction = 1 if is_late else self._direction
-        return PLACES // 2 - priority * PLACES + direction * next(self._numbers)
+        direction = -1 if is_late else self._direction
+        return priority * PLACES + PLACES // 2 + direction * next(self._numbers)
 
     def _add_waiting(self, slot: str, number: int = 1) -> None:
         self._waiting[slot] = self._waiting.get(slot, 0) + number
@@ -148,7 +148,7 @@ class Memory(LocalQueue[Page]):
             self._filter.add(key(fingerprint))
         slot = self._downloader.get_slot_key(request)
         waiting = self._requests.setdefault(slot, [])
-        heapq.heappush(waiting, (self._number(request), request))
+        heapq.heappush(waiting, (-self._number(request), request))
         self._add_waiting(slot)
 
     def pop(self) -> Page | None:
