@@ -243,6 +243,17 @@ def test_an_item_that_cannot_be_read_stays_for_the_next_run(jobdir, monkeypatch)
     assert Local(jobdir).names() == ["1"]
 
 
+@pytest.mark.parametrize("serializer", ["pickle", "json"])
+@pytest.mark.parametrize("digits", [8, 20])
+def test_a_stored_request_is_the_same(jobdir, digits, serializer):
+    queue = Local(jobdir, URLSEEN_SERIALIZER=serializer)
+    queue._fingerprinter = SimpleNamespace(fingerprint=lambda _: b"\t" * digits)
+    request = to("1", method="POST", body=b"\t\t\x00\t", meta={"tabs": "\t" * 9}, priority=9)
+    assert queue.enqueue_request(request) and not queue.enqueue_request(to("2"))
+    back = queue.next_request()
+    assert back.to_dict(spider=queue.spider) == request.to_dict(spider=queue.spider)
+
+
 def plain(jobdir: Path, settings: dict[str, Any], requests: list[Request]) -> Scheduler:
     """Leaves requests in a JOBDIR of Scrapy's own scheduler."""
     crawler = make_crawler({"JOBDIR": str(jobdir), **settings})
@@ -279,6 +290,8 @@ def test_a_jobdir_of_scrapy_is_taken_over_once(jobdir, killed, settings, monkeyp
         assert repeated._crawler.stats.get_value("scheduler/dequeued") == 5
         repeated.close("finished")
     folder = Path(repeated._crawler.settings["JOBDIR"])
+    plain(folder, settings, []).close("shutdown")
+    assert len(Local(folder, **settings).names()) == 5, "no page of them was finished"
     names = {"requests.queue.imported", "requests.seen.imported", "urlseen"}
     assert {it.name for it in folder.iterdir()} == names
     assert not (folder / "urlseen/taken").exists()

@@ -13,7 +13,14 @@ from contextlib import closing
 from pathlib import Path
 
 from urlseen._urlseen import Address, Away, Consumer, Filter, Refused
-from urlseen.scrapy.record import DATABASE, FOLDER, Record, recorded_options, recorded_spec
+from urlseen.scrapy.record import (
+    DATABASE,
+    FOLDER,
+    Record,
+    payload,
+    recorded_options,
+    recorded_spec,
+)
 
 #: Number of requests in one push.
 BATCH = 500
@@ -31,7 +38,7 @@ def show(folder: Path) -> None:
     with closing(sqlite3.connect(f"{(folder / DATABASE).as_uri()}?mode=ro", uri=True)) as db:
         rows = "SELECT held, item FROM queue ORDER BY held DESC, slot, number DESC"
         for held, item in db.execute(rows):
-            data = item.split(b"\t", 2)[-1]
+            data = payload(item)
             fields = pickle.loads(data) if data.startswith(b"\x80") else json.loads(data)
             state = "in work" if held else "waiting"
             print(state, fields["priority"], fields["method"], fields["url"], sep="\t")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from urlseen.scrapy.engine import check_engine
 from urlseen.scrapy.local import PLACES, LocalQueue, key, open_filter
-from urlseen.scrapy.pages import Page
-from urlseen.scrapy.record import FOLDER, Key, Record, Row
+from urlseen.scrapy.pages import Page, logger
+from urlseen.scrapy.record import FOLDER, Key, Record, Row, payload
 from urlseen.scrapy.settings import choice, held_max
 from urlseen.scrapy.takeover import import_seen, scrapys_requests
 
@@ -34,7 +35,7 @@ class JobPage(Page):
     """Request in work, and the links of its page."""
 
     def __init__(self, number: int, item: bytes) -> None:
-        super().__init__(item.split(b"\t", 2)[-1])
+        super().__init__(payload(item))
         self.number = number
         #: Links that the filter may drop. They may be recorded before the page is finished.
         self.links: dict[Key, Row] = {}
@@ -69,6 +70,8 @@ class Job(LocalQueue[JobPage]):
             self._waiting[slot] = waiting
             last = max(last, used)
         self._numbers = count(last + 1)
+        if self._waiting:
+            logger.info("The crawl goes on: %d requests wait in %s", self.count(), self._folder)
 
     def take_over(self, item: Callable[[Request], bytes]) -> None:
         """Takes over the queue and the seen requests of Scrapy's own scheduler, once.
@@ -87,7 +90,10 @@ class Job(LocalQueue[JobPage]):
                 )
                 self._db.execute("INSERT INTO notes VALUES ('taken', 1)")
                 self._record.commit_synced()
-            queue.rename(queue.with_name("requests.queue.imported"))
+            imported = queue.with_name("requests.queue.imported")
+            # A command such as `scrapy shell` makes a queue again.
+            shutil.rmtree(imported, ignore_errors=True)
+            queue.rename(imported)
         self._db.execute("DELETE FROM notes WHERE name = 'taken'")
         self._record.commit()
         if seen.exists():

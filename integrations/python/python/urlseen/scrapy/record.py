@@ -117,6 +117,12 @@ class Record:
         self.filter.close()
 
 
+def payload(item: bytes) -> bytes:
+    """Returns the request of an item, without the fingerprint and the flags before it."""
+    # Only a fingerprint of a length that urlseen recognizes is before the request.
+    return item if item.startswith((b"\x80", b"{")) else item.split(b"\t", 2)[2]
+
+
 def recorded_spec(folder: Path) -> dict[str, str]:
     """Reads for which filter and fingerprints a folder was made."""
     spec: dict[str, str] = json.loads((folder / "header").read_text().partition("\n")[0])["spec"]
