@@ -4,6 +4,7 @@ use std::io::BufWriter;
 
 use crate::admin::printable;
 use crate::cli::prelude::*;
+use crate::cli::records::RecordOptions;
 use crate::cli::settings::Computing;
 use urlseen_engine::flow::input;
 use urlseen_engine::item::bare_url;
@@ -27,6 +28,8 @@ use urlseen_fingerprint::{Fingerprinter, Request};
 #[derive(Debug, clap::Args)]
 pub(super) struct FingerprintArgs {
     #[command(flatten)]
+    records: RecordOptions,
+    #[command(flatten)]
     computing: Computing,
     /// Print a tab and the canonical URL after each fingerprint
     #[arg(long)]
@@ -42,10 +45,12 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
     let mut fingerprinter = Fingerprinter::new(spec);
     let mut output = BufWriter::with_capacity(1 << 16, printable::rows());
     let mut outcome = Outcome::Done;
-    for page in input::lines(args.files.clone()).pages {
+    for page in input::records(args.files.clone(), args.records.records()).pages {
         let page = page?;
-        for (index, line) in page.items.iter().enumerate() {
-            let row = row(&mut fingerprinter, line, args.canonical).unwrap_or_else(|reason| {
+        for index in 0..page.items.len() {
+            let row = page.items.key(index).map_err(anyhow::Error::from);
+            let row = row.and_then(|key| row_of(&mut fingerprinter, key, args.canonical));
+            let row = row.unwrap_or_else(|reason| {
                 say(format_args!("urlseen: {}: {reason}", page.place(index)));
                 outcome = Outcome::BadInput;
                 (if args.canonical { "-\t-" } else { "-" }).to_owned()
@@ -59,7 +64,11 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Returns the row for a line.
-fn row(fingerprinter: &mut Fingerprinter, line: &[u8], canonical: bool) -> anyhow::Result<String> {
+fn row_of(
+    fingerprinter: &mut Fingerprinter,
+    line: &[u8],
+    canonical: bool,
+) -> anyhow::Result<String> {
     let item = if is_object(line) { Some(json::read(line)?) } else { None };
     let request = match &item {
         Some(item) => item.request(),

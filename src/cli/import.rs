@@ -12,9 +12,10 @@ use urlseen_storage::Folder;
 
 use crate::cli::moving::NewFolder;
 use crate::cli::prelude::*;
+use crate::cli::records::RecordOptions;
 use crate::cli::rows::{SUMMARY, filled, paced};
 use crate::cli::settings::{FilterOptions, word};
-use crate::cli::{moving, sample};
+use crate::cli::{moving, records, sample};
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.
 ///
@@ -67,6 +68,8 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "FILE", requires = "redis_set")]
     #[arg(conflicts_with_all = ["algorithm", "canonical_form"])]
     urls: Option<PathBuf>,
+    #[command(flatten)]
+    records: RecordOptions,
     /// Import the RedisBloom filter in this dump file into a new storage folder
     #[arg(long, value_name = "FILE", group = "from")]
     #[arg(conflicts_with_all = ["kind", "capacity", "grow_to", "error_rate", "seed"])]
@@ -91,7 +94,8 @@ pub(super) struct ImportArgs {
 const OF_ORIGIN: [&str; 2] = ["algorithm", "canonical_form"];
 
 /// Requires `--storage` for the options that describe a filter, such as `--capacity`. Without
-/// `--storage`, the configuration describes the filter.
+/// `--storage`, the configuration describes the filter. Requires `--urls` for the options that
+/// choose a part of its records.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     let options = FilterOptions::augment_args(clap::Command::new("shape"));
     for id in options
@@ -101,7 +105,7 @@ pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     {
         command = command.mut_arg(id, |argument| argument.requires("storage"));
     }
-    command
+    records::changed(command, |option| option.requires("urls"))
 }
 
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
@@ -180,7 +184,9 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
              the sink"
         );
         match (&args.redis_set, &args.urls) {
-            (Some(key), Some(urls)) => runtime()?.block_on(sample::check(&config, key, urls))?,
+            (Some(key), Some(urls)) => {
+                runtime()?.block_on(sample::check(&config, key, urls, args.records.records()))?;
+            }
             _ => check_algorithm(args, &config)?,
         }
         let folder = Folder::open(&config.storage.dir)?;

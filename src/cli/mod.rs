@@ -15,6 +15,7 @@ mod moving;
 mod overview;
 mod plan;
 mod prelude;
+mod records;
 mod rejects;
 mod replay;
 mod route;
@@ -167,11 +168,15 @@ fn refuse(error: &clap::Error) -> ! {
 
 /// Builds clap's command, with the exit statuses before the examples of every command.
 fn grammar() -> clap::Command {
-    with_statuses(Cli::command()).mut_subcommand("import", import::grammar)
+    with_statuses(Cli::command())
+        .mut_subcommand("import", import::grammar)
+        .mut_subcommand("replay", |replay| {
+            records::changed(replay, |option| option.requires("files").conflicts_with("key"))
+        })
 }
 
 /// Moves the examples from the doc comment of each command, where clap has joined their lines, to
-/// the end of its help.
+/// the end of its help, or to the start if there are many.
 fn with_statuses(command: clap::Command) -> clap::Command {
     let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
     let (about, examples) = about.split_once("\n\nExamples: ```text ").unwrap_or_default();
@@ -180,9 +185,15 @@ fn with_statuses(command: clap::Command) -> clap::Command {
     let own = command.get_after_help().map(ToString::to_string);
     let statuses = own.unwrap_or_else(|| EXIT_STATUS.to_owned());
     let long = Some(about).filter(|about| about.contains("\n\n"));
+    let (before, after) = if examples.lines().count() > 2 {
+        (Some(format!("Examples:\n  {examples}")), statuses)
+    } else {
+        (None, format!("{statuses}\n\nExamples:\n  {examples}"))
+    };
     command
         .long_about(Resettable::from(long.map(|about| about.to_owned().into())))
-        .after_help(format!("{statuses}\n\nExamples:\n  {examples}"))
+        .before_long_help(Resettable::from(before.map(Into::into)))
+        .after_help(after)
         .mut_subcommands(with_statuses)
 }
 
@@ -245,7 +256,13 @@ struct ManPagesArgs {
 
 fn write_pages(args: &ManPagesArgs) -> anyhow::Result<Outcome> {
     let folder = &args.folder;
-    clap_mangen::generate_to(grammar(), folder).with_context(|| {
+    // A manual page has its examples at the end.
+    let grammar = grammar().mut_subcommand("filter", |filter| {
+        let parts = [filter.get_after_help(), filter.get_before_long_help()];
+        let parts = parts.map(|part| part.map(ToString::to_string).unwrap_or_default());
+        filter.after_help(parts.join("\n\n"))
+    });
+    clap_mangen::generate_to(grammar, folder).with_context(|| {
         format!("cannot write the manual pages to {}; create the folder first", folder.display())
     })?;
     Ok(Outcome::Done)
@@ -262,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_help_ends_with_the_exit_statuses_and_two_valid_examples() {
+    fn every_help_has_the_exit_statuses_and_valid_examples() {
         check_foot(&mut grammar());
     }
 
@@ -270,11 +287,16 @@ mod tests {
         // Rendering adds a command `help`, which has no exit statuses and no examples.
         command.get_subcommands_mut().for_each(check_foot);
         let help = command.render_long_help().to_string();
-        let (before, examples) = help.split_once("\n\nExamples:\n").expect("examples");
-        let statuses = before.rsplit_once("\n\nExit status:\n").expect("exit statuses").1;
-        assert!(statuses.starts_with("  0  ") && !statuses.contains("\n\n"), "{help}");
+        let (before, after) = help.split_once("Examples:\n").expect("examples");
+        // The many examples of a command for all kinds of files are the first part of its help.
+        let is_first = before.is_empty();
+        let (examples, after) = after.split_once("\n\n").unwrap_or((after, ""));
+        let foot = if is_first { after } else { before };
+        let statuses = foot.rsplit_once("\n\nExit status:\n").expect("exit statuses").1;
+        let is_last = !statuses.trim_end().contains("\n\n");
+        assert!(statuses.starts_with("  0  ") && is_last, "{help}");
         let examples: Vec<&str> = examples.trim_end().lines().collect();
-        assert_eq!(examples.len(), 2, "{help}");
+        assert_eq!(examples.len(), if is_first { 6 } else { 2 }, "{help}");
         for example in examples {
             let words = example.split("  #").next().unwrap().split_whitespace();
             grammar().try_get_matches_from(words).unwrap_or_else(|error| panic!("{error}"));

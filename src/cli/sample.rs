@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use redis::pipe;
 use urlseen_engine::flow::input;
+use urlseen_engine::flow::records::Records;
 use urlseen_engine::item::{OwnedRequest, Reader};
 use urlseen_fingerprint::canonical::CanonicalForm;
 use urlseen_fingerprint::choice::Choice as _;
@@ -36,10 +37,11 @@ fn requests<'a>(items: impl Iterator<Item = &'a [u8]>) -> Vec<OwnedRequest> {
 }
 
 /// Reads the first requests of a file.
-pub(super) fn of_file(file: &Path) -> anyhow::Result<Vec<OwnedRequest>> {
+pub(super) fn of_file(file: &Path, records: Records) -> anyhow::Result<Vec<OwnedRequest>> {
     let mut found = Vec::new();
-    for page in input::lines(vec![file.to_owned()]).pages {
-        found.extend(requests(page?.items.iter()));
+    for page in input::records(vec![file.to_owned()], records).pages {
+        let items = page?.items;
+        found.extend(requests((0..items.len()).filter_map(|index| items.key(index).ok())));
         if found.len() >= MOST {
             break;
         }
@@ -134,8 +136,13 @@ impl Sample {
 ///
 /// # Errors
 /// Fails if Redis fails, if the set has none of the URLs, or if another pair fits better.
-pub(super) async fn check(config: &Config, key: &str, file: &Path) -> anyhow::Result<()> {
-    let requests = of_file(file)?;
+pub(super) async fn check(
+    config: &Config,
+    key: &str,
+    file: &Path,
+    records: Records,
+) -> anyhow::Result<()> {
+    let requests = of_file(file, records)?;
     let mut link = migrate::open(&config.redis.url, key, &["set"], "a set").await?;
     let sample = Sample::of(&mut link, key, &requests, &config.fingerprint_spec()).await?;
     refuse_if!(

@@ -177,6 +177,13 @@ impl std::fmt::Display for ShardId {
     }
 }
 
+/// Returns the fingerprint of any bytes, which is the same in each filter.
+#[inline]
+pub fn digest_of(bytes: &[u8]) -> Fingerprint {
+    let (h1, h2) = murmur3_x64_128(bytes, 0);
+    Fingerprint::Raw16(bytemuck::cast([h1.to_le_bytes(), h2.to_le_bytes()]))
+}
+
 /// Returns the two 64-bit words of MurmurHash3 x64-128 of `key`, in the order of Python's
 /// `mmh3.hash64(key, seed)`.
 pub(crate) fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {

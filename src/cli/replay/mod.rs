@@ -5,6 +5,7 @@ mod report;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::prelude::*;
+use crate::cli::records::RecordOptions;
 use crate::cli::sample::{self, Sample};
 use crate::config::{Filter, Kind, choose};
 use crate::pipeline::shutdown;
@@ -65,6 +66,8 @@ pub(super) struct ReplayArgs {
     /// Write an SVG file that shows how the error rates grow with the number of items
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    #[command(flatten)]
+    records: RecordOptions,
     /// Files with items, plain or compressed (gzip, Zstandard, xz, bzip2). `-` is standard input.
     /// Default: the source in Redis, or the keys of --key
     #[arg(value_name = "FILE")]
@@ -100,7 +103,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
         most: args.count.map(Capacity::get),
         crawl,
     };
-    let is_bytes = matches!(setup.input, Input::Files(_));
+    let is_bytes = matches!(setup.input, Input::Files(..));
     let bar = if is_bytes { Bar::new("read") } else { Bar::counting("items") };
     let mut teller = BarAudience::new(bar, draw);
     let stop = listen()?;
@@ -169,7 +172,7 @@ fn specs(args: &ReplayArgs, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
 
 fn input(args: &ReplayArgs, config: &Config) -> Input {
     if !args.files.is_empty() {
-        return Input::Files(args.files.clone());
+        return Input::Files(args.files.clone(), args.records.records());
     }
     let has_keys = !args.key.is_empty();
     Input::Keys(if has_keys { args.key.clone() } else { vec![config.source.key.clone()] })
@@ -190,8 +193,8 @@ async fn tell_fit(args: &ReplayArgs, config: &Config) -> anyhow::Result<()> {
         let Origin::Set { key, .. } = seen(name, config) else { continue };
         let mut link = connect(config).await?;
         let requests = match input(args, config) {
-            Input::Files(files) if files[0].as_os_str() == "-" => return Ok(()),
-            Input::Files(files) => sample::of_file(&files[0])?,
+            Input::Files(files, _) if files[0].as_os_str() == "-" => return Ok(()),
+            Input::Files(files, records) => sample::of_file(&files[0], records)?,
             Input::Keys(keys) => sample::of_queue(&mut link, &keys[0]).await?,
         };
         let sample = Sample::of(&mut link, &key, &requests, &config.fingerprint_spec()).await?;

@@ -37,6 +37,7 @@ use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
 use urlseen_engine::flow::import::Origin;
 use urlseen_engine::flow::input;
+use urlseen_engine::flow::records::Records;
 use urlseen_engine::item::{Form, ItemContent, Options, Reader};
 use urlseen_filter::memory::gib;
 use urlseen_filter::{Kind, Seed, memory};
@@ -80,8 +81,8 @@ pub struct Crawl<'a> {
 /// Items that are replayed.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// Lines of these files, or of standard input if the list is empty.
-    Files(Vec<PathBuf>),
+    /// Records of these files, or of standard input if the list is empty.
+    Files(Vec<PathBuf>, Records),
     /// Lists, sorted sets and sets in Redis, in the order in which they are read.
     Keys(Vec<String>),
 }
@@ -149,7 +150,8 @@ pub fn suggest(
     let mut suggester = Suggester::new(items.fingerprint.clone());
     let mut reader = Reader::new(items);
     for page in open(input, crawl, most)?.feed.pages {
-        for item in page?.items.iter() {
+        let items = page?.items;
+        for item in (0..items.len()).filter_map(|index| items.key(index).ok()) {
             if let Ok(ItemContent { request: Some(request), .. }) = reader.outline(item) {
                 suggester.add(&request.as_request());
             }
@@ -174,8 +176,8 @@ struct Opened {
 fn open(input: Input, crawl: Crawl<'_>, most: Option<u64>) -> anyhow::Result<Opened> {
     let mut rows = Arc::default();
     let (feed, count) = match input {
-        Input::Files(files) => {
-            let feed = input::lines(files);
+        Input::Files(files, records) => {
+            let feed = input::records(files, records).keys_alone();
             // `feed.expected` is a number of bytes. The number of bytes of the first `most` items
             // is unknown.
             let expected = if most.is_none() { feed.expected } else { 0 };

@@ -49,7 +49,7 @@ fn replay(lines: &[u8], kinds: &[Kind], threads: usize) -> Report {
         specs: kinds.iter().map(spec).collect(),
         threads,
         seen: Vec::new(),
-        input: Input::Files(vec![file.path().to_owned()]),
+        input: Input::Files(vec![file.path().to_owned()], Records::Lines),
         most: None,
     };
     run(setup, &Arc::default(), &mut Silent).unwrap()

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::item::batch::{Batch, Claimed};
+use crate::item::key::NoKey;
 use crate::item::{Findings, Identity, Options, Reader, Unreadable};
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::Lifetime;
@@ -109,7 +110,7 @@ impl Reading {
         for index in range {
             #[cfg(test)]
             assert_ne!(self.batch.items().get(index), super::threads_tests::PANICS);
-            read.push(place(index), self.batch.items().get(index), &mut reader, &self.readers);
+            read.push(place(index), self.batch.items().key(index), &mut reader, &self.readers);
         }
         self.readers.idle().push(reader);
         read
@@ -142,10 +143,16 @@ impl Part {
         (self.places.len() + others).max(1)
     }
 
-    /// Adds what a reader finds in an item.
-    fn push(&mut self, place: u32, bytes: &[u8], reader: &mut Reader, readers: &Readers) {
+    /// Adds what a reader finds in the key of an item.
+    fn push(
+        &mut self,
+        place: u32,
+        key: Result<&[u8], NoKey>,
+        reader: &mut Reader,
+        readers: &Readers,
+    ) {
         let found = &mut self.found;
-        let item = match reader.read(bytes) {
+        let item = match key.map_err(Unreadable::from).and_then(|key| reader.read(key)) {
             Ok(item) => item,
             Err(unreadable) => return found.rejects.push((place, unreadable)),
         };

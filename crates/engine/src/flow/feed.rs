@@ -52,6 +52,8 @@ pub struct Page {
     /// Description of the part that an earlier import has read. Only the first page after that part
     /// has a description.
     pub resumed: Option<String>,
+    /// Header of a table, before its first record.
+    pub header: Option<Box<[u8]>>,
     /// True if the items count as seen: the effect need not happen for them.
     pub is_seen: bool,
 }
@@ -105,6 +107,13 @@ impl Feed {
             Ok(Page { read: read + page.read, ..page })
         });
         Self { expected, pages: Box::new(seen.chain(next)) }
+    }
+
+    /// Puts the key of each item in place of the item.
+    #[must_use]
+    pub fn keys_alone(self) -> Self {
+        let alone = |page: Page| Page { items: page.items.keys_alone(), ..page };
+        Self { pages: Box::new(self.pages.map(move |page| page.map(alone))), ..self }
     }
 
     /// Starts a thread that reads ahead, until the end of the input or until the receiver is

@@ -11,6 +11,7 @@ use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
 use super::feed::{Feed, FeedError, InputName, Page, Place, STANDARD_INPUT};
+use super::records::{RecordCutter, Records, Sitemap, Table};
 use crate::item::Items;
 
 /// Initial size of an input's buffer in bytes. A longer line makes the buffer grow. A page of this
@@ -18,15 +19,19 @@ use crate::item::Items;
 pub(super) const BLOCK: usize = 1 << 18;
 
 /// Maximum length of a line in bytes: the maximum size of an item in Redis.
-const LINE_MAX: usize = 512 << 20;
+pub(super) const LINE_MAX: usize = 512 << 20;
 
 /// First bytes of formats that have no lines, and what to do with such a file.
-const NO_LINES: [(&[u8], &str); 8] = [
-    (b"PK\x03\x04", "it is a zip archive; unpack it, as with `unzip -p`"),
+const NO_LINES: [(&[u8], &str); 9] = [
+    (
+        b"PK\x03\x04",
+        "it is a zip archive or a workbook; unpack it, as with `unzip -p`, or save it as CSV",
+    ),
     (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive; unpack it, as with `7z x -so`"),
     (b"\xff\xfe", "it is UTF-16; convert it, as with `iconv -f UTF-16 -t UTF-8`"),
     (b"\xfe\xff", "it is UTF-16; convert it, as with `iconv -f UTF-16 -t UTF-8`"),
     (b"%PDF-", "it is a PDF; take its text, as with `pdftotext FILE -`"),
+    (b"SQLite format 3\0", "it is a database; export a table, as with `sqlite3 -csv`"),
     (b"\x89PNG", "it is an image, which has no lines"),
     (b"\xff\xd8\xff", "it is an image, which has no lines"),
     (b"GIF8", "it is an image, which has no lines"),
@@ -42,7 +47,26 @@ pub(super) trait Cutter: Send + 'static {
 /// and in place of a file named `-`. Input that is compressed with gzip, Zstandard, xz or
 /// bzip2 is decompressed. The last line of a file needs no line feed.
 pub fn lines(files: Vec<PathBuf>) -> Feed {
-    feed(files, |file| LineCutter { name: InputName(file).to_string().into(), line: 1, begun: 0 })
+    records(files, Records::Lines)
+}
+
+/// Returns a feed of the records of all `files`, as [`lines`] does.
+pub fn records(files: Vec<PathBuf>, records: Records) -> Feed {
+    let name = |file: &Path| -> Arc<str> { InputName(file).to_string().into() };
+    match records {
+        Records::Table { column, delimiter } => feed(files, move |file| {
+            RecordCutter::new(name(file), Table::new(column.clone(), delimiter))
+        }),
+        Records::Sitemap => {
+            feed(files, move |file| RecordCutter::new(name(file), Sitemap::default()))
+        }
+        records => feed(files, move |file| LineCutter {
+            name: name(file),
+            records: records.clone(),
+            line: 1,
+            begun: 0,
+        }),
+    }
 }
 
 /// Returns a feed of the pages of all `files`, in order. Each file is opened after the previous one
@@ -204,7 +228,7 @@ impl Input {
     }
 
     /// Doubles the buffer if it is full.
-    fn grow(&mut self) {
+    pub(super) fn grow(&mut self) {
         if self.filled == self.buffer.len() {
             self.buffer.resize(2 * self.filled, 0);
         }
@@ -238,6 +262,7 @@ impl Input {
 /// Cuts pages of whole lines.
 struct LineCutter {
     name: Arc<str>,
+    records: Records,
     /// Number of the first line that no page has yet.
     line: u64,
     /// Number of bytes of the line `line` that were already searched for a line feed.
@@ -278,7 +303,10 @@ impl Cutter for LineCutter {
             bytes.push(b'\n');
         }
         input.drop_front(lines);
-        let items = Items::from_lines(bytes);
+        let items = match &self.records {
+            Records::Lines => Items::from_lines(bytes),
+            records => Items::from_lines_by(bytes, |line, key| records.key_of(line, key)),
+        };
         let place = Place { name: Arc::clone(&self.name), unit: "line", number: self.line };
         self.line += items.len() as u64;
         Ok(Some(Page { items, place, ..Page::default() }))

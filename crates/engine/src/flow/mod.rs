@@ -5,6 +5,7 @@ pub mod feed;
 pub mod import;
 pub mod input;
 pub mod reasons;
+pub mod records;
 
 #[cfg(test)]
 mod driver_tests;

@@ -56,6 +56,11 @@ impl Reasons {
         }
     }
 
+    /// Returns the number of items that cannot be read for this reason.
+    pub fn count(&self, reason: &Unreadable) -> u64 {
+        self.by_words.get(&words(reason)).map_or(0, |reason| reason.items)
+    }
+
     /// Returns all reasons in words, with their items.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Reason)> {
         self.by_words.iter().map(|(words, reason)| (words.as_str(), reason))

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::key::NoKey;
+
 /// Sequence of items that stay in the buffer where they were read. An item costs no allocation and
 /// no copy.
 #[derive(Debug, Default, Clone)]
@@ -11,6 +13,8 @@ pub struct Items {
     bytes: Bytes,
     /// Position of each item in `bytes`.
     places: Vec<Range<usize>>,
+    /// Position of the key of each item in `bytes`; empty if each item is its own key.
+    keys: Vec<Result<Range<usize>, NoKey>>,
     /// Total length of all items.
     len: usize,
     /// Size in bytes of the largest item.
@@ -30,7 +34,7 @@ impl Items {
             len += place.len();
             largest = largest.max(place.len());
         }
-        Self { bytes, places, len, largest, left: 0 }
+        Self { bytes, places, keys: Vec::new(), len, largest, left: 0 }
     }
 
     /// Records that `left` more items follow this sequence in the source.
@@ -43,10 +47,46 @@ impl Items {
     /// in a line feed.
     pub(crate) fn from_lines(bytes: Vec<u8>) -> Self {
         debug_assert!(bytes.last().is_none_or(|&last| last == b'\n'));
-        let mut start = 0;
-        let line = |end| std::mem::replace(&mut start, end + 1)..end;
-        let places = memchr::memchr_iter(b'\n', &bytes).map(line).collect();
+        let places = lines(&bytes).collect();
         Self::new(bytes.into(), places)
+    }
+
+    /// Makes an item of each line, as [`Items::from_lines`]. `key` adds the key of a line to a
+    /// buffer.
+    pub(crate) fn from_lines_by(
+        bytes: Vec<u8>,
+        key: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), NoKey>,
+    ) -> Self {
+        let (places, mut decoded): (Vec<_>, _) = (lines(&bytes).collect(), Vec::new());
+        let key = |line: &Range<usize>| {
+            let start = decoded.len();
+            key(&bytes[line.clone()], &mut decoded).map(|()| start..decoded.len())
+        };
+        let keys = places.iter().map(key).collect();
+        Self::with_keys(bytes, places, &decoded, keys)
+    }
+
+    /// Makes items of the bytes at `places`, each with its key at a position in `decoded`.
+    pub(crate) fn with_keys(
+        mut bytes: Vec<u8>,
+        places: Vec<Range<usize>>,
+        decoded: &[u8],
+        keys: Vec<Result<Range<usize>, NoKey>>,
+    ) -> Self {
+        let before = bytes.len();
+        bytes.extend_from_slice(decoded);
+        let moved = |key: Range<usize>| before + key.start..before + key.end;
+        let keys = keys.into_iter().map(|key| key.map(moved)).collect();
+        Self { keys, ..Self::new(bytes.into(), places) }
+    }
+
+    /// Puts the key of each item in place of the item.
+    #[must_use]
+    pub fn keys_alone(mut self) -> Self {
+        for (place, key) in self.places.iter_mut().zip(&self.keys) {
+            key.clone().into_iter().for_each(|key| *place = key);
+        }
+        self
     }
 
     /// Returns the number of items in the sequence.
@@ -73,6 +113,18 @@ impl Items {
         &self.bytes[self.places[index].clone()]
     }
 
+    /// Returns the key of the item at the position `index`: the part of it that a reader reads.
+    ///
+    /// # Errors
+    /// Returns the reason if the item has no key.
+    #[inline]
+    pub fn key(&self, index: usize) -> Result<&[u8], NoKey> {
+        match self.keys.get(index) {
+            None => Ok(self.get(index)),
+            Some(key) => key.clone().map(|key| &self.bytes[key]),
+        }
+    }
+
     /// Iterates over all items in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.places.iter().map(|place| &self.bytes[place.clone()])
@@ -84,10 +136,12 @@ impl Items {
     /// Panics if `range` is not within `0..`[`Items::len`].
     #[must_use]
     pub(crate) fn slice(&self, range: Range<usize>) -> Self {
-        Self::new(self.bytes.clone(), self.places[range].to_vec())
+        let keys = self.keys.get(range.clone()).unwrap_or_default().to_vec();
+        Self { keys, ..Self::new(self.bytes.clone(), self.places[range].to_vec()) }
     }
 
-    /// Copies the items at `range`, so that they do not keep the whole buffer in memory.
+    /// Copies the items at `range`, so that they do not keep the whole buffer in memory. Only items
+    /// of a crawl are copied, and each of these is its own key.
     ///
     /// # Panics
     /// Panics if `range` is not within `0..`[`Items::len`].
@@ -96,6 +150,12 @@ impl Items {
         let items = self.places[range.clone()].iter().map(|place| &self.bytes[place.clone()]);
         Self { left: self.left + (self.len() - range.end) as u64, ..items.collect() }
     }
+}
+
+/// Iterates over the positions of lines, without their line feeds.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', bytes).map(move |end| std::mem::replace(&mut start, end + 1)..end)
 }
 
 impl<'a> FromIterator<&'a [u8]> for Items {

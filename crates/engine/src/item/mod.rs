@@ -8,6 +8,7 @@ mod content;
 pub(crate) mod findings;
 mod items;
 pub mod json;
+pub mod key;
 mod pickle;
 mod reader;
 mod request;
@@ -21,6 +22,7 @@ pub use content::{ItemContent, ItemSummary, OwnedRequest};
 pub use findings::{Fate, Findings, OverLimit};
 pub use items::Items;
 use json::JsonError;
+use key::NoKey;
 pub(crate) use pickle::PickleError;
 pub use request::{ItemRequest, bare_url};
 
@@ -85,6 +87,8 @@ pub enum Unreadable {
     Url(#[from] CanonicalizeError),
     #[error("there is {found} before the scheme of the URL{advice}")]
     BeforeScheme { found: &'static str, advice: &'static str },
+    #[error("{0}")]
+    NoKey(#[from] NoKey),
     #[error("{0}")]
     Json(#[from] JsonError),
     #[error("there is no tab between a fingerprint and a payload")]
@@ -161,9 +165,10 @@ impl RejectReason {
     pub fn of(unreadable: &Unreadable) -> Self {
         match unreadable {
             Unreadable::Empty => Self::Empty,
-            Unreadable::NotUtf8 { .. } | Unreadable::Url(_) | Unreadable::BeforeScheme { .. } => {
-                Self::Url
-            }
+            Unreadable::NotUtf8 { .. }
+            | Unreadable::Url(_)
+            | Unreadable::BeforeScheme { .. }
+            | Unreadable::NoKey(_) => Self::Url,
             Unreadable::Json(_) => Self::Json,
             Unreadable::Pickle(_) => Self::Pickle,
             Unreadable::NoTab
@@ -188,14 +193,16 @@ pub enum Form {
     Item(ItemForm),
     /// Raw bytes of digests that the caller has checked. No source holds such items.
     Digest,
+    /// Any bytes, even none. Two items are equal if their bytes are. No source holds such items.
+    Raw,
 }
 
 impl Form {
-    /// Returns the form in which a non-empty item is read; `None` for a digest.
+    /// Returns the form in which a non-empty item is read; `None` if no source holds such items.
     #[inline]
     pub fn of(self, bytes: &[u8]) -> Option<ItemForm> {
         match self {
-            Self::Digest => None,
+            Self::Digest | Self::Raw => None,
             Self::Item(ItemForm::Auto) => Some(ItemForm::detect(bytes)),
             // urlseen.scrapy writes the fingerprint before a request.
             Self::Item(ItemForm::Json | ItemForm::Pickle)

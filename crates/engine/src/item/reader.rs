@@ -11,6 +11,7 @@ use super::tab::{self, Flags, Parts};
 use super::{Emit, Form, Identity, Item, ItemForm, Unreadable};
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::Lifetime;
+use urlseen_filter::key_hash::digest_of;
 use urlseen_filter::limit::LimitRule;
 use urlseen_fingerprint::rule_pages::{Page, Pages};
 use urlseen_fingerprint::{ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition};
@@ -149,14 +150,17 @@ impl Reader {
     #[expect(clippy::inline_always, reason = "otherwise each item is copied")]
     #[inline(always)]
     fn read_any<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
-        if bytes.is_empty() {
+        if bytes.is_empty() && self.options.form != Form::Raw {
             return Err(Unreadable::Empty);
         }
         let (length, most) = (bytes.len(), self.options.item_bytes);
         if length > most {
             return Err(Unreadable::TooLarge { length, most });
         }
-        let Some(form) = self.options.form.of(bytes) else { return digest(bytes) };
+        let Some(form) = self.options.form.of(bytes) else {
+            let is_raw = self.options.form == Form::Raw;
+            return if is_raw { Ok(given(digest_of(bytes))) } else { digest(bytes) };
+        };
         let needs_url = self.has_rules || self.options.emit != Emit::Item;
         match form {
             ItemForm::Fingerprint if !needs_url => return Ok(given(tab::bare(bytes)?)),

@@ -146,20 +146,41 @@ pub(super) fn of_url(bytes: &[u8]) -> Result<ItemRequest<'_>, Unreadable> {
 /// Scrapy would accept such text as a URL.
 #[inline]
 pub fn bare_url(bytes: &[u8]) -> Result<&str, Unreadable> {
-    if !bytes.starts_with(b"http") {
+    let is_http = bytes.starts_with(b"https:") || bytes.starts_with(b"http:");
+    if !is_http {
         check_scheme(bytes)?;
     }
     std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
 }
 
-/// Refuses an item that has text of another kind before its first colon.
+/// Refuses an item that has other text than a scheme (RFC 3986, 3.1) before its first colon, if it
+/// has a `://` as well.
 #[cold]
 fn check_scheme(bytes: &[u8]) -> Result<(), Unreadable> {
-    let scheme = &bytes[..memchr(b':', bytes).unwrap_or(bytes.len())];
-    match OTHERS.iter().find(|(other, ..)| memmem::find(scheme, other).is_some()) {
-        Some((_, found, advice)) => Err(Unreadable::BeforeScheme { found, advice }),
-        None => Ok(()),
+    let (scheme, rest) = bytes.split_at(memchr(b':', bytes).unwrap_or(bytes.len()));
+    // Scrapy ignores control characters and blanks before a URL.
+    let start = scheme.iter().take_while(|&&byte| byte <= b' ').count();
+    // A log has brackets and quotes elsewhere.
+    let is_first = |other: &[u8]| other == b"[" || other == b"\"";
+    let other = OTHERS.iter().find(|(other, ..)| match memmem::find(scheme, other) {
+        Some(at) => at == start || !is_first(other),
+        None => false,
+    });
+    if let Some((_, found, advice)) = other {
+        return Err(Unreadable::BeforeScheme { found, advice });
     }
+    let is_scheme = scheme.get(start).is_some_and(u8::is_ascii_alphabetic)
+        && scheme[start..].iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+        // As in `Referer: https://example.com/`.
+        && !rest.starts_with(b": ");
+    if is_scheme || memmem::find(rest, b"://").is_none() {
+        return Ok(());
+    }
+    Err(Unreadable::BeforeScheme {
+        found: "other text",
+        advice: ", as in a log or a table; name the URL with --find, --column or --field of \
+                 urlseen filter",
+    })
 }
 
 /// Value of `ttl`, the time after which an item asks to pass again, as found in the item.

@@ -269,12 +269,22 @@ fn other_text_with_a_url_in_it_is_not_taken_for_a_url() {
         ("\u{a0}{\"url\": \"http://a/\"}", "`{`", ItemForm::Auto),
         (r#"b'{"url": "http://a/"}'"#, "`{`", ItemForm::Auto),
         ("\u{feff}http://a/", "a byte order mark (U+FEFF)", ItemForm::Auto),
+        ("2026-11-28 http://a/", "other text", ItemForm::Auto),
+        ("1,http://a/,x", "other text", ItemForm::Url),
+        ("httpx http://a/", "other text", ItemForm::Auto),
+        ("url=http://a/", "other text", ItemForm::Auto),
+        ("<loc>http://a/</loc>", "other text", ItemForm::Auto),
+        ("Nov 28 10:00 GET http://a/", "other text", ItemForm::Auto),
+        ("192.0.2.1 - - [28/Nov/2026:10:00:00] \"GET http://a/\"", "other text", ItemForm::Auto),
+        ("Referer: http://a/", "other text", ItemForm::Auto),
+        ("://a/", "other text", ItemForm::Auto),
     ] {
         let refused = read(form, Emit::Item, item.as_bytes()).unwrap_err().to_string();
         let expected = format!("there is {found} before the scheme of the URL");
         assert!(refused.starts_with(&expected), "{item}: {refused}");
     }
-    for url in ["http://a/[{\"\u{feff}", "HTTP://a/{", " \r\nhttp://a/\"", "data:text/plain,[{\""] {
+    for url in ["http://a/[{\"\u{feff}", "HTTP://a/{", "\0 \r\nhttp://a/\"", "data:text/plain,[{\""]
+    {
         let item = read(ItemForm::Auto, Emit::Item, url.as_bytes()).unwrap();
         assert_eq!(item.identity, computed(url), "{url}");
     }
