@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ import redis
 from scripts import prefix
 from urlseen import fingerprint
 
+FORMS = ["w3lib-2.4", "w3lib-2.5"]
+#: Canonical form of the w3lib in this environment, which all commands have unless a test sets another.
+FORM = FORMS[[*map(int, version("w3lib").split(".")[:2])] >= [2, 5]]
+os.environ["URLSEEN_FINGERPRINT__CANONICAL"] = FORM
 #: URL of the field `probe` of a crawl record.
 PROBE = "https://example.com/?b=2&a=1"
 ROOT = Path(__file__).resolve().parents[4]

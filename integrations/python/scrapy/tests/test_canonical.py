@@ -5,12 +5,11 @@ Another producer pushes the same URLs, without fingerprints.
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 import pytest
 
 import urlseen
 from pages import Site
+from servers import FORM, FORMS
 
 #: Ends of URLs of the site, of different pages. Their canonical forms differ between the versions of
 #: w3lib.
@@ -28,9 +27,6 @@ ENDS = [
 ]
 #: URL of another host, where nothing listens.
 ELSEWHERE = "http://[0:0::1]:1/"
-FORMS = ["w3lib-2.4", "w3lib-2.5"]
-#: The form of the w3lib in this environment.
-FORM = FORMS[[*map(int, version("w3lib").split(".")[:2])] >= [2, 5]]
 SETTINGS = {
     "ADDONS": {"urlseen.scrapy.Addon": 500},
     "REQUEST_FINGERPRINTER_CLASS": "scrapy.utils.request.RequestFingerprinter",
@@ -62,7 +58,7 @@ def test_urls_of_the_spider_and_of_another_producer_are_fetched_once(
     links = odd_site.links()
     for link in links:
         assert len({urlseen.canonicalize(link, canonical=form) for form in FORMS}) == 2, link
-    run_urlseen({"fingerprint.canonical": FORM})
+    run_urlseen({})
     settings = {**SETTINGS, "URLSEEN_URL": redis_server.url}
     redis_server.client.rpush("demo:discovered", *links[::2])
     crawl = start_crawl("Links", settings, url=odd_site.url)
