@@ -86,12 +86,8 @@ def test_canonical_urls_equal_those_of_w3lib() -> None:
 RULES = [
     {"host": r"(^|\.)a\.x$", "drop_params": ["sid"], "fold": ["www", "trailing-slash"]},
     {"host": r"^a\.x$", "path": "^/list", "keep_params": ["page"]},
-    {
-        "host": r"^s\.x$",
-        "drop_sessions": "2026-12",
-        "ignore_values": ["v"],
-        "fold": ["encoded-host"],
-    },
+    {"host": r"^s\.x$", "drop_sessions": "2026-12", "ignore_values": ["v"]},
+    {"fold": ["encoded-host"]},
 ]
 EQUAL = {
     "https://www.a.x/b/?sid=1&utm_source=c": "https://a.x/b",
