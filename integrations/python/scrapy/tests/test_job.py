@@ -14,7 +14,7 @@ from scrapy.core.scheduler import Scheduler
 
 from conftest import make_crawler
 from kills import crawl_with_kills
-from pages import Site
+from pages import PAGES, Site
 from queues import to
 from urlseen.scrapy import LocalScheduler, forget
 from urlseen.scrapy.record import Record
@@ -77,6 +77,20 @@ def test_killed_crawls_fetch_every_page_and_few_twice(tmp_path, start_crawl, has
         crawl_with_kills(site, start_crawl, random.Random(5), jobdir, 60, 5, has_power)
     finally:
         site.close()
+
+
+@pytest.mark.parametrize("has_jobdir", [False, True])
+def test_requests_end_in_all_possible_ways(site, start_crawl, any_reactor, jobdir, has_jobdir):
+    site.is_broken = True
+    settings = {**any_reactor, "ADDONS": {"urlseen.scrapy.Addon": 500}, "RETRY_TIMES": 1}
+    settings |= {"JOBDIR": str(jobdir)} if has_jobdir else {}
+    crawl = start_crawl("Odd", settings, url=site.url)
+    stats = crawl.wait()
+    assert stats["finish_reason"] == "finished", crawl.log
+    assert set(site.page_hits().values()) == {1} and len(site.page_hits()) == PAGES
+    assert stats["spider_exceptions/RuntimeError"] > 5
+    assert stats["retry/count"] and stats["errbacks"] and stats["ignored"]
+    assert not has_jobdir or Local(jobdir).names() == []
 
 
 @pytest.mark.parametrize("has_jobdir", [False, True])
