@@ -114,7 +114,8 @@ pub(super) struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// Cuts a canonical URL. Returns `None` for another scheme than `http` and `https`.
+    /// Cuts a canonical URL. Returns `None` for another scheme than `http` and `https`, and without a
+    /// host: in the form of w3lib 2.4, a path of such a URL may not begin with two slashes.
     pub(super) fn of(url: &'a str) -> Option<Self> {
         let rest = url.strip_prefix("http")?;
         let (is_https, rest) = match rest.strip_prefix('s') {
@@ -125,7 +126,8 @@ impl<'a> Cut<'a> {
         let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        Some(Self { is_https, authority, path, query, fragment })
+        let url = Self { is_https, authority, path, query, fragment };
+        Some(url).filter(|_| !authority.is_empty())
     }
 
     /// Writes the URL with these folds, and with the parameters that `rules` leave.
@@ -234,8 +236,8 @@ fn push_path(path: &str, folds: Folds, is_session: impl Fn(&str) -> bool, out: &
         }
         if folds.have(Fold::TrailingSlash) {
             let path = out[start..].trim_end_matches('/');
-            // Without its slash, a last segment such as `.;a` would be resolved.
-            let kept = path.len() + usize::from(path.is_empty() || has_dots(path));
+            // Without its slash, a last segment such as `.;a` or `a;` would be another one.
+            let kept = path.len() + usize::from(path.is_empty() || needs_slash(path));
             out.truncate(start + kept);
         }
         if out.len() == length {
@@ -263,10 +265,11 @@ fn push_segment(segment: &str, folds: Folds, is_session: impl Fn(&str) -> bool, 
     out.push_str(end);
 }
 
-/// Returns true if the last segment of a path without its parameters is a dot segment.
-fn has_dots(path: &str) -> bool {
+/// Returns true if the last segment of a path needs a slash after it: without its parameters, it is
+/// a dot segment, or its only parameter is empty.
+fn needs_slash(path: &str) -> bool {
     let segment = path.rsplit('/').next().unwrap_or(path);
-    matches!(segment.split_once(';'), Some(("." | "..", _)))
+    matches!(segment.split_once(';'), Some(("." | "..", _) | (_, "")))
 }
 
 /// Converts letters to lower case, except for the digits of escapes. Canonical URLs have these in
@@ -348,6 +351,7 @@ mod tests {
             (&[TrailingSlash], "http://h/a//?b", "http://h/a?b"),
             (&[TrailingSlash], "http://h//", "http://h/"),
             (&[TrailingSlash], "http://h/.;a//", "http://h/.;a/"),
+            (&[TrailingSlash], "http://h/a;//", "http://h/a;/"),
             (&[Index, TrailingSlash], "http://h/a/index.php/index.html/", "http://h/a"),
             (&[Matrix, Index], "http://h/index.html;a", "http://h/"),
         ] {
@@ -355,6 +359,8 @@ mod tests {
             assert_eq!(folded(folds, url), expected, "{folds:?}");
             assert_eq!(folded(folds, expected), expected, "{folds:?}");
         }
-        assert!(Cut::of("ftp://h/").is_none() && Cut::of("httpsx://h/").is_none());
+        for url in ["ftp://h/", "httpsx://h/", "http:///;a/b"] {
+            assert!(Cut::of(url).is_none(), "{url}");
+        }
     }
 }
