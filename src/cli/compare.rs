@@ -179,7 +179,7 @@ impl ComparedFilter {
     fn folder(path: &str) -> anyhow::Result<Self> {
         let (folder, _) = AtRest::open_beside(Path::new(path))?;
         let spec = start::spec_of(folder.header(), Path::new(path))?.clone();
-        if let Err(rules) = folder.check(&spec) {
+        if let Err(rules) = spec.check(folder.header()) {
             anyhow::bail!("{path}: {}", rules[0]);
         }
         let has_strings = spec.filter.parameters.in_redis().is_ok();

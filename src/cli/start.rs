@@ -210,7 +210,7 @@ pub(super) fn kept(
     items: Options,
     threads: Threads,
 ) -> anyhow::Result<Local> {
-    if let Err(differences) = folder.check(&keeping.spec) {
+    if let Err(differences) = keeping.spec.check(folder.header()) {
         return Err(mismatch(folder.dir(), &differences));
     }
     continuing(&mut keeping, folder.header());

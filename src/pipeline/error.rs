@@ -9,13 +9,13 @@ use super::disk::Hang;
 use crate::report::Phase;
 use urlseen_engine::engine::store::MismatchError;
 use urlseen_engine::engine::{EngineError, WorksError};
+use urlseen_filter::descriptors;
 use urlseen_redis::backoff::Backoff;
 use urlseen_redis::error::LinkError;
 use urlseen_redis::filter::opening::RedisOpenError;
 use urlseen_redis::limits::ItemBytesError;
 use urlseen_redis::preflight::PreflightError;
 use urlseen_redis::protocol::{LEASE, MARGIN, ProtocolError};
-use urlseen_storage::descriptors;
 
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);

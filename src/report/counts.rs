@@ -11,7 +11,7 @@ use tracing::warn;
 use urlseen_engine::item::batch::{Batch, Ready};
 use urlseen_engine::item::{Fate, RejectReason};
 use urlseen_filter::choice::Choice as _;
-use urlseen_storage::Histogram;
+use urlseen_filter::histogram::Histogram;
 
 use super::rules::ByRule;
 

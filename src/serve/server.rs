@@ -19,7 +19,7 @@ use crate::report::{ClientsStatus, Repeats};
 use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
-use urlseen_storage::descriptors;
+use urlseen_filter::descriptors;
 
 /// Pause after a failed attempt to accept a connection. The usual reason is that the process has no
 /// file descriptor left.

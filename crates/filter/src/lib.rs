@@ -15,6 +15,7 @@
 //! | what all filters in memory have, generations and the frozen layer | `local/` |
 //! | what all filters in Redis have | `redis_kind/` |
 //! | limits on unseen items | `limit/` |
+//! | limits of the machine | `memory.rs`, `descriptors.rs` |
 //!
 //! Folders are in `urlseen-storage`, calls of Redis in `urlseen-redis`. All crates above use this
 //! one; other programs use the crate `urlseen`. The API can change at any time.
@@ -28,12 +29,14 @@ mod ages;
 mod block;
 mod capacity;
 pub mod choice;
+pub mod descriptors;
 mod error_rate;
 mod exact;
 pub mod expire_after;
 mod fill;
 pub mod generation;
 mod geometry;
+pub mod histogram;
 pub mod id;
 pub mod key_hash;
 pub mod kinds;

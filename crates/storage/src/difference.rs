@@ -13,6 +13,17 @@ const ALGORITHM_VERSION: &str = "the version of fingerprint.algorithm";
 const POSITIONS: &str = "the rule of positions";
 const SHARDS: &str = "the rule of shards";
 
+impl StorageSpec {
+    /// Compares the spec of a folder with this one. A new folder has no header, and fits.
+    ///
+    /// # Errors
+    /// Returns all differences.
+    pub fn check(&self, header: Option<&Header>) -> Result<(), Vec<Difference>> {
+        let differences = header.map(|header| header.differences(self));
+        differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
+    }
+}
+
 impl Header {
     /// Compares the folder's spec and rules with `wanted` and the rules of this program.
     pub(crate) fn differences(&self, wanted: &StorageSpec) -> Vec<Difference> {

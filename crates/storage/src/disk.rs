@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::requests::Requests;
-use crate::descriptors;
+use urlseen_filter::descriptors;
 
 /// The directory of a storage folder. Each call is one step, which may fail or be the last one
 /// before the power fails. Callers name a file by its name in the directory.

@@ -52,7 +52,7 @@ pub enum OpenError {
          empty filter: remove the folder or set another storage.dir, then urlseen storage reset",
         dir = dir.display(), known = FORMAT
     )]
-    Format { dir: PathBuf, found: u32 },
+    Format { dir: PathBuf, found: u64 },
 }
 
 fn by(holder: Option<&Holder>) -> String {

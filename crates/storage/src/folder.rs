@@ -19,7 +19,6 @@ use urlseen_filter::choice::Fsync;
 use urlseen_filter::id::RandomId;
 use urlseen_fingerprint::FingerprintSpec;
 
-use super::difference::Difference;
 use super::disk::{ASIDE, Dir, RealDisk};
 use super::error::{Damage, Lost, OpenError, RecoveryError};
 use super::header::{self, Begun, HEADER, Header, NOTES, Notes, StorageSpec};
@@ -156,12 +155,6 @@ impl Folder {
         }
         // The header is removed after this sync: no history is ever without its header.
         self.dir.sync()
-    }
-
-    /// Compares the folder's spec with the wanted one. A new folder fits every spec.
-    pub fn check(&self, spec: &StorageSpec) -> Result<(), Vec<Difference>> {
-        let differences = self.header().map(|header| header.differences(spec));
-        differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
     }
 
     /// Returns what the folder records beside its filter. A copy of the folder has no runs.

@@ -25,6 +25,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use urlseen_filter::choice::FilterPlace;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::{CANONICAL, FilterSpec, Seed};
@@ -131,9 +132,10 @@ impl Header {
 
     /// Reads a header that [`Header::encode`] wrote. The error names the folder `dir`.
     pub(super) fn decode(dir: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
-        let format = || decode(HEADER, bytes).map(|FormatOnly { format }| format);
-        let found = text_format(bytes).map_or_else(format, Ok).map_err(OpenError::Header)?;
-        if found != FORMAT {
+        let format = || decode::<Value>(HEADER, bytes).map(|it| it["format"].as_u64());
+        let found = text_format(bytes).map_or_else(format, |it| Ok(Some(it)));
+        let found = found.map_err(OpenError::Header)?.unwrap_or_default();
+        if found != u64::from(FORMAT) {
             return Err(OpenError::Format { dir: dir.to_owned(), found });
         }
         let damaged = |what| OpenError::Header(Damage::new(HEADER, 0, what));
@@ -151,15 +153,9 @@ impl Header {
 }
 
 /// Returns the format in the header of an early version, which is text without JSON.
-fn text_format(bytes: &[u8]) -> Option<u32> {
+fn text_format(bytes: &[u8]) -> Option<u64> {
     let mut lines = std::str::from_utf8(bytes).ok()?.lines();
     lines.find_map(|line| line.strip_prefix("format = ")?.parse().ok())
-}
-
-/// Number of the format, which every version can read.
-#[derive(Deserialize)]
-struct FormatOnly {
-    format: u32,
 }
 
 /// Values in the JSON of the file.

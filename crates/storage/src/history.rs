@@ -141,9 +141,9 @@ impl<'a> Segments<'a> {
             }
         };
         while segment.position.number < from.number {
-            match segment.skip() {
-                Ok(true) => {}
-                Ok(false) => {
+            match segment.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => {
                     walk.damage = self.gap(from.number);
                     return Ok(None);
                 }

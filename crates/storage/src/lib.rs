@@ -11,8 +11,7 @@
 //!           snapshot_writer          writes the whole filter, then -> prune; or replaces all
 //!                                    files with one snapshot
 //! recover   recovery -> cut          finds a snapshot and the log after it; cuts off the rest
-//!           restore                  interface of the filter and its counts, for recovery and
-//!                                    snapshots
+//!           restore                  interface of the filter, for recovery and snapshots
 //!
 //! log       history: all files; segment: one file; record: one record
 //! filter    snapshot                 one file, by shard
@@ -23,7 +22,7 @@
 //! lock      lock                     keeps a second writing process out
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; error
-//!           disk -> requests -> descriptors
+//!           disk -> requests
 //! ```
 //!
 //! A module names only modules that are below it; `filter_storage` is the highest. All calls block.
@@ -38,7 +37,6 @@
 mod archive;
 mod clock;
 mod cut;
-pub mod descriptors;
 mod difference;
 mod disk;
 mod encoding;
@@ -83,7 +81,7 @@ pub use prune::{ArchiveState, Retention};
 pub use reader::{AtRest, Beside, Tombstones};
 pub use record::Change;
 pub use recovery::Recovered;
-pub use requests::{FolderRequest, Histogram, Requests};
-pub use restore::{Copied, Counts, LiveFilter, Restore, Section};
+pub use requests::{FolderRequest, Requests};
+pub use restore::{Copied, LiveFilter, Restore, Section};
 pub use snapshot::Snapshot;
 pub use snapshot_writer::{Finished, Rebase, Sections, SnapshotWriter};

@@ -37,13 +37,9 @@ pub struct Retention {
 
 /// Removes the snapshots that no recovery needs, and then [retires](retire) the files of
 /// the log that end before the first position of the kept snapshots. In this order, no snapshot
-/// ever lacks its log on the disk. Returns the names of all these files, snapshots first, and true
-/// if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
-pub(super) fn prune(
-    begun: &Begun,
-    retention: &Retention,
-    now: Moment,
-) -> io::Result<(Vec<String>, bool)> {
+/// ever lacks its log on the disk. Returns true if `horizon_bytes` forced the removal of snapshots
+/// that would otherwise stay.
+pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Result<bool> {
     let dir = &begun.dir;
     let listed = Snapshots::list(begun)?;
     let all = &listed.sound;
@@ -74,8 +70,7 @@ pub(super) fn prune(
         cut_by_bytes = true;
     }
     retire(begun, &snapshots, &logs, has_archive(dir)?, start)?;
-    let files = snapshots.into_iter().chain(logs.iter().map(|&log| segment::name(log))).collect();
-    Ok((files, cut_by_bytes))
+    Ok(cut_by_bytes)
 }
 
 /// Selects the snapshots that are needed to go back to `horizon`, now and later. `ages` has one

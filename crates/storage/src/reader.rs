@@ -9,10 +9,9 @@ use urlseen_filter::generation::Generation;
 use urlseen_filter::{FilterKind, KeyHash, ShardId, Verdict};
 use urlseen_fingerprint::Fingerprint;
 
-use super::difference::Difference;
 use super::disk::{Busy, Dir, DiskFile, Lock, RealDisk};
 use super::error::{Holder, OpenError, RecoveryError};
-use super::header::{Begun, Header, StorageSpec};
+use super::header::{Begun, Header};
 use super::history::{Target, read_header};
 use super::lock::LOCK;
 use super::record::{Change, RecordKind};
@@ -78,12 +77,6 @@ impl AtRest {
     /// Returns the header; `None` if the folder is new.
     pub fn header(&self) -> Option<&Header> {
         self.begun.as_ref().map(|begun| &begun.header)
-    }
-
-    /// Compares the folder's spec with the wanted one. A new folder fits every spec.
-    pub fn check(&self, spec: &StorageSpec) -> Result<(), Vec<Difference>> {
-        let differences = self.header().map(|header| header.differences(spec));
-        differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
     }
 
     /// Checks that a filter can be recovered to `target`. Reads the log, and no shard of a

@@ -197,15 +197,6 @@ impl Segment {
         Ok(())
     }
 
-    /// Passes over the next record without reading its fingerprints. Returns false at the end of
-    /// the file.
-    pub(super) fn skip(&mut self) -> Result<bool, ReadError> {
-        let Some(head) = self.next_head()? else { return Ok(false) };
-        self.offset += HEAD as u64 + u64::from(head.length);
-        self.position = head.position;
-        Ok(true)
-    }
-
     /// Searches the rest of the file for the record that directly follows `before`, and skips
     /// damaged bytes. Returns true if the file has the record.
     pub(super) fn seek(&mut self, before: Position) -> io::Result<bool> {

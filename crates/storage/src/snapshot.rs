@@ -94,13 +94,6 @@ pub(super) fn seq(name: &str) -> Option<u64> {
     (self::name(seq) == name).then_some(seq)
 }
 
-/// Returns the highest position of the sections of a snapshot.
-pub(super) fn latest(positions: impl Iterator<Item = Position>) -> Position {
-    let later =
-        |one: Position, other: Position| if other.number > one.number { other } else { one };
-    positions.reduce(later).expect("a snapshot has sections")
-}
-
 /// A snapshot in a folder: the end of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
@@ -212,7 +205,7 @@ impl Snapshot {
             name: name.to_owned(),
             bytes: end_at,
             first: positions().min_by_key(|at| at.number)?,
-            last: latest(positions()),
+            last: positions().max_by_key(|at| at.number)?,
             begun: end.u64(),
             finished: end.u64(),
             moment: Moment::decode([end.u64(), end.u64()]),

@@ -16,7 +16,7 @@ use super::history::{Segments, Stand};
 use super::prune::{self, Retention};
 use super::record::HEAD;
 use super::restore::LiveFilter;
-use super::snapshot::{self, EXTRA, MAGIC, Snapshots, name, seq};
+use super::snapshot::{EXTRA, MAGIC, Snapshots, name, seq};
 use super::sync::Unsynced;
 
 /// Number of bytes that are collected before a write. At most this many bytes are written without a
@@ -140,7 +140,8 @@ impl Sections {
 
     /// Returns the highest position of the sections so far.
     fn last(&self) -> Position {
-        snapshot::latest(self.sections.iter().map(|&(at, ..)| at))
+        let positions = self.sections.iter().map(|&(at, ..)| at);
+        positions.max_by_key(|at| at.number).expect("a snapshot has sections")
     }
 
     /// Notes the tombstones that a shard had when it was copied. Each tombstone is the 128-bit key
@@ -270,8 +271,6 @@ pub struct Finished {
     pub name: String,
     /// Bytes of the snapshot's file.
     pub bytes: u64,
-    /// Names of the files that were removed after the snapshot.
-    pub(crate) pruned: Vec<String>,
     /// True if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
     pub cut_by_bytes: bool,
 }
@@ -282,7 +281,7 @@ impl SnapshotWriter {
     }
 
     /// Syncs the log and the snapshot, gives the file its final name, and removes files that are no
-    /// longer needed.
+    /// longer needed. `now` is the present moment.
     ///
     /// # Errors
     /// If the disk fails, or the log has failed before. The folder then has no file of this
@@ -290,18 +289,13 @@ impl SnapshotWriter {
     ///
     /// # Panics
     /// If a shard was not written.
-    pub fn finish(self, retention: &Retention) -> io::Result<Finished> {
-        self.finish_at(retention, Moment::now())
-    }
-
-    /// Finishes the snapshot like `finish`, at another moment.
-    pub(super) fn finish_at(mut self, retention: &Retention, now: Moment) -> io::Result<Finished> {
+    pub fn finish(mut self, retention: &Retention, now: Moment) -> io::Result<Finished> {
         let (last, bytes) = self.sections.seal(now)?;
         self.log.sync_to(last.number)?;
         let _turn = self.log.hold.turn();
         self.sections.put(last)?;
-        let (pruned, cut_by_bytes) = prune::prune(&self.sections.begun, retention, now)?;
-        Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
+        let cut_by_bytes = prune::prune(&self.sections.begun, retention, now)?;
+        Ok(Finished { name: name(last.head.seq), bytes, cut_by_bytes })
     }
 }
 

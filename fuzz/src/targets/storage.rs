@@ -16,8 +16,8 @@ use urlseen_filter::{FilterSpec, ShardId};
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::testing::{self, SimDisk};
 use urlseen_storage::{
-    AtRest, Change, Folder, Head, Journal, Position, Restore, Retention, Section, StorageSpec,
-    Target,
+    AtRest, Change, Folder, Head, Journal, Moment, Position, Restore, Retention, Section,
+    StorageSpec, Target,
 };
 
 /// Folders before the changes.
@@ -222,7 +222,7 @@ fn snapshot(disk: &SimDisk, journal: &mut Journal) -> io::Result<()> {
         writer.sections.tombstones(shard, &[id]);
     }
     writer.sections.counts(&counted(), at);
-    writer.finish(&Retention { horizon: None, horizon_bytes: 1 }).map(drop)
+    writer.finish(&Retention { horizon: None, horizon_bytes: 1 }, Moment::now()).map(drop)
 }
 
 fn counted() -> Vec<Counted> {

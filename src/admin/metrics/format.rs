@@ -9,7 +9,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
-use urlseen_storage::Histogram;
+use urlseen_filter::histogram::Histogram;
 
 /// Name and value of a label.
 pub(super) type Label = (&'static str, String);

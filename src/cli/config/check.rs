@@ -122,7 +122,7 @@ fn storage(config: &Config) -> anyhow::Result<(Storage, String)> {
         return Ok((Storage::Missing, format!("{shown}, which urlseen run makes")));
     }
     let (folder, beside) = AtRest::open_beside(dir)?;
-    folder.check(&keeping.spec).map_err(|all| start::mismatch(dir, &all))?;
+    keeping.spec.check(folder.header()).map_err(|all| start::mismatch(dir, &all))?;
     if let Some(beside) = beside {
         let by = beside.holder.map_or_else(|| "another process".to_owned(), |it| it.to_string());
         return Ok((Storage::InUse, format!("{shown}, in use by {by}: its log was not checked")));

@@ -9,11 +9,11 @@ use super::reading::{Part, Reading};
 use crate::item::Findings;
 use crate::item::batch::{Batch, Found};
 use urlseen_filter::generation::{Generation, Lifetime};
-use urlseen_filter::limit::Counted;
+use urlseen_filter::limit::{Counted, Counts};
 use urlseen_filter::{
     Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, SHARDS, ShardId, Verdict,
 };
-use urlseen_storage::{Copied, Counts, Logged, Position};
+use urlseen_storage::{Copied, Logged, Position};
 
 /// Filter, with the keys that were found unseen and are not set yet. The batches, answers and
 /// commits take effect in the order of the calls.
@@ -153,7 +153,7 @@ impl Judge {
         let JudgedBatch { keys, counted } = judged.expect("a batch is judged before its commit");
         self.set_in_flight(&keys, generation);
         if !counted.is_empty() {
-            self.counts.change(&counted, at);
+            self.counts.change(&counted, at.number);
             if let Some(limiter) = &mut self.limiter {
                 limiter.settle(&counted);
             }

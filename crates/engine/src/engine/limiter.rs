@@ -7,9 +7,8 @@ use crate::item::findings::{Limited, OverLimit};
 use crate::item::{Findings, Items, Options, Reader};
 use urlseen_filter::Hashed;
 use urlseen_filter::generation::Lifetimes;
-use urlseen_filter::limit::{Claim, Counted, GROUPS_MAX, Group, Limits, share};
+use urlseen_filter::limit::{Claim, Counted, Counts, GROUPS_MAX, Group, Limits, share};
 use urlseen_fingerprint::PartitionCount;
-use urlseen_storage::Counts;
 
 /// Limiter of the unseen items of batches, in the order of the batches.
 #[derive(Debug)]

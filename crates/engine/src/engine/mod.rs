@@ -46,12 +46,13 @@ pub use steps::Steps;
 pub use threads::{EngineError, StartError, Threads};
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::Generation;
+use urlseen_filter::histogram::Histogram;
 use urlseen_filter::{
     BuildError, FilterKind, ForgettingFilter, Full, Gauge, KeyHasher, Parameters, Recent,
     RedisFilterKeys, Verdict,
 };
 use urlseen_fingerprint::Fingerprint;
-use urlseen_storage::{Histogram, Logged};
+use urlseen_storage::Logged;
 pub use works::{Event, Works, WorksError};
 
 /// Maximum number of batches that are submitted and neither committed nor aborted.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use redis::{Cmd, Value, cmd};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::rustls;
-use urlseen_storage::descriptors;
+use urlseen_filter::descriptors;
 
 use super::link::Link;
 use super::stream;

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::client::ResolvesClientCert;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, RootCertStore, SignatureScheme};
-use urlseen_storage::descriptors;
+use urlseen_filter::descriptors;
 
 use super::tls::TlsFiles;
 use crate::error::LinkError;

@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{Error, InconsistentKeys, RootCertStore};
-use urlseen_storage::descriptors;
+use urlseen_filter::descriptors;
 
 /// Maximum number of bytes that are read from a file. Longer files are invalid.
 const LONGEST: u64 = 4 << 20;

@@ -7,10 +7,9 @@ mod snapshotting;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use super::clock::Moment;
-use super::descriptors::{self, Waits};
 use super::error::RecoveryError;
 use super::folder::Folder;
 use super::head::{Head, Position};
@@ -105,10 +104,6 @@ pub struct FilterStorage<F> {
     last_snapshot: Option<SystemTime>,
     /// Size of the open log, in bytes, at which the next snapshot is due.
     snapshot_at: u64,
-    /// Earliest time of the next snapshot, if the last one failed for lack of file descriptors.
-    not_before: Option<Instant>,
-    /// Growing pauses between failed attempts since the last finished snapshot.
-    waits: Waits,
     /// Size and completeness of the archive when the log was opened.
     archive: ArchiveState,
 }
@@ -127,8 +122,6 @@ impl<F: LiveFilter> FilterStorage<F> {
             logged: 0,
             last_snapshot: None,
             snapshot_at: 0,
-            not_before: None,
-            waits: Waits::default(),
             archive: ArchiveState::default(),
         }
     }
@@ -243,8 +236,7 @@ impl<F: LiveFilter> FilterStorage<F> {
 impl<F: LiveFilter> FilterStorage<F> {
     /// Returns true if the log has grown enough for a snapshot, and no snapshot is under way.
     pub fn wants_snapshot(&self) -> bool {
-        let may = self.not_before.is_none_or(|time| time <= Instant::now());
-        let is_due = |journal: &Journal| may && journal.bytes() >= self.snapshot_at;
+        let is_due = |journal: &Journal| journal.bytes() >= self.snapshot_at;
         self.snapshotting.is_none() && self.journal.as_ref().is_some_and(is_due)
     }
 
@@ -252,15 +244,8 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// still recover to every state in its `reach`.
     ///
     /// # Errors
-    /// The disk fails. The next snapshot is then due after the usual growth of the log. If file
-    /// descriptors are lacking, the next snapshot is due soon.
+    /// The disk fails. The next snapshot is then due after the usual growth of the log.
     pub fn begin_snapshot(&mut self, reach: Reach) -> io::Result<()> {
-        let begun = self.start_snapshot(reach);
-        self.put_off(begun.as_ref().err());
-        begun
-    }
-
-    fn start_snapshot(&mut self, reach: Reach) -> io::Result<()> {
         // Two snapshots would write to the same file.
         self.snapshotting = None;
         self.snapshot_at = self.journal()?.bytes() + self.every();
@@ -282,23 +267,10 @@ impl<F: LiveFilter> FilterStorage<F> {
     pub fn ended_snapshot(&mut self, is_waited_for: bool) -> Option<io::Result<Finished>> {
         let ended = self.snapshotting.take_if(|it| is_waited_for || it.is_finished())?;
         let finished = ended.join().transpose()?;
-        match &finished {
-            Ok(_) => {
-                self.last_snapshot = Some(SystemTime::now());
-                self.waits = Waits::default();
-            }
-            Err(error) => self.put_off(Some(error)),
+        if finished.is_ok() {
+            self.last_snapshot = Some(SystemTime::now());
         }
         Some(finished)
-    }
-
-    /// Makes the next snapshot due soon, if the last one failed for lack of file descriptors.
-    fn put_off(&mut self, error: Option<&io::Error>) {
-        let is_soon = error.is_some_and(descriptors::are_exhausted);
-        self.not_before = is_soon.then(|| Instant::now() + self.waits.grow());
-        if is_soon {
-            self.snapshot_at = self.journal.as_ref().map_or(0, Journal::bytes);
-        }
     }
 
     /// Returns the bytes by which the log grows before a snapshot.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
+use crate::clock::Moment;
 use crate::journal::Journal;
 use crate::prune::Retention;
 use crate::restore::LiveFilter;
@@ -106,7 +107,7 @@ impl<F: LiveFilter> SnapshotWork<F> {
         if !self.writer.sections.copy(&self.filter, None, &mut pause)? {
             return Ok(None);
         }
-        self.writer.finish(&self.retention).map(Some)
+        self.writer.finish(&self.retention, Moment::now()).map(Some)
     }
 }
 

@@ -12,6 +12,7 @@ use super::super::{ArchiveState, AtRest, Folder, Journal, Retention, Target};
 use super::basic::{DIR, open, recover};
 use super::filter::{Key, fingerprints, head, key, spec, write_all};
 use super::testing::{Fault, SimDisk};
+use crate::Moment;
 use crate::head::{Head, Position};
 
 /// A folder with an archive, and its log.
@@ -61,7 +62,7 @@ impl Crawl {
         let mut writer = self.journal.snapshot_writer().unwrap();
         write_all(&mut writer, &self.keys, self.journal.position()).unwrap();
         let retention = Retention { horizon: None, horizon_bytes: 1 };
-        writer.finish(&retention).unwrap();
+        writer.finish(&retention, Moment::now()).unwrap();
     }
 
     /// Returns the exported fingerprints, each once, and the position after which the export is

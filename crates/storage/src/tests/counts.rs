@@ -7,15 +7,16 @@ use std::path::Path;
 use urlseen_filter::ShardId;
 use urlseen_filter::choice::Fsync;
 use urlseen_filter::generation::{Generation, Lifetimes};
-use urlseen_filter::limit::{Counted, Group};
+use urlseen_filter::limit::{Counted, Counts, Group};
 use urlseen_fingerprint::Fingerprint;
 
 use super::super::{Journal, Retention, Section, Target};
 use super::basic::{DIR, open};
 use super::filter::{fingerprints, spec, write_all};
 use super::testing::SimDisk;
+use crate::Moment;
+use crate::Restore;
 use crate::head::{Head, Position};
-use crate::{Counts, Restore};
 
 /// Filter that only restores counts.
 #[derive(Default)]
@@ -37,11 +38,11 @@ impl Restore for OnlyCounts {
     fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {}
 
     fn load_counts(&mut self, counts: &[Counted], at: Position) {
-        self.0.load(counts, at);
+        self.0.load(counts, at.number);
     }
 
     fn count(&mut self, changes: &[Counted], at: Position) {
-        self.0.replay(changes, at);
+        self.0.replay(changes, at.number);
     }
 
     fn begin_generation(&mut self, _: Generation) {}
@@ -92,7 +93,7 @@ fn counts_are_those_of_the_head_whichever_snapshot_is_loaded() {
                 let counted = Counted { group: group(), items: before + batch };
                 writer.sections.counts(&[counted], journal.position());
                 let retention = Retention { horizon: None, horizon_bytes: u64::MAX };
-                writer.finish(&retention).unwrap();
+                writer.finish(&retention, Moment::now()).unwrap();
             }
         }
         drop(journal);
@@ -115,7 +116,10 @@ fn damage_of_the_counts_is_noticed() {
     write_all(&mut writer, &BTreeSet::new(), journal.position()).unwrap();
     let counted = [Counted { group: group(), items: 3 }];
     writer.sections.counts(&counted, journal.position());
-    let name = writer.finish(&Retention { horizon: None, horizon_bytes: u64::MAX }).unwrap().name;
+    let name = writer
+        .finish(&Retention { horizon: None, horizon_bytes: u64::MAX }, Moment::now())
+        .unwrap()
+        .name;
     let head = journal.position().head;
     drop((journal, folder));
     let path = Path::new(DIR).join(name);

@@ -16,6 +16,7 @@ use super::basic::{DIR, append, keep_all, started};
 use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, expected, heads, write};
 use super::testing::SimDisk;
+use crate::Moment;
 use crate::head::{Head, Position};
 
 /// Number of changed counts in a batch: its bytes.
@@ -234,7 +235,7 @@ fn damage_before_the_replayed_records_does_not_matter() {
     let mut writer = journal.snapshot_writer().unwrap();
     let keys = BTreeSet::from([(1, 1), (1, 2), (2, 2)]);
     write_all(&mut writer, &keys, at).unwrap();
-    writer.finish(&keep_all()).unwrap();
+    writer.finish(&keep_all(), Moment::now()).unwrap();
     let last = append(&mut journal, &[(3, 3)]);
     drop((journal, folder));
     let name = segment::name(0);
@@ -319,7 +320,7 @@ fn a_snapshot_of_another_history_is_passed_over() {
             let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
             writer.sections.write(shard, at, &saved, &mut || Ok(())).unwrap();
         }
-        writer.finish(&keep_all()).unwrap();
+        writer.finish(&keep_all(), Moment::now()).unwrap();
         let last = append(&mut journal, &keys[1..]);
         drop((journal, folder));
         (disk, last.head)

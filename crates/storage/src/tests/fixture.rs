@@ -21,6 +21,7 @@ use super::super::{Journal, RecoveryError, Retention, Target, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
 use super::testing::SimDisk;
+use crate::Moment;
 use crate::head::{Head, Position};
 
 /// Head at the start of the history; the batches follow it.
@@ -73,7 +74,7 @@ fn take_snapshot(journal: &mut Journal, keys: &BTreeSet<Key>) {
         }
     }
     let retention = Retention { horizon: None, horizon_bytes: u64::MAX };
-    writer.finish(&retention).unwrap();
+    writer.finish(&retention, Moment::now()).unwrap();
 }
 
 /// Writes batches 1 to 8 in four files. Adds follow batch 2, and adds and forgets follow batch 8.

@@ -33,7 +33,7 @@ fn snapshot_at(
     journal.roll().unwrap();
     let mut writer = journal.snapshot_writer().unwrap();
     write_all(&mut writer, keys, journal.position()).unwrap();
-    writer.finish_at(retention, now).unwrap()
+    writer.finish(retention, now).unwrap()
 }
 
 /// Runs a crawl of some batches, with a snapshot after each batch. Returns the result of each

@@ -12,6 +12,7 @@ use super::super::{AtRest, Folder, OpenError, Target};
 use super::basic::{DIR, append, begun, keep_all, started};
 use super::filter::{Key, batch, fingerprint, fingerprints, spec};
 use super::testing::SimDisk;
+use crate::Moment;
 use crate::head::{Head, Position};
 
 fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {
@@ -33,7 +34,7 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     for shard in ShardId::all() {
         writer.sections.write(shard, at, &*filter.save(shard, Vec::new()), &mut || Ok(())).unwrap();
     }
-    writer.finish(&keep_all()).unwrap();
+    writer.finish(&keep_all(), Moment::now()).unwrap();
     append(&mut journal, &keys[40..50]);
     append(&mut journal, &keys[50..]);
     (folder, journal, keys)

@@ -10,6 +10,7 @@ use super::super::{Journal, Target};
 use super::basic::{append, keep_all, open, recover, started};
 use super::filter::{Exact, batch, fingerprints, write_all};
 use super::testing::Fault;
+use crate::Moment;
 use crate::head::Head;
 
 /// Checks that the log refuses every call, for this reason.
@@ -76,7 +77,7 @@ fn after_a_failed_snapshot_the_log_continues() {
         let write = || {
             let mut writer = journal.snapshot_writer()?;
             write_all(&mut writer, &BTreeSet::from([(1, 1)]), at)?;
-            writer.finish(&keep_all())
+            writer.finish(&keep_all(), Moment::now())
         };
         let is_written = write().is_ok();
         let steps = disk.steps() - before;
@@ -110,7 +111,7 @@ fn the_log_continues_in_the_old_file_if_no_new_one_can_be_made() {
         // The half-made file does not mislead a replay that starts after it.
         let mut writer = journal.snapshot_writer().unwrap();
         write_all(&mut writer, &BTreeSet::from([(1, 1), (2, 2)]), at).unwrap();
-        let snapshot = writer.finish(&keep_all()).unwrap().name;
+        let snapshot = writer.finish(&keep_all(), Moment::now()).unwrap().name;
         append(&mut journal, &[(3, 3)]);
         journal.roll().unwrap();
         let last = append(&mut journal, &[(4, 4)]);

@@ -12,6 +12,7 @@ use super::super::header::encode;
 use super::super::{AtRest, Folder, OpenError, Target, header_of, look};
 use super::basic::{append, keep_all, recover};
 use super::filter::{fingerprints, spec, write_all};
+use crate::Moment;
 use crate::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
@@ -35,7 +36,7 @@ fn a_folder_on_a_real_disk_is_written_and_recovered() {
         journal.append_adds(&fingerprints([(2, 2)])).unwrap();
         let mut writer = journal.snapshot_writer().unwrap();
         write_all(&mut writer, &BTreeSet::from([(1, 1), (2, 2)]), first).unwrap();
-        writer.finish(&keep_all()).unwrap();
+        writer.finish(&keep_all(), Moment::now()).unwrap();
         journal.roll().unwrap();
         append(&mut journal, &[(3, 3)]);
         journal.append_adds(&fingerprints([(4, 4)])).unwrap();

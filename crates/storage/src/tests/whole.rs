@@ -15,6 +15,7 @@ use super::super::{AtRest, Journal, StorageSpec, Target};
 use super::basic::{append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
 use super::testing::SimDisk;
+use crate::Moment;
 use crate::head::{Head, Position};
 
 const LIMIT: u64 = 1 << 20;
@@ -118,7 +119,7 @@ fn take_snapshot(journal: &mut Journal, filter: &Filter) {
     journal.roll().unwrap();
     let mut writer = journal.snapshot_writer().unwrap();
     writer.sections.write(ShardId::WHOLE, journal.position(), filter, &mut || Ok(())).unwrap();
-    writer.finish(&keep_all()).unwrap();
+    writer.finish(&keep_all(), Moment::now()).unwrap();
 }
 
 /// Writes batches 0 to 9 to the log. Takes snapshots after the batches 2 and 6, and logs adds after

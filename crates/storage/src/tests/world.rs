@@ -252,7 +252,7 @@ impl World {
             }
             writer.sections.write(shard, at, &shard_of(&keys, shard), &mut || Ok(()))?;
         }
-        writer.finish_at(&self.retention, Moment::new("boot", Duration::ZERO)).map(drop)
+        writer.finish(&self.retention, Moment::new("boot", Duration::ZERO)).map(drop)
     }
 
     fn rebase(&mut self) -> std::io::Result<()> {

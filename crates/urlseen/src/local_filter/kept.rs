@@ -40,7 +40,7 @@ impl Kept {
         }
         let crawl = folder.header().map_or(CRAWL, |header| &header.spec().crawl).to_owned();
         let spec = StorageSpec { crawl, filter };
-        if let Err(differences) = folder.check(&spec) {
+        if let Err(differences) = spec.check(folder.header()) {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
             let (dir, all) = (folder.dir().display(), all.join("; "));
             let text = format!("the folder {dir} has a filter with another spec: {all}");

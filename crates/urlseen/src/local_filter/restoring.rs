@@ -4,10 +4,10 @@ use std::io::{self, Read};
 
 use super::shared::SharedFilter;
 use urlseen_filter::generation::Generation;
-use urlseen_filter::limit::Counted;
+use urlseen_filter::limit::{Counted, Counts};
 use urlseen_filter::{KeyHash, ShardId};
 use urlseen_fingerprint::Fingerprint;
-use urlseen_storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
+use urlseen_storage::{Copied, LiveFilter, Position, Restore, Section};
 
 impl Restore for SharedFilter {
     fn clear(&mut self) {
@@ -33,11 +33,11 @@ impl Restore for SharedFilter {
     }
 
     fn load_counts(&mut self, counts: &[Counted], at: Position) {
-        self.lock().counts.load(counts, at);
+        self.lock().counts.load(counts, at.number);
     }
 
     fn count(&mut self, changes: &[Counted], at: Position) {
-        self.lock().counts.replay(changes, at);
+        self.lock().counts.replay(changes, at.number);
     }
 
     fn begin_generation(&mut self, generation: Generation) {

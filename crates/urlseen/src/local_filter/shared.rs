@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Error, ErrorKind};
 use urlseen_filter::generation::Generation;
+#[cfg(feature = "storage")]
+use urlseen_filter::limit::Counts;
 use urlseen_filter::{
     BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHash, KeyHasher, Parameters, ShardId,
     Verdict,
 };
 use urlseen_fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
-use urlseen_storage::{Counts, Position};
+use urlseen_storage::Position;
 
 /// Filter that is protected by a lock. All clones refer to the same filter.
 #[derive(Debug, Clone)]

@@ -5,10 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::engine::EngineError;
+use urlseen_filter::descriptors;
 use urlseen_filter::id::RandomId;
-use urlseen_storage::{
-    AtRest, Head, Header, Look, OpenError, RecoveryError, Target, descriptors, look,
-};
+use urlseen_storage::{AtRest, Head, Header, Look, OpenError, RecoveryError, Target, look};
 
 /// Position of a crawl in Redis.
 #[derive(Debug, Clone, Copy)]

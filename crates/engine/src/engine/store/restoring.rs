@@ -83,12 +83,12 @@ impl Restore for Handle {
 
     fn load_counts(&mut self, counts: &[Counted], at: Position) {
         let counts = counts.to_vec();
-        self.queue.add_later(move |judge| judge.counts.load(&counts, at));
+        self.queue.add_later(move |judge| judge.counts.load(&counts, at.number));
     }
 
     fn count(&mut self, changes: &[Counted], at: Position) {
         let changes = changes.to_vec();
-        self.queue.add_later(move |judge| judge.counts.replay(&changes, at));
+        self.queue.add_later(move |judge| judge.counts.replay(&changes, at.number));
     }
 
     fn begin_generation(&mut self, generation: Generation) {
