@@ -146,7 +146,7 @@ def write(name, make):
     return path
 
 
-def items(kind, count):
+def items(kind, count, unseen=UNSEEN):
     """Returns a file of items, one a line, and the number of different requests among them.
 
     A `tab` item is a fingerprint, a tab and a payload, 94 bytes in all. A `url` item is a bundled
@@ -167,15 +167,16 @@ def items(kind, count):
         return f"{fingerprint(number)}\t{number:053}\n"
 
     line = {"url": url, "tab": tab}[kind]
-    path = write(f"{kind}-{count}", lambda out: out.writelines(line(*it) for it in drawn(count)))
-    return path, 1 + max(number for number, _ in drawn(count))
+    name = f"{kind}-{count}" if unseen == UNSEEN else f"{kind}-{count}-{unseen:g}"
+    path = write(name, lambda out: out.writelines(line(*it) for it in drawn(count, unseen)))
+    return path, 1 + max(number for number, _ in drawn(count, unseen))
 
 
-def drawn(count):
+def drawn(count, unseen):
     """Yields the number of the request of each item, and whether the item is spelled otherwise."""
     distinct, draw = 0, random.Random(1).random
     for _ in range(count):
-        if distinct == 0 or draw() < UNSEEN:
+        if distinct == 0 or draw() < unseen:
             yield distinct, False
             distinct += 1
         else:
