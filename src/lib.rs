@@ -8,7 +8,7 @@
 //! | the answers to clients in the Redis protocol | `serve/` |
 //! | the router to partitions | `route/` |
 //! | the HTTP endpoint, its metrics and its page | `admin/` |
-//! | a command; the rows of its tables | `cli/`; `cli/rows.rs` |
+//! | a command; the rows of its tables | `cli/`; `cli/table.rs` |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

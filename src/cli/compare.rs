@@ -8,7 +8,7 @@ use urlseen_storage::{Target, Tombstones};
 
 use crate::cli::moving::{NewFolder, saved};
 use crate::cli::prelude::*;
-use crate::cli::rows::COMPARED;
+use crate::cli::table::COMPARED;
 
 /// Count the fingerprints in each of two filters, in their union, and in their intersection.
 ///

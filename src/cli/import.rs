@@ -13,8 +13,8 @@ use urlseen_storage::Folder;
 use crate::cli::moving::NewFolder;
 use crate::cli::prelude::*;
 use crate::cli::records::RecordOptions;
-use crate::cli::rows::{SUMMARY, filled, paced};
 use crate::cli::settings::{FilterOptions, word};
+use crate::cli::table::{SUMMARY, filled, paced};
 use crate::cli::{moving, records, sample};
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.

@@ -19,7 +19,6 @@ mod records;
 mod rejects;
 mod replay;
 mod route;
-mod rows;
 mod run;
 mod sample;
 mod service_manager;
@@ -27,6 +26,7 @@ mod settings;
 mod start;
 mod status;
 mod storage;
+mod table;
 mod view;
 mod watch;
 

@@ -150,7 +150,7 @@ fn shown(speed: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::rows::CRAWL;
+    use crate::cli::table::CRAWL;
 
     fn counts(unseen: u64, seen: u64) -> Counts {
         Counts { unseen, seen, ..Counts::default() }

@@ -21,11 +21,11 @@ pub(super) use urlseen_storage::{AtRest, Head, Header, StorageSpec};
 
 pub(super) use super::Outcome;
 pub(super) use super::bar::{Bar, BarAudience};
-pub(super) use super::rows::{CRAWL, Rows, answer, done};
 pub(super) use super::settings::{Folder, Settings, folder_of};
 pub(super) use super::start::{
     confirmed, connect, each_partition, find, refuse_if, runtime, usage,
 };
+pub(super) use super::table::{CRAWL, Rows, answer, done};
 pub(super) use super::{migrate, settings, start, status};
 pub(super) use crate::admin::printable::{json_line, printable, say, stderr, stdout};
 pub(super) use crate::admin::{AdminClient, Checked, ClientError};

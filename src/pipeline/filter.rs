@@ -13,7 +13,7 @@ use urlseen_filter::{Estimate, Fill, Parameters, RedisFilterKeys};
 use urlseen_redis::error::LinkError;
 use urlseen_redis::filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_redis::link::Link;
-use urlseen_redis::search::Node;
+use urlseen_redis::server_search::Node;
 use urlseen_storage::{Finished, Head, Moment};
 
 use super::RunError;

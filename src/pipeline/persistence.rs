@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use urlseen_redis::preflight::Info;
-use urlseen_redis::search::Node;
+use urlseen_redis::server_search::Node;
 use urlseen_storage::Moment;
 
 /// Minimum age of the horizon. The horizon is the moment of the oldest data with which Redis may

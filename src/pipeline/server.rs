@@ -11,7 +11,7 @@ use urlseen_redis::connect::{Timeouts, connect, info_at};
 use urlseen_redis::error::LinkError;
 use urlseen_redis::link::Link;
 use urlseen_redis::preflight::{Needs, PreflightError, ServerVersion, preflight};
-use urlseen_redis::search::Node;
+use urlseen_redis::server_search::Node;
 
 /// Future of a server's answer.
 pub(crate) type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

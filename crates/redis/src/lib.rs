@@ -3,7 +3,7 @@
 //! | to find | look in |
 //! |---|---|
 //! | connections of the daemon | `connection/` |
-//! | the search for the server, by Sentinels or in a cluster | `search.rs` |
+//! | the search for the server, by Sentinels or in a cluster | `server_search.rs` |
 //! | each script of a crawl, such as the commit, with its call | `protocol/` |
 //! | a filter in Redis, opened or begun | `filter/` |
 //! | items that are rejected | `reject/` |
@@ -22,7 +22,7 @@ pub mod hash_tag;
 pub mod nodes_url;
 pub mod protocol;
 pub mod reject;
-pub mod search;
+pub mod server_search;
 
 #[cfg(feature = "link")]
 pub use connection::{

@@ -13,7 +13,7 @@ use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, exp
 
 use crate::admin::ItemText;
 use crate::cli::prelude::*;
-use crate::cli::rows::COMPARED;
+use crate::cli::table::COMPARED;
 
 /// Explain the fingerprint of an item and the verdict of the filter.
 ///

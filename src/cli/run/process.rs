@@ -15,7 +15,7 @@ use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::AdminServer;
 use crate::admin::telemetry::Console;
 use crate::cli::prelude::*;
-use crate::cli::rows::{filled, paced};
+use crate::cli::table::{filled, paced};
 use crate::cli::view::Partitions;
 use crate::pipeline::Ending;
 use crate::pipeline::shutdown::{self, Stop};

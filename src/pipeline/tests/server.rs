@@ -14,7 +14,7 @@ use crate::pipeline::server::{Awaited, Infos, Server};
 use urlseen_redis::error::LinkError;
 use urlseen_redis::link::Link;
 use urlseen_redis::preflight::{Needs, PreflightError, ServerVersion};
-use urlseen_redis::search::Node;
+use urlseen_redis::server_search::Node;
 
 /// Silence after which a client considers a connection lost, as in the daemon.
 const SILENCE: Duration = Duration::from_secs(30);

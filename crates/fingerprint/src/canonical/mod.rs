@@ -25,11 +25,11 @@
 
 mod authority;
 pub(crate) mod idna;
+mod path_query;
 mod split;
 mod steps;
 #[cfg(test)]
 mod steps_tests;
-mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -37,9 +37,9 @@ pub use authority::CanonicalizeError;
 pub(crate) use steps::{Observer, Pass};
 pub use steps::{Rule, Step, Trace, parts, trace, trace_verbatim};
 
+use path_query::UrlTail;
 use split::{ByteSet, SAFE, SAFE_2_4, SAFE_SPECIAL_QUERY, UrlParts, plain_in_host, push_quoted};
 pub(super) use split::{Scheme, decoded, split_authority};
-use tail::UrlTail;
 
 use crate::choice::choices;
 use crate::lanes;
@@ -84,7 +84,7 @@ pub struct Buffers {
 #[derive(Debug, Clone, Default)]
 struct TailBuffers {
     spare: String,
-    fields: Vec<tail::Field>,
+    fields: Vec<path_query::Field>,
 }
 
 /// Returns true if Scrapy accepts the URL as absolute. The URL must be safe already, or sent
@@ -256,14 +256,14 @@ fn push_tail(
     observer: &mut impl Observer,
 ) {
     let (path, parameters) =
-        if has_parameters { tail::split_parameters(tail.path) } else { (tail.path, "") };
-    tail::push_path(path, spec.form, &mut buffers.spare, out, observer, || {
+        if has_parameters { path_query::split_parameters(tail.path) } else { (tail.path, "") };
+    path_query::push_path(path, spec.form, &mut buffers.spare, out, observer, || {
         &tail.text[path.len()..]
     });
-    tail::push_parameters(parameters, safe, out);
+    path_query::push_parameters(parameters, safe, out);
     let rule = if parameters.is_empty() { Rule::EmptyParameters } else { Rule::Parameters };
     observer.step(rule, || [out, tail.after_path()].concat());
-    tail::push_query(tail, spec.form, buffers, out, observer);
+    path_query::push_query(tail, spec.form, buffers, out, observer);
     if spec.keep_fragments {
         return push_fragment(tail.fragment, safe, out, observer);
     }

@@ -5,8 +5,8 @@ use memchr::{memchr2, memchr3};
 
 use super::CanonicalForm;
 use super::authority::{self, CanonicalizeError};
+use super::path_query::UrlTail;
 use super::steps::{Observer, Rule};
-use super::tail::UrlTail;
 use crate::lanes::{self, Lanes, one_of, within};
 
 /// Parts of a URL as written, without delimiters. A missing part is an empty text.

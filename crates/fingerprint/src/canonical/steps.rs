@@ -1,7 +1,7 @@
 //! Steps that make a URL canonical, as an explanation for people.
 
+use super::path_query::UrlTail;
 use super::split::{Scheme, split_authority};
-use super::tail::UrlTail;
 use super::{
     Buffers, CanonicalSpec, CanonicalizeError, authority, push_canonical_url, push_in_two_passes,
 };

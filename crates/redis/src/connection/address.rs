@@ -8,7 +8,7 @@ use super::connect::Timeouts;
 use super::tls::TlsFiles;
 use crate::error::DEFAULT_ADDRESS;
 use crate::nodes_url::NodesUrl;
-use crate::search::{Lookup, Node, Nodes};
+use crate::server_search::{Lookup, Node, Nodes};
 
 /// Allowed schemes of a `redis.url`. The Valkey names mean the same as the Redis names.
 const SCHEMES: [&str; 7] =

@@ -13,8 +13,8 @@ use super::stream;
 use super::tls::TlsFileError;
 use crate::RedisAddress;
 use crate::error::LinkError;
-use crate::search::{Lookup, Node, Primary, Role, Servers};
-use crate::search::{ask_sentinel, ask_sentinels, find_node, find_primary};
+use crate::server_search::{Lookup, Node, Primary, Role, Servers};
+use crate::server_search::{ask_sentinel, ask_sentinels, find_node, find_primary};
 
 /// Pause between two questions to the Sentinels while a primary is in use.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use redis::{Client, ConnectionAddr, RedisResult};
 
 use crate::{Error, ErrorKind};
 use urlseen_redis::nodes_url::NodesUrl;
-use urlseen_redis::search::{Lookup, Node, Nodes};
+use urlseen_redis::server_search::{Lookup, Node, Nodes};
 
 /// Files of encrypted connections, in PEM form.
 #[cfg(feature = "tls")]

@@ -9,10 +9,10 @@ use redis::{AsyncConnectionConfig, RedisResult, Value};
 
 use super::RedisOptions;
 use super::address::Address;
+use super::blocking_search::PrimaryWatch;
 use super::calls::Calls;
 use super::filter::DEFINED;
 use super::link::{Patience, is_unknown_script};
-use super::search::PrimaryWatch;
 use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_fingerprint::Fingerprint;
 use urlseen_redis::protocol::Call;

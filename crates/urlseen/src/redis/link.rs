@@ -9,8 +9,8 @@ use redis::{ServerErrorKind, Value};
 
 use super::RedisOptions;
 use super::address::Address;
+use super::blocking_search::PrimaryWatch;
 use super::consumer::{CircuitBreakers, circuit_open};
-use super::search::PrimaryWatch;
 use crate::{Error, ErrorKind};
 use urlseen_filter::id;
 use urlseen_redis::error::LinkError;

@@ -3,11 +3,11 @@
 mod address;
 #[cfg(feature = "tokio")]
 mod async_filter;
+mod blocking_search;
 mod calls;
 mod consumer;
 mod filter;
 mod link;
-mod search;
 
 use std::time::Duration;
 

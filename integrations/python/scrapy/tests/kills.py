@@ -24,14 +24,14 @@ SETTINGS = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENT,
     "URLSEEN_HELD_MAX": CONCURRENT,
     # A sync comes often, so that kills hit it.
-    "TEST_PATCH": {"urlseen.scrapy.job.SYNC_S": 0.05},
+    "TEST_PATCH": {"urlseen.scrapy.job_queue.SYNC_S": 0.05},
 }
 #: Methods in which a process kills itself, with the number of calls for a page.
 PLACES = {
     "crawl.Links.parse": 1.0,
     "urlseen.scrapy.LocalScheduler.enqueue_request": 7.0,
     "urlseen.scrapy.LocalScheduler.next_request": 2.0,
-    "urlseen.scrapy.job.Job._finish_if_over": 1.0,
+    "urlseen.scrapy.job_queue.Job._finish_if_over": 1.0,
     "urlseen.scrapy.record.Record.insert": 1.0,
     "urlseen.scrapy.record.Record.commit": 1.2,
     "urlseen.scrapy.record.Record.commit_synced": 0.1,

@@ -48,7 +48,7 @@ class Local(LocalScheduler):
 
 @pytest.fixture(autouse=True)
 def commit_at_once(monkeypatch):
-    monkeypatch.setattr("urlseen.scrapy.job.COMMIT_S", 0.0)
+    monkeypatch.setattr("urlseen.scrapy.job_queue.COMMIT_S", 0.0)
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_links_of_an_unfinished_page_are_recorded_if_nothing_else_waits(
     queue.find(page, to("1"), to("2", dont_filter=True))
     assert queue.next_request().url.endswith("/1"), "links with dont_filter wait for the end"
     assert sorted(killed().names()) == ["1", "page"]
-    monkeypatch.setattr("urlseen.scrapy.job.EARLY", 2)
+    monkeypatch.setattr("urlseen.scrapy.job_queue.EARLY", 2)
     queue.find(page, to("3"), to("4"))
     assert sorted(killed().names()) == ["1", "3", "4", "page"]
 
@@ -200,7 +200,7 @@ def test_the_filter_gets_keys_only_after_a_sync_of_the_queue(jobdir, killed, mon
         assert self.db.execute("SELECT count(*) FROM fresh").fetchone() == (1,)
 
     monkeypatch.setattr(Record, "commit_synced", check)
-    monkeypatch.setattr("urlseen.scrapy.job.SYNC_S", 0.0)
+    monkeypatch.setattr("urlseen.scrapy.job_queue.SYNC_S", 0.0)
     queue.next_request()
     assert synced and digest in job._filter and not job._record.fresh
     monkeypatch.undo()

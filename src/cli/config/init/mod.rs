@@ -82,7 +82,7 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     })?;
     print_found(&config, &found)?;
     let name = chosen(args, &config, &found)?;
-    let url = args.redis.as_ref().map(|_| config.redis.url.without_password().to_string());
+    let url = (!is_default(&config)).then(|| config.redis.url.without_password().to_string());
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
     let sample = runtime.block_on(sampled(&mut link, keys))?;
     let draft = Draft::new(&name, keys, url.as_deref(), args.trial, sample.as_ref())?;

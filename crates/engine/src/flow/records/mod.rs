@@ -1,8 +1,8 @@
 //! Records that are not plain lines: lines of which only a part is read, records of a table in CSV,
 //! and the entries of a sitemap.
 
+mod csv;
 mod sitemap;
-mod table;
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::feed::{FeedError, Page, Place};
 use super::input::{Cutter, Input, LINE_MAX};
 use crate::item::Items;
 use crate::item::key::{NoKey, RequestFields, find_url};
+pub(super) use csv::Table;
 pub(super) use sitemap::Sitemap;
-pub(super) use table::Table;
 
 /// Records of an input, and the part of each that is read as an item.
 #[derive(Debug, Clone, Default)]

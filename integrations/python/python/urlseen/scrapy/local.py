@@ -49,7 +49,7 @@ class LocalScheduler(Scheduler):
         `ValueError` if the folder has the fingerprints of another algorithm or of other rules.
         """
         # This module imports the other one, which has the queue on the disk.
-        from urlseen.scrapy.job import Job
+        from urlseen.scrapy.job_queue import Job
 
         self.spider = spider
         folder = job_dir(self._crawler.settings)

@@ -14,8 +14,8 @@ use redis::{Client, Cmd, Connection, RedisConnectionInfo, RedisError, RedisResul
 use super::RedisOptions;
 use super::address::Address;
 use urlseen_redis::error::LinkError;
-use urlseen_redis::search::{Lookup, Node, Primary, Role, Servers};
-use urlseen_redis::search::{ask_sentinel, ask_sentinels, find_node, find_primary};
+use urlseen_redis::server_search::{Lookup, Node, Primary, Role, Servers};
+use urlseen_redis::server_search::{ask_sentinel, ask_sentinels, find_node, find_primary};
 
 /// Time between two questions to the Sentinels, and after a question without an answer.
 const LOOK: Duration = Duration::from_secs(1);
