@@ -114,8 +114,8 @@ pub(super) struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// Cuts a canonical URL. Returns `None` for another scheme than `http` and `https`, and without a
-    /// host: in the form of w3lib 2.4, a path of such a URL may not begin with two slashes.
+    /// Cuts a canonical URL. Returns `None` for another scheme than `http` and `https`, and without
+    /// a host: in the form of w3lib 2.4, a path of such a URL may not begin with two slashes.
     pub(super) fn of(url: &'a str) -> Option<Self> {
         let rest = url.strip_prefix("http")?;
         let (is_https, rest) = match rest.strip_prefix('s') {
