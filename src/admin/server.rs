@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::config::{HostPort, Secret};
+use crate::config::{Secret, host_and_port};
 use axum::{Extension, Router, middleware};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -53,7 +53,7 @@ pub enum StartError {
     Socket { path: PathBuf, error: io::Error },
     /// Address at which the endpoint cannot listen.
     #[error("cannot listen at admin.listen = \"{address}\": {error}; choose another port or host")]
-    Listen { address: HostPort, error: io::Error },
+    Listen { address: String, error: io::Error },
 }
 
 /// Admin endpoint, which runs until this value is dropped. At first the endpoint listens nowhere.
@@ -162,16 +162,17 @@ impl AdminServer {
     /// crawl must have it. Without a token, they are answered only on loopback.
     pub fn listen_at(
         &self,
-        address: &HostPort,
+        address: &str,
         hosts: &[String],
         token: Option<&Secret>,
         view: Arc<dyn View>,
     ) -> Result<SocketAddr, StartError> {
-        let failed = |error| StartError::Listen { address: address.clone(), error };
-        let listener = TcpListener::bind((address.host.as_str(), address.port)).map_err(failed)?;
+        let failed = |error| StartError::Listen { address: address.to_owned(), error };
+        let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
-        let names = hosts.iter().chain([&address.host]).map(String::as_str);
+        let host = host_and_port(address).map(|(host, _)| host);
+        let names = hosts.iter().map(String::as_str).chain(host);
         let guard = middleware::from_fn_with_state(Hosts::new(names), Hosts::guard);
         let _context = self.runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 use crate::admin::telemetry::Console;
 use crate::admin::{CheckError, Sample, View};
 use crate::cli::prelude::*;
-use crate::config::HostPort;
+use crate::config::is_address;
 use crate::pipeline::shutdown;
 use crate::report::{RouteStatus, Statuses};
 use crate::route::Router;
@@ -35,7 +35,7 @@ pub(super) struct RouteArgs {
     /// Address (host:port) of the admin endpoint of this process: metrics, status and health.
     /// Default: none, because admin.listen is the address of the daemon
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
-    listen: Option<HostPort>,
+    listen: Option<String>,
     /// End when the list is empty
     #[arg(long)]
     drain: bool,
@@ -47,20 +47,19 @@ pub(super) struct RouteArgs {
     json: bool,
 }
 
-fn parse_address(text: &str) -> Result<HostPort, String> {
-    HostPort::parse(text).ok_or_else(|| "write host:port, as in 127.0.0.1:9091".to_owned())
+fn parse_address(text: &str) -> Result<String, &'static str> {
+    let address = is_address(text).then(|| text.to_owned());
+    address.ok_or("write host:port, as in 127.0.0.1:9091")
 }
 
 /// Router, as the admin endpoint sees it.
-struct RouterView(watch::Receiver<RouteStatus>);
-
-impl View for RouterView {
+impl View for watch::Receiver<RouteStatus> {
     fn samples(&self, _after: u64) -> Vec<Sample> {
         Vec::new()
     }
 
     fn status(&self) -> Statuses {
-        Statuses::Route(Box::new(self.0.borrow().clone()))
+        Statuses::Route(Box::new(self.borrow().clone()))
     }
 
     fn check(&self, _: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
@@ -104,7 +103,7 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
     let mut router = Router::new(config, list, start::items(config), stop.clone());
     (router.drain, router.standby) = (args.drain, args.standby);
     let live = router.watch();
-    let view = Arc::new(RouterView(live.clone()));
+    let view = Arc::new(live.clone());
     let admin = start::admin(args.listen.as_ref(), config, view, &stop)?;
     let publish = async || start::publish(config, false).await;
     let enter = |phase| {

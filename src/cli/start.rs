@@ -4,7 +4,7 @@
 use std::io::{BufRead, IsTerminal};
 use std::sync::OnceLock;
 
-use crate::config::{HostPort, Rollback};
+use crate::config::Rollback;
 use anyhow::anyhow;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
@@ -107,7 +107,7 @@ pub(super) const NO_FILE: &str = "/dev/null";
 /// tells the service manager about the process. Logs the address, if there is one, and a hint if
 /// the endpoint shows little there.
 pub(super) fn admin(
-    address: Option<&HostPort>,
+    address: Option<&String>,
     config: &Config,
     view: Arc<dyn View>,
     stop: &Stop,

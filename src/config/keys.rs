@@ -2,7 +2,6 @@
 //! structs and the list of known keys from the table.
 
 use super::found::Layers;
-use super::host_port::HostPort;
 use super::partitions::PartitionChoice;
 use super::rule_kinds::Rules;
 use super::secret::Secret;
@@ -262,7 +261,7 @@ sections! {
     /// Server for clients that speak the Redis protocol.
     serve: Serve {
         /// Address to listen on; no server if it is empty.
-        listen: Option<HostPort> = listen(), None;
+        listen: Option<String> = listen(), None;
         /// Redis keys that clients may use. All these keys mean the same filter.
         keys: Vec<String> = redis_keys(),
             vec![crawl.name.clone(), format!("{}:dupefilter", crawl.name)];
@@ -298,7 +297,7 @@ sections! {
     /// Metrics, health and status over HTTP.
     admin: Admin {
         /// Address to listen on besides the Unix socket in the storage folder; none if it is empty.
-        listen: Option<HostPort> = listen(), None;
+        listen: Option<String> = listen(), None;
         /// Allowed host names in requests to `listen`, in addition to `localhost`.
         hosts: Vec<String> = host_names(), Vec::new();
     }

@@ -35,7 +35,7 @@ mod show;
 mod unknown;
 mod value;
 
-pub use host_port::HostPort;
+pub(crate) use host_port::{host_and_port, is_address};
 #[cfg(test)]
 pub(crate) use keys::KEYS;
 pub(crate) use layers::DEFAULT_FILE;

@@ -1,8 +1,9 @@
 //! Rules that convert found values to typed ones, and describe the allowed values.
 
-use super::host_port::{HostPort, is_host};
+use super::host_port::{is_address, is_host};
 use super::partitions::PartitionChoice;
 use super::raw::{BOOLEAN, NUMBER, Raw, STRING, ValueError};
+use humantime::{format_duration, parse_duration};
 use serde_json::Value as Json;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -92,40 +93,19 @@ pub(super) fn flag() -> Rule<bool> {
     Rule::new("true, false", |raw| Ok(raw.of(BOOLEAN)?.parse().ok()), |&value: &bool| value.into())
 }
 
-/// Units of time, the longest first.
-const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
-
-/// Reads an integer and its unit: `ms`, `s`, `m` or `h`.
-pub(super) fn parse_span(text: &str) -> Option<Duration> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(unit_at);
-    let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    number.parse::<u64>().ok()?.checked_mul(*millis).map(Duration::from_millis)
-}
-
-/// Writes a duration as a whole number of the longest possible unit.
-pub(super) fn shown(span: Duration) -> String {
-    let millis = span.as_millis();
-    let (unit, length) = UNITS
-        .iter()
-        .find(|(_, length)| millis.is_multiple_of(u128::from(*length)))
-        .unwrap_or(&("ms", 1));
-    format!("{}{unit}", millis / u128::from(*length))
-}
-
 /// Duration with its unit, from the first one to the second one.
 pub(super) fn duration(least: &'static str, most: &'static str) -> Rule<Duration> {
     let allowed = format!("from {least:?} to {most:?}, with its unit: ms, s, m or h");
     let parse = move |text: &str| {
-        let range = parse_span(least)?..=parse_span(most)?;
-        parse_span(text).filter(|span| range.contains(span))
+        let range = parse_duration(least).ok()?..=parse_duration(most).ok()?;
+        parse_duration(text).ok().filter(|span| range.contains(span))
     };
-    Rule::text(allowed, parse, |&span| shown(span))
+    Rule::text(allowed, parse, |&span| format_duration(span).to_string())
 }
 
 /// Duration in a range; `0s` switches the setting off.
 pub(super) fn duration_or_off(least: &'static str, most: &'static str) -> Rule<Option<Duration>> {
-    duration(least, most).or("0s", "off", |text| parse_span(text) == Some(Duration::ZERO))
+    duration(least, most).or("0s", "off", |text| parse_duration(text) == Ok(Duration::ZERO))
 }
 
 /// Word out of a fixed list of words.
@@ -247,8 +227,9 @@ pub(super) fn host_names() -> Rule<Vec<String>> {
 }
 
 /// Address to listen on, or none.
-pub(super) fn listen() -> Rule<Option<HostPort>> {
+pub(super) fn listen() -> Rule<Option<String>> {
     let allowed = "host:port, like 127.0.0.1:9090 for this machine alone, 0.0.0.0:9090 or \
                    [::]:9090 for all";
-    Rule::text(allowed, HostPort::parse, HostPort::to_string).or("", "off", str::is_empty)
+    let parse = |text: &str| is_address(text).then(|| text.to_owned());
+    Rule::text(allowed, parse, String::clone).or("", "off", str::is_empty)
 }

@@ -14,7 +14,7 @@ use tracing::{debug, warn};
 use super::ServerState;
 use super::client::Client;
 use super::connection::Connection;
-use crate::config::{Config, HostPort};
+use crate::config::Config;
 use crate::report::{ClientsStatus, Repeats};
 use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::Asker;
@@ -32,7 +32,7 @@ const KEEPALIVE: Duration = Duration::from_mins(5);
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen at serve.listen = \"{address}\": {error}; choose another port or host")]
 pub struct ServeStartError {
-    address: HostPort,
+    address: String,
     error: io::Error,
 }
 
@@ -64,15 +64,14 @@ impl QueryServer {
     /// Listens at `address`. Clients that connect wait until [`Self::run`] serves them. `asker`
     /// sends their questions to the dispatcher. `threads` read long commands.
     pub(crate) async fn bind(
-        address: &HostPort,
+        address: &str,
         config: &Config,
         items: Options,
         asker: Asker,
         threads: Threads,
     ) -> Result<Self, ServeStartError> {
-        let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
-        let listener =
-            listener.map_err(|error| ServeStartError { address: address.clone(), error })?;
+        let failed = |error| ServeStartError { address: address.to_owned(), error };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
         let state = Arc::new(ServerState::new(config, items, threads));
         Ok(Self { listener, state, asker })
     }

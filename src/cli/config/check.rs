@@ -198,7 +198,7 @@ fn addresses(config: &Config, findings: &mut Findings) -> io::Result<()> {
     let (serve, admin) = (&config.serve.listen, &config.admin.listen);
     for (key, address) in [("serve.listen", serve), ("admin.listen", admin)] {
         if let Some(address) = address {
-            let bound = TcpListener::bind((address.host.as_str(), address.port));
+            let bound = TcpListener::bind(address);
             let bound = bound.with_context(|| format!("{key}: cannot listen at {address}"));
             findings.note(key, bound.map(|_| ((), address)))?;
         }

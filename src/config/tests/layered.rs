@@ -126,7 +126,7 @@ fn every_key_can_be_set_from_everywhere() {
     assert_eq!(config.source.batch, 10_000);
     assert_eq!(config.filter.seed, Some(7));
     assert_eq!(config.filter.expire_after, "30d".parse().ok());
-    assert_eq!(config.admin.listen.map(|listen| listen.port), Some(9090));
+    assert_eq!(config.admin.listen.as_deref(), Some("[::1]:9090"));
     assert_eq!(config.log.progress, None);
     assert_eq!(config.storage.dir, Path::new("/var/lib/urlseen"));
 }

@@ -109,22 +109,3 @@ fn names_are_an_array_or_separated_by_commas() {
         assert_eq!(read(bad), Err(ValueError::Value), "{bad}");
     }
 }
-
-#[test]
-fn spans_have_a_number_and_a_unit() {
-    for (text, millis) in
-        [("0s", 0), ("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("2h", 7_200_000)]
-    {
-        assert_eq!(parse_span(text), Some(Duration::from_millis(millis)), "{text}");
-    }
-    for text in ["", "10", "s", "10 s", "-1s", "1.5s", "10sec", "1d", "1s1", "9999999999999999h"] {
-        assert_eq!(parse_span(text), None, "{text}");
-    }
-}
-
-#[test]
-fn a_span_is_shown_as_it_is_written() {
-    for text in ["1ms", "999ms", "1s", "61s", "1m", "59m", "24h"] {
-        assert_eq!(parse_span(text).map(shown).as_deref(), Some(text));
-    }
-}

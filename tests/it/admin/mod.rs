@@ -23,7 +23,6 @@ use tempfile::TempDir;
 use urlseen_cli::admin::{
     AdminServer, CheckError, Checked, Limits, ListeningSocket, SOCKET, Sample, View,
 };
-use urlseen_cli::config::{Config, HostPort, Sources};
 use urlseen_cli::report::{
     Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
     Head, HeldStatus, Lists, Phase, RouteStatus, RuleCount, Sampled, Status, Statuses, Storage,
@@ -235,7 +234,7 @@ impl Endpoint {
     /// Listens on loopback, and answers to requests for these host names.
     fn listen_for(&mut self, hosts: &[&str]) -> SocketAddr {
         let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
-        self.server.listen_at(&host_port("127.0.0.1:0"), &hosts, None, self.view.clone()).unwrap()
+        self.server.listen_at("127.0.0.1:0", &hosts, None, self.view.clone()).unwrap()
     }
 
     fn get(&self, path: &str) -> Answer {
@@ -262,12 +261,6 @@ fn connect_tcp(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
     stream
-}
-
-/// Parses an address in the same way as the configuration.
-fn host_port(text: &str) -> HostPort {
-    let set = vec![format!("admin.listen={text}")];
-    Config::load(Sources { set, ..Sources::default() }).unwrap().admin.listen.unwrap()
 }
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use urlseen_cli::config::{Config, Sources};
 
-use super::{Answer, Endpoint, JSON, ask, connect_tcp, host_port};
+use super::{Answer, Endpoint, JSON, ask, connect_tcp};
 use crate::tidy::report;
 use crate::util::sources::root;
 
@@ -80,8 +80,8 @@ fn listen_everywhere(endpoint: &Endpoint, token: Option<&str>) -> SocketAddr {
     let sources = Sources { env: env.into_iter().collect(), ..Sources::default() };
     let token = Config::load(sources).unwrap().admin_token;
     let server = &endpoint.server;
-    let everywhere = host_port("0.0.0.0:0");
-    let bound = server.listen_at(&everywhere, &[], token.as_ref(), endpoint.view.clone()).unwrap();
+    let everywhere = "0.0.0.0:0";
+    let bound = server.listen_at(everywhere, &[], token.as_ref(), endpoint.view.clone()).unwrap();
     assert!(!bound.ip().is_loopback());
     SocketAddr::from(([127, 0, 0, 1], bound.port()))
 }

@@ -13,7 +13,7 @@ use urlseen_cli::admin::{
 };
 use urlseen_cli::report::{Phase, Status};
 
-use super::{Endpoint, Pretender, by_first_letter, connect_tcp, host_port, status};
+use super::{Endpoint, Pretender, by_first_letter, connect_tcp, status};
 
 fn pretender() -> Arc<dyn View> {
     let check = Box::new(|items: &[Vec<u8>]| Ok(by_first_letter(items)));
@@ -99,9 +99,9 @@ fn an_endpoint_that_cannot_start_reports_the_reason() {
     assert!(matches!(error, StartError::Socket { .. }));
     let start = format!("cannot make the admin socket {}/admin.sock: ", absent.display());
     assert!(error.to_string().starts_with(&start), "{error}");
-    let address = server.listen_at(&host_port("127.0.0.1:0"), &[], None, pretender()).unwrap();
+    let address = server.listen_at("127.0.0.1:0", &[], None, pretender()).unwrap();
     drop(connect_tcp(address));
-    let again = host_port(&address.to_string());
+    let again = address.to_string();
     let error = server.listen_at(&again, &[], None, pretender()).unwrap_err();
     let start = format!("cannot listen at admin.listen = \"{address}\": Address already in use");
     assert!(error.to_string().starts_with(&start), "{error}");
