@@ -110,7 +110,7 @@ pub(super) enum FilterAccess {
     /// Folder that no daemon uses.
     AtRest(Box<AtRest>),
     /// Redis server that has the filter.
-    Redis(Box<Config>, Box<Wanted>),
+    Redis(Box<Config>),
 }
 
 impl FilterAccess {
@@ -120,8 +120,7 @@ impl FilterAccess {
         if let Some(folder) = folder_of(config) {
             return Ok(Self::Running(Box::new(AdminClient::new(folder)?)));
         }
-        let wanted = Box::new(config.redis_filter()?);
-        Ok(Self::Redis(Box::new(config.clone()), wanted))
+        Ok(Self::Redis(Box::new(config.clone())))
     }
 
     /// Tests items. Returns one result for each item, in order.
@@ -134,14 +133,12 @@ impl FilterAccess {
                 }
                 other => Ok(other?),
             },
-            Self::Redis(config, wanted) => {
-                view::check(items, &start::items(config), |fingerprints| {
-                    runtime()?.block_on(async {
-                        let (mut link, opened) = find(config, wanted).await?;
-                        Ok(find_verdicts(&mut link, &opened.filter, fingerprints).await?)
-                    })
+            Self::Redis(config) => view::check(items, &start::items(config), |fingerprints| {
+                runtime()?.block_on(async {
+                    let (mut link, opened) = find(config).await?;
+                    Ok(find_verdicts(&mut link, &opened.filter, fingerprints).await?)
                 })
-            }
+            }),
             Self::AtRest(folder) => {
                 let Some(header) = folder.header() else {
                     anyhow::bail!(

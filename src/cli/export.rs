@@ -1,14 +1,14 @@
 //! `urlseen export`: writes the filter or the fingerprints of a crawl for other programs.
 
 use std::io::BufWriter;
-use std::ops::ControlFlow;
 
 use redis::cmd;
+use urlseen_engine::flow::feed::{Feed, Page};
+use urlseen_engine::flow::import::Origin;
 use urlseen_filter::kinds::REDISBLOOM;
 use urlseen_redis::RedisAddress;
 use urlseen_storage::{Archive, Target};
 
-use crate::cli::migrate::{COUNT, SetForm, Written, write_fingerprint};
 use crate::cli::moving;
 use crate::cli::prelude::*;
 
@@ -133,8 +133,18 @@ fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
     let (config, form) = (args.folder.settings.load()?, form(args));
     let mut output = BufWriter::new(io::stdout().lock());
     let bar = Bar::counting("fingerprints written");
-    let members = migrate::members(&config.redis.url, key, form, &mut output, &bar);
-    let Written { fingerprints, bad } = runtime()?.block_on(members)?;
+    let set = Origin::Set { address: Box::new(config.redis.url), key: key.to_owned() };
+    let (Feed { expected, pages }, mut fingerprints, mut bad) = (set.open(Vec::new())?, 0, 0);
+    for page in pages {
+        let Page { items, bad_count, read, .. } = page?;
+        for digest in items.iter() {
+            let digest = Fingerprint::from_raw(digest).expect("the feed has digests");
+            write_fingerprint(&mut output, form, &digest)?;
+        }
+        (fingerprints, bad) = (fingerprints + items.len() as u64, bad + bad_count);
+        bar.show(read, expected);
+    }
+    output.flush()?;
     drop(bar);
     // Standard output has the fingerprints, so the summary goes to standard error.
     if args.json {
@@ -257,24 +267,21 @@ fn each(
     archive: Archive<'_>,
     mut take: impl FnMut(&Fingerprint) -> anyhow::Result<()>,
 ) -> anyhow::Result<ArchiveCount> {
-    let (mut count, mut failed) = (ArchiveCount::default(), None);
+    let mut count = ArchiveCount::default();
     let bar = Bar::counting("fingerprints");
     archive.each(|fingerprint| {
         if let Fingerprint::Text(_) = fingerprint {
             count.text += 1;
-            return ControlFlow::Continue(());
+            return Ok(());
         }
-        if let Err(error) = take(fingerprint) {
-            failed = Some(error);
-            return ControlFlow::Break(());
-        }
+        take(fingerprint)?;
         count.fingerprints += 1;
         if count.fingerprints.is_multiple_of(TELL) {
             bar.tell(format!("{} fingerprints", HumanCount(count.fingerprints)));
         }
-        ControlFlow::Continue(())
+        anyhow::Ok(())
     })?;
-    failed.map_or(Ok(count), Err)
+    Ok(count)
 }
 
 fn print(archive: Archive<'_>, form: SetForm) -> anyhow::Result<ArchiveCount> {
@@ -305,4 +312,38 @@ fn add(archive: Archive<'_>, server: &RedisAddress, key: &str) -> anyhow::Result
     })?;
     flush(&mut page)?;
     Ok(ArchiveCount { new: Some(new), ..count })
+}
+
+/// Number of members that one command adds. During the command, Redis serves no other
+/// client.
+const COUNT: u64 = 10_000;
+
+/// Form of the fingerprints in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SetForm {
+    /// A line of hex digits for each fingerprint.
+    Hex,
+    /// The file `requests.seen` of Scrapy 2.19. For each fingerprint, it has the length of the
+    /// digest in two bytes (big endian), and then the digest.
+    RequestsSeen,
+}
+
+/// Writes a fingerprint to `output` in the given form.
+///
+/// # Errors
+/// The output fails.
+fn write_fingerprint(
+    output: &mut dyn Write,
+    form: SetForm,
+    fingerprint: &Fingerprint,
+) -> io::Result<()> {
+    match form {
+        SetForm::Hex => writeln!(output, "{fingerprint}"),
+        SetForm::RequestsSeen => {
+            let bytes = fingerprint.as_bytes();
+            let length = u16::try_from(bytes.len()).expect("a digest is short");
+            output.write_all(&length.to_be_bytes())?;
+            output.write_all(bytes)
+        }
+    }
 }

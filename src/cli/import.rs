@@ -1,6 +1,7 @@
 //! `urlseen import`: adds the fingerprints of an earlier crawl to a filter.
 
 use clap::Args as _;
+use urlseen_analysis::Input;
 use urlseen_engine::engine::query;
 use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
@@ -15,7 +16,7 @@ use crate::cli::prelude::*;
 use crate::cli::records::RecordOptions;
 use crate::cli::settings::{FilterOptions, word};
 use crate::cli::table::{SUMMARY, filled, paced};
-use crate::cli::{moving, records, sample};
+use crate::cli::{moving, sample};
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.
 ///
@@ -90,22 +91,15 @@ pub(super) struct ImportArgs {
     files: Vec<PathBuf>,
 }
 
-/// Options that state how the imported fingerprints were computed.
-const OF_ORIGIN: [&str; 2] = ["algorithm", "canonical_form"];
-
 /// Requires `--storage` for the options that describe a filter, such as `--capacity`. Without
-/// `--storage`, the configuration describes the filter. Requires `--urls` for the options that
-/// choose a part of its records.
-pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
+/// `--storage`, the configuration describes the filter. `--algorithm` and `--canonical-form` state
+/// how the imported fingerprints were computed.
+pub(super) fn grammar(command: clap::Command) -> clap::Command {
     let options = FilterOptions::augment_args(clap::Command::new("shape"));
-    for id in options
-        .get_arguments()
-        .map(clap::Arg::get_id)
-        .filter(|id| !OF_ORIGIN.contains(&id.as_str()))
-    {
-        command = command.mut_arg(id, |argument| argument.requires("storage"));
-    }
-    records::changed(command, |option| option.requires("urls"))
+    let ids = options.get_arguments().map(|option| option.get_id().as_str());
+    let ids = ids.filter(|id| !["algorithm", "canonical_form"].contains(id));
+    let command = command.mut_group("RecordOptions", |part| part.requires("urls"));
+    ids.fold(command, |command, id| command.mut_arg(id, |option| option.requires("storage")))
 }
 
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
@@ -185,7 +179,8 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
         );
         match (&args.redis_set, &args.urls) {
             (Some(key), Some(urls)) => {
-                runtime()?.block_on(sample::check(&config, key, urls, args.records.records()))?;
+                let urls = Input::Files(vec![urls.clone()], args.records.records());
+                sample::check(&config, key, urls)?;
             }
             _ => check_algorithm(args, &config)?,
         }

@@ -168,11 +168,12 @@ fn refuse(error: &clap::Error) -> ! {
 
 /// Builds clap's command, with the exit statuses before the examples of every command.
 fn grammar() -> clap::Command {
-    with_statuses(Cli::command())
-        .mut_subcommand("import", import::grammar)
-        .mut_subcommand("replay", |replay| {
-            records::changed(replay, |option| option.requires("files").conflicts_with("key"))
-        })
+    with_statuses(Cli::command()).mut_subcommand("import", import::grammar).mut_subcommand(
+        "replay",
+        |replay| {
+            replay.mut_group("RecordOptions", |part| part.requires("files").conflicts_with("key"))
+        },
+    )
 }
 
 /// Moves the examples from the doc comment of each command, where clap has joined their lines, to

@@ -1,6 +1,5 @@
 //! Options that choose the part of each record that is read as an item.
 
-use clap::{Arg, Args as _};
 use urlseen_engine::flow::records::{Column, Records};
 use urlseen_engine::item::key::{FieldPath, RequestFields};
 
@@ -31,15 +30,6 @@ pub(super) struct RecordOptions {
     /// The files are sitemaps, or indexes of sitemaps, and each <loc> has a URL
     #[arg(long, group = "part")]
     sitemap: bool,
-}
-
-/// Changes the options of a command that choose a part of its records.
-pub(super) fn changed(mut command: clap::Command, change: fn(Arg) -> Arg) -> clap::Command {
-    let options = RecordOptions::augment_args(clap::Command::new("records"));
-    for id in options.get_arguments().map(Arg::get_id) {
-        command = command.mut_arg(id, change);
-    }
-    command
 }
 
 impl RecordOptions {

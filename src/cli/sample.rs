@@ -4,9 +4,8 @@
 use std::cmp::Reverse;
 
 use redis::pipe;
-use urlseen_engine::flow::input;
-use urlseen_engine::flow::records::Records;
-use urlseen_engine::item::{OwnedRequest, Reader};
+use urlseen_analysis::{Input, requests as requests_of};
+use urlseen_engine::item::OwnedRequest;
 use urlseen_fingerprint::canonical::CanonicalForm;
 use urlseen_fingerprint::choice::Choice as _;
 use urlseen_fingerprint::{Algorithm, Fingerprinter};
@@ -30,36 +29,11 @@ impl Fit {
     }
 }
 
-/// Reads the requests of items. Skips items that are none.
-fn requests<'a>(items: impl Iterator<Item = &'a [u8]>) -> Vec<OwnedRequest> {
-    let mut reader = Reader::new(Options::new(ItemForm::Auto.into(), Algorithm::Scrapy));
-    items.filter_map(|item| reader.outline(item).ok()?.request).take(MOST).collect()
-}
-
-/// Reads the first requests of a file.
-pub(super) fn of_file(file: &Path, records: Records) -> anyhow::Result<Vec<OwnedRequest>> {
-    let mut found = Vec::new();
-    for page in input::records(vec![file.to_owned()], records).pages {
-        let items = page?.items;
-        found.extend(requests((0..items.len()).filter_map(|index| items.key(index).ok())));
-        if found.len() >= MOST {
-            break;
-        }
-    }
-    found.truncate(MOST);
-    Ok(found)
-}
-
-/// Reads the first requests of a list or a sorted set.
-pub(super) async fn of_queue(link: &mut Link, key: &str) -> anyhow::Result<Vec<OwnedRequest>> {
-    let kind: String = link.query(redis::cmd("TYPE").arg(key)).await?;
-    let command = match kind.as_str() {
-        "list" => "LRANGE",
-        "zset" => "ZRANGE",
-        _ => return Ok(Vec::new()),
-    };
-    let items: Vec<Vec<u8>> = link.query(redis::cmd(command).arg(key).arg(0).arg(MOST - 1)).await?;
-    Ok(requests(items.iter().map(Vec::as_slice)))
+/// Reads the first requests of an input.
+pub(super) fn requests(input: Input, config: &Config) -> anyhow::Result<Vec<OwnedRequest>> {
+    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
+    let requests = requests_of(input, items, start::crawl(config), None)?;
+    Ok(requests.take(MOST).collect::<Result<_, _>>()?)
 }
 
 /// Sampled requests, looked up in a set for each algorithm and canonical form.
@@ -136,15 +110,12 @@ impl Sample {
 ///
 /// # Errors
 /// Fails if Redis fails, if the set has none of the URLs, or if another pair fits better.
-pub(super) async fn check(
-    config: &Config,
-    key: &str,
-    file: &Path,
-    records: Records,
-) -> anyhow::Result<()> {
-    let requests = of_file(file, records)?;
-    let mut link = migrate::open(&config.redis.url, key, &["set"], "a set").await?;
-    let sample = Sample::of(&mut link, key, &requests, &config.fingerprint_spec()).await?;
+pub(super) fn check(config: &Config, key: &str, input: Input) -> anyhow::Result<()> {
+    let requests = requests(input, config)?;
+    let sample = runtime()?.block_on(async {
+        let mut link = migrate::open(&config.redis.url, key, &["set"], "a set").await?;
+        Sample::of(&mut link, key, &requests, &config.fingerprint_spec()).await
+    })?;
     refuse_if!(
         sample.best().is_none(),
         "the set {key} has none of {} sampled URLs by any algorithm and canonical form: the URLs \

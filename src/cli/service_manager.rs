@@ -1,14 +1,8 @@
 //! Messages to the service manager, for example systemd, in the protocol of
 //! [sd_notify(3)](https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html).
 
-use std::ffi::OsStr;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram as StdUnixDatagram};
-use std::{env, io};
-
-use sd_notify::NotifyState;
-use tokio::net::UnixDatagram;
+use sd_notify::{NotifyState, notify};
+use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use crate::admin::View;
@@ -31,15 +25,20 @@ const TEXT: usize = 200;
 /// the router, so the signs also end if that thread hangs. While a service manager reads no
 /// messages, this function waits for it, and the daemon works on.
 pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
-    let Some(socket) = env::var_os("NOTIFY_SOCKET") else { return };
+    if std::env::var_os("NOTIFY_SOCKET").is_none() {
+        return;
+    }
     let period = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     let pause = period.map_or(LOOK, |period| period.min(LOOK));
     let (mut messages, mut is_lost) = (Messages::new(period), false);
     loop {
         let is_stopping = *stop.borrow();
         let news = messages.next(&view.status(), is_stopping, Instant::now());
-        if !news.is_empty()
-            && let Err(error) = send(socket.as_bytes(), &news).await
+        let send = move || match news.trim_end() {
+            "" => Ok(()),
+            news => notify(&[NotifyState::Custom(news)]),
+        };
+        if let Err(error) = spawn_blocking(send).await.map_err(io::Error::from).flatten()
             && !std::mem::replace(&mut is_lost, true)
         {
             warn!("cannot write to the socket of the service manager (NOTIFY_SOCKET): {error}");
@@ -49,18 +48,6 @@ pub(super) async fn inform(view: Arc<dyn View>, mut stop: Stop) {
             Ok(_) = stop.wait_for(|stop| *stop), if !is_stopping => {}
         }
     }
-}
-
-/// Sends news to a socket: a path, or an abstract name after `@`. Waits while the socket is full.
-async fn send(socket: &[u8], news: &str) -> io::Result<()> {
-    let address = match socket.strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name)?,
-        None => SocketAddr::from_pathname(OsStr::from_bytes(socket))?,
-    };
-    let connected = StdUnixDatagram::unbound()?;
-    connected.connect_addr(&address)?;
-    connected.set_nonblocking(true)?;
-    UnixDatagram::from_std(connected)?.send(news.as_bytes()).await.map(drop)
 }
 
 /// Messages of a daemon in their order. Each is sent only if it is news.

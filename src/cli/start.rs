@@ -9,6 +9,7 @@ use anyhow::anyhow;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
 use tracing::info;
+use urlseen_analysis::Crawl;
 use urlseen_engine::engine::store::Keeping;
 use urlseen_engine::engine::{Engine, Parts};
 use urlseen_engine::item::{Form, Reader};
@@ -43,8 +44,8 @@ pub(super) async fn connect(config: &Config) -> Result<Link, LinkError> {
 }
 
 /// Connects to `redis.url`, and finds the filter there.
-pub(super) async fn find(config: &Config, wanted: &Wanted) -> anyhow::Result<(Link, Opened)> {
-    let mut link = connect(config).await?;
+pub(super) async fn find(config: &Config) -> anyhow::Result<(Link, Opened)> {
+    let (wanted, mut link) = (config.redis_filter()?, connect(config).await?);
     let opened = wanted.find(&mut link).await?;
     Ok((link, opened))
 }
@@ -269,6 +270,11 @@ pub(super) fn keeping(config: &Config) -> Result<Keeping, SpecError> {
         },
         emit_again: storage.on_rollback == Rollback::EmitAgain,
     })
+}
+
+/// Returns the configured crawl, for reading its keys.
+pub(super) fn crawl(config: &Config) -> Crawl<'_> {
+    Crawl { address: &config.redis.url, list: config.list(), batch: config.source.batch }
 }
 
 /// Returns the configured options for reading items.

@@ -9,7 +9,6 @@ use crate::report::{
     Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
     HeldStatus, Lists, Storage,
 };
-use serde_json::Value;
 use urlseen_analysis::lost_text;
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
@@ -58,7 +57,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     let mut found = Vec::new();
     for config in &all {
         let (number, folder) = (config.partition.number(), &config.storage.dir);
-        let asked = async { AdminClient::new(folder)?.status::<Value>().await };
+        let asked = async { AdminClient::new(folder)?.status::<Status>().await };
         match runtime()?.block_on(asked) {
             Err(ClientError::NoDaemon { .. }) if all.len() > 1 => found.push((number, None)),
             Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
@@ -69,19 +68,18 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         }
     }
     let json = args.json.then(|| {
-        let number = |number: &u16| json!({ "partition": number });
-        let mut all = found.iter().map(|(it, status)| status.clone().unwrap_or(number(it)));
-        match found.len() {
-            1 => format!("{:#}", all.next().unwrap_or_default()),
-            _ => format!("{:#}", json!({ "partitions": all.collect::<Vec<_>>() })),
+        let shown = |(number, status): &(u16, Option<Status>)| match status {
+            Some(status) => json!(status),
+            None => json!({ "partition": number }),
+        };
+        match &found[..] {
+            [one] => format!("{:#}", shown(one)),
+            all => {
+                format!("{:#}", json!({ "partitions": all.iter().map(shown).collect::<Vec<_>>() }))
+            }
         }
     });
-    answer(json, |out| {
-        let read = |value: Value| serde_json::from_value(value).map_err(ClientError::Nonsense);
-        let read = found.into_iter().map(|(it, value)| Ok((it, value.map(read).transpose()?)));
-        let found = read.collect::<Result<Vec<_>, ClientError>>()?;
-        anyhow::Ok(watch::print(&found, &mut Speeds::default(), out)?)
-    })
+    answer(json, |out| watch::print(&found, &mut Speeds::default(), out))
 }
 
 /// Checks that a healthy daemon runs all partitions.

@@ -5,12 +5,12 @@ use std::convert::Infallible;
 use std::io::IsTerminal;
 
 use rustix::termios::tcgetwinsize;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::admin::Sample;
 use crate::cli::overview::{self, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::settings::daemon_of;
+use crate::pipeline::shutdown;
 use crate::report::{Counts, FATES};
 
 /// Time between two drawings.
@@ -27,13 +27,11 @@ pub(super) fn watch(partitions: Vec<Config>) -> anyhow::Result<Outcome> {
         "--watch draws on a terminal, and standard output is not one: leave it out"
     );
     runtime()?.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+        let mut stop = shutdown::listen().context("cannot listen for signals")?;
         let screen = Screen::open()?;
         tokio::select! {
             never = draw(screen, &daemons) => match never? {},
-            _ = interrupt.recv() => Ok(Outcome::Done),
-            _ = terminate.recv() => Ok(Outcome::Done),
+            _ = stop.wait_for(|stop| *stop) => Ok(Outcome::Done),
         }
     })
 }

@@ -19,7 +19,7 @@ pub use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, s
 pub use plot::{Plot, Series};
 pub use replay::{
     Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Report, Ruled, Setup, Tally,
-    run as replay, suggest,
+    requests, run as replay, suggest,
 };
 pub use suggest::{Suggestion, Suggestions};
 

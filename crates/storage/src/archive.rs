@@ -1,7 +1,6 @@
 //! Export of the archive and the log: the fingerprints that a filter let through.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use urlseen_fingerprint::Fingerprint;
 
@@ -52,26 +51,26 @@ impl AtRest {
 }
 
 impl Archive<'_> {
-    /// Calls `visit` once with each fingerprint that counts as seen, until `visit` returns a break.
+    /// Calls `visit` once with each fingerprint that counts as seen, until `visit` fails.
     ///
     /// # Errors
-    /// If the disk fails.
-    pub fn each(
+    /// If the disk or `visit` fails.
+    pub fn each<E: From<RecoveryError>>(
         mut self,
-        mut visit: impl FnMut(&Fingerprint) -> ControlFlow<()>,
-    ) -> Result<(), RecoveryError> {
-        let (tombstones, mut flow) = (&mut self.tombstones, ControlFlow::Continue(()));
+        mut visit: impl FnMut(&Fingerprint) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (tombstones, mut visited) = (&mut self.tombstones, Ok(()));
         read(self.begun, self.target, &mut |change, fingerprint| {
-            if change == Change::Forget || flow.is_break() {
+            if change == Change::Forget || visited.is_err() {
                 return;
             }
             // A fingerprint that passed more than once is visited only the first time.
             let counts = tombstones.get_mut(&fingerprint);
             if counts.is_none_or(std::mem::take) {
-                flow = visit(&fingerprint);
+                visited = visit(&fingerprint);
             }
         })?;
-        Ok(())
+        visited
     }
 }
 

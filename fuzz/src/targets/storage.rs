@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -16,8 +15,8 @@ use urlseen_filter::{FilterSpec, ShardId};
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::testing::{self, SimDisk};
 use urlseen_storage::{
-    AtRest, Change, Folder, Head, Journal, Moment, Position, Restore, Retention, Section,
-    StorageSpec, Target,
+    AtRest, Change, Folder, Head, Journal, Moment, Position, RecoveryError, Restore, Retention,
+    Section, StorageSpec, Target,
 };
 
 /// Folders before the changes.
@@ -107,7 +106,7 @@ fn read(disk: &SimDisk) {
     let Ok(folder) = AtRest::open_simulated(&disk.after_kill()) else { return };
     let _ = folder.verdicts(&fingerprints(1), Target::Last);
     if let Ok(archive) = folder.archive(Target::Last) {
-        let _ = archive.each(|_| ControlFlow::Continue(()));
+        let _ = archive.each(|_| Ok::<_, RecoveryError>(()));
     }
     // Each shard takes its own memory from the system, so all of them would take long.
     let _ = folder.filter(Target::Last, |shard| shard.index().is_multiple_of(16));

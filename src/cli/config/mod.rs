@@ -97,8 +97,6 @@ fn print(shown: &Effective, mut out: impl Write) -> io::Result<()> {
     let key_width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
     let width = rows.iter().map(|(_, value, _)| value.len().min(WIDEST)).max().unwrap_or(0);
     for (key, value, origin) in rows {
-        let (value, origin) = (value.as_bytes(), origin.to_string());
-        let (value, origin) = (printable(value, None), printable(origin.as_bytes(), None));
         writeln!(out, "{key:<key_width$}  {value:<width$}  {origin}")?;
     }
     Ok(())

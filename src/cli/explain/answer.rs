@@ -1,13 +1,12 @@
 //! Verdict of the filter on an item, and its certainty.
 
-use crate::report::GenerationsStatus;
 use serde::Serialize;
 use urlseen_filter::generation::Generation;
 use urlseen_redis::filter::opening::RedisOpenError;
-use urlseen_storage::{Look, Named, look, named};
+use urlseen_storage::{Look, Named, look, named, timing_of};
 
 use super::Subject;
-use super::passing::{Passing, Times};
+use super::passing::Passing;
 use crate::cli::check::FilterAccess;
 use crate::cli::prelude::*;
 
@@ -37,9 +36,6 @@ pub(super) struct AnswerShown {
     /// Reason why the error rate exceeds the configured one.
     #[serde(skip)]
     warning: Option<String>,
-    /// Generations of a running daemon.
-    #[serde(skip)]
-    generations: Option<GenerationsStatus>,
 }
 
 impl AnswerShown {
@@ -68,11 +64,8 @@ impl AnswerShown {
             }
         };
         let answer = Self::describe(&filter, subject)?;
-        let times = match (&filter, place) {
-            (FilterAccess::AtRest(_), Some(dir)) => Times::AtRest(dir),
-            _ => Times::Running(answer.generations),
-        };
-        answer.judged(checked.as_ref(), times, key, subject)
+        let is_running = !matches!(filter, FilterAccess::AtRest(_));
+        answer.judged(checked.as_ref(), is_running, key, subject)
     }
 
     /// Names the filter that answered, and returns its error rate and fill.
@@ -84,17 +77,16 @@ impl AnswerShown {
                 answer.says = format!("the daemon of the crawl {:?}", status.crawl);
                 if let Some(filter) = status.filter {
                     (answer.error_rate, answer.fill) = (Some(filter.error_rate), Some(filter.fill));
-                    answer.generations = filter.generations;
                 }
             }
             FilterAccess::AtRest(folder) => {
                 "the storage folder, at rest".clone_into(&mut answer.says);
                 answer.at_rest(folder, folder_of(&subject.config))?;
             }
-            FilterAccess::Redis(config, wanted) => {
+            FilterAccess::Redis(config) => {
                 let filter = &config.filter;
                 let estimate = runtime()?.block_on(async {
-                    let (mut link, opened) = find(config, wanted).await?;
+                    let (mut link, opened) = find(config).await?;
                     anyhow::Ok(opening::estimate(&mut link, &opened.filter).await?)
                 })?;
                 answer.says = format!("the filter {} in Redis", filter.key);
@@ -127,7 +119,7 @@ impl AnswerShown {
     fn judged(
         self,
         checked: Option<&Checked>,
-        times: Times<'_>,
+        is_running: bool,
         key: &Fingerprint,
         subject: &Subject,
     ) -> anyhow::Result<Self> {
@@ -146,19 +138,20 @@ impl AnswerShown {
                 return Ok(Self::unknown(says, false));
             }
         };
-        let logged = match folder_of(&subject.config) {
-            Some(dir) => named(dir, key)?,
-            None => None,
-        };
+        let place = folder_of(&subject.config);
+        let logged = place.map(|dir| named(dir, key)).transpose()?.flatten();
         let recorded = subject.header.as_ref().map(|header| header.spec().filter.clone());
         let parameters = recorded.map_or_else(|| subject.config.filter_spec(), Ok)?.parameters;
         let (is_exact, expire_after) = (parameters.is_exact(), parameters.expire_after());
-        let now = SystemTime::now();
-        let passing = expire_after.filter(|_| is_seen).and_then(|time| match logged {
-            Some((Named::Batch(_) | Named::Added(_), let_through)) => {
-                Some(Passing::of(let_through, time, times, now))
+        let timing = place.and_then(timing_of);
+        let passing = expire_after.filter(|_| is_seen).and_then(|time| {
+            let begin = |generation| timing?.begin_of(generation, time, SystemTime::now());
+            match logged {
+                Some((Named::Batch(_) | Named::Added(_), let_through)) => {
+                    Some(Passing::of(let_through, time, begin, is_running))
+                }
+                _ => Some(Passing::stored(stored(key, subject)?, time, begin)),
             }
-            _ => Some(Passing::stored(stored(key, subject)?, time, times, now)),
         });
         let certain = match (is_seen, logged.map(|(named, _)| named)) {
             (true, Some(Named::Batch(at))) => Some(format!("the log recorded it as unseen ({at})")),

@@ -1,50 +1,11 @@
 //! Time at which a seen URL passes again, if fingerprints expire.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::{Generation, LIVE, LetThrough};
-use urlseen_storage::timing_of;
-
-use crate::report::GenerationsStatus;
-
 /// Length of a generation from which times are shown without seconds.
 const LONG: Duration = Duration::from_hours(1);
-
-/// Source of the times at which generations begin.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Times<'a> {
-    /// Generations of a running daemon.
-    Running(Option<GenerationsStatus>),
-    /// Folder that no daemon uses.
-    AtRest(&'a Path),
-}
-
-impl Times<'_> {
-    /// Returns the time of day at which a generation begins. `None` if no clock tells it.
-    fn begin_of(
-        self,
-        generation: Generation,
-        expire_after: ExpireAfter,
-        now: SystemTime,
-    ) -> Option<SystemTime> {
-        match self {
-            Self::Running(status) => {
-                let GenerationsStatus { number, next_seconds, .. } = status?;
-                let next = Duration::try_from_secs_f64(next_seconds?).ok()?;
-                let present = now.checked_add(next)?.checked_sub(expire_after.step())?;
-                let begin = |number| expire_after.begin_of(Generation::new(number));
-                let (present_began, began) = (begin(number), begin(generation.get()));
-                match began.checked_sub(present_began) {
-                    Some(later) => present.checked_add(later),
-                    None => present.checked_sub(present_began.abs_diff(began)),
-                }
-            }
-            Self::AtRest(dir) => timing_of(dir)?.begin_of(generation, expire_after, now),
-        }
-    }
-}
 
 /// Times at which a URL was let through and passes again.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,14 +17,14 @@ pub(super) struct Passing {
 }
 
 impl Passing {
-    /// Returns the times for a URL.
+    /// Returns the times for a URL. `begin` returns the time of day at which a generation begins,
+    /// or `None` if no clock tells it.
     pub(super) fn of(
         let_through: LetThrough,
         expire_after: ExpireAfter,
-        times: Times<'_>,
-        now: SystemTime,
+        begin: impl Fn(Generation) -> Option<SystemTime>,
+        is_running: bool,
     ) -> Self {
-        let begin = |generation| times.begin_of(generation, expire_after, now);
         let shown = |time| shown(time, expire_after.step());
         let (own, again) = (let_through.generation, let_through.passes_again());
         let Some((first, last)) = begin(own).zip(begin(own.later(1))) else {
@@ -86,11 +47,8 @@ impl Passing {
         let Some(again) = again.and_then(begin) else {
             return Self { words: format!("{let_through}, and never passes again"), again: None };
         };
-        let condition = match times {
-            // The next run decides how much of the time until then counts.
-            Times::AtRest(_) => ", if the clocks agree at the next start",
-            Times::Running(_) => "",
-        };
+        // The next run decides how much of the time until then counts.
+        let condition = if is_running { "" } else { ", if the clocks agree at the next start" };
         let words = format!("{let_through}, and passes again from {}{condition}", shown(again));
         Self { words, again: Some(again) }
     }
@@ -100,14 +58,13 @@ impl Passing {
     pub(super) fn stored(
         generation: Generation,
         expire_after: ExpireAfter,
-        times: Times<'_>,
-        now: SystemTime,
+        begin: impl Fn(Generation) -> Option<SystemTime>,
     ) -> Self {
         if generation == Generation::FOREVER {
             return Self { words: "it never passes again".to_owned(), again: None };
         }
         let next = generation.later(LIVE);
-        let again = times.begin_of(next, expire_after, now);
+        let again = begin(next);
         let words = match again {
             Some(again) => format!("it passes again from {}", shown(again, expire_after.step())),
             None => format!("it passes again when the generation {} begins", next.get()),
@@ -139,30 +96,39 @@ mod tests {
         number: u32,
         next_seconds: Option<f64>,
     ) -> Passing {
-        let now = humantime::parse_rfc3339("2026-12-03T14:05:07Z").unwrap();
-        let status = GenerationsStatus { number, next_seconds, keys: [0; 6], expired: 0, swept: 0 };
-        let times = Times::Running(Some(status));
         let let_through = LetThrough { generation: Generation::new(100), lifetime };
-        Passing::of(let_through, expire_after.parse().unwrap(), times, now)
+        let expire_after = expire_after.parse().unwrap();
+        let begin = |generation| begin_of(generation, expire_after, number, next_seconds);
+        Passing::of(let_through, expire_after, begin, true)
+    }
+
+    /// Returns the time at which a generation begins, if the one after `number` begins in
+    /// `next_seconds`.
+    fn begin_of(
+        generation: Generation,
+        expire_after: ExpireAfter,
+        number: u32,
+        next_seconds: Option<f64>,
+    ) -> Option<SystemTime> {
+        let now = humantime::parse_rfc3339("2026-12-03T14:05:07Z").unwrap();
+        let next = now + Duration::from_secs_f64(next_seconds?);
+        let begin = |number| expire_after.begin_of(Generation::new(number));
+        Some(next + begin(generation.get()) - begin(number + 1))
     }
 
     #[test]
     fn a_url_that_the_log_no_longer_has_passes_again_after_its_generation() {
-        let now = humantime::parse_rfc3339("2026-12-03T14:05:07Z").unwrap();
-        let next_seconds = Some(43_200.0);
-        let status =
-            GenerationsStatus { number: 102, next_seconds, keys: [0; 6], expired: 0, swept: 0 };
-        let of = |generation, status| {
-            let times = Times::Running(status);
-            let expire_after = "30d".parse().unwrap();
-            Passing::stored(generation, expire_after, times, now)
+        let expire_after: ExpireAfter = "30d".parse().unwrap();
+        let of = |generation, next| {
+            Passing::stored(generation, expire_after, |it| begin_of(it, expire_after, 102, next))
         };
-        let known = of(Generation::new(100), Some(status));
+        let next = Some(43_200.0);
+        let known = of(Generation::new(100), next);
         assert_eq!(known.words, "it passes again from 2026-12-22 02:05 UTC");
         assert_eq!(known.again, humantime::parse_rfc3339("2026-12-22T02:05:07Z").ok());
         let unknown = of(Generation::new(100), None);
         assert_eq!(unknown.words, "it passes again when the generation 106 begins");
-        assert_eq!(of(Generation::FOREVER, Some(status)).words, "it never passes again");
+        assert_eq!(of(Generation::FOREVER, next).words, "it never passes again");
     }
 
     #[test]

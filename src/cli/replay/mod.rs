@@ -10,7 +10,7 @@ use crate::cli::sample::{self, Sample};
 use crate::config::{Filter, Kind, choose};
 use crate::pipeline::shutdown;
 use anyhow::bail;
-use urlseen_analysis::{Crawl, Ending, Input, LaneSpec, Plot, Report, Setup, replay, suggest};
+use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Setup, replay, suggest};
 use urlseen_engine::flow::driver::Progress;
 use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_filter::Capacity;
@@ -85,8 +85,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if let Some(path) = &args.plot {
         Plot::check(path)?;
     }
-    let (address, list, batch) = (&config.redis.url, config.list(), config.source.batch);
-    let crawl = Crawl { address, list, batch };
+    let crawl = start::crawl(&config);
     if args.suggest {
         let (items, most) = (start::items(&config), args.count.map(Capacity::get));
         let found = suggest(input(args, &config), items, crawl, most, &*listen()?)?;
@@ -121,7 +120,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if let Some(path) = &args.plot {
         Plot::write(&report::plots(&report, &config), path)?;
     }
-    runtime()?.block_on(tell_fit(args, &config))?;
+    tell_fit(args, &config)?;
     match report.ending {
         Ending::Whole => {}
         Ending::Stopped => say("urlseen: stopped: the report covers the items so far"),
@@ -188,16 +187,17 @@ fn seen(name: &str, config: &Config) -> Origin {
 }
 
 /// Says which algorithm and canonical form fit, for each set in Redis that counts as seen.
-async fn tell_fit(args: &ReplayArgs, config: &Config) -> anyhow::Result<()> {
+fn tell_fit(args: &ReplayArgs, config: &Config) -> anyhow::Result<()> {
     for name in &args.seen {
         let Origin::Set { key, .. } = seen(name, config) else { continue };
-        let mut link = connect(config).await?;
-        let requests = match input(args, config) {
-            Input::Files(files, _) if files[0].as_os_str() == "-" => return Ok(()),
-            Input::Files(files, records) => sample::of_file(&files[0], records)?,
-            Input::Keys(keys) => sample::of_queue(&mut link, &keys[0]).await?,
-        };
-        let sample = Sample::of(&mut link, &key, &requests, &config.fingerprint_spec()).await?;
+        if args.files.iter().any(|file| file.as_os_str() == "-") {
+            return Ok(());
+        }
+        let requests = sample::requests(input(args, config), config)?;
+        let sample = runtime()?.block_on(async {
+            let mut link = connect(config).await?;
+            Sample::of(&mut link, &key, &requests, &config.fingerprint_spec()).await
+        })?;
         if sample.best().is_some() {
             let remedy = sample.remedy().map_or_else(String::new, |it| format!(", {it}"));
             say(format_args!("urlseen: {}{remedy}", sample.words()));

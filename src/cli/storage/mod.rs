@@ -175,9 +175,12 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
             each_partition(all, |config| Repair::new(config)?.adopt(*yes))
         }
         StorageCommand::Convert { settings, rules } => {
-            let convert = if *rules { repair::convert_rules } else { repair::convert };
-            let done = each_partition(settings.load_all()?, |config| convert(&config))?;
-            if *rules { delete_table(settings, done) } else { Ok(done) }
+            let all = settings.load_all()?;
+            if *rules {
+                let done = each_partition(all, |config| repair::convert_rules(&config))?;
+                return delete_table(settings, done);
+            }
+            each_partition(all, |config| repair::over_frozen(&config, None))
         }
         StorageCommand::CatchUp { folder, time } => {
             each_partition(folder.locate_all()?, |config| match folder_of(&config) {

@@ -201,14 +201,12 @@ pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
     ))
 }
 
-/// Converts the filter in the configured storage folder into the configured kind.
-pub(super) fn convert(config: &Config) -> anyhow::Result<Outcome> {
-    over_frozen(config, None)
-}
-
 /// Puts a filter of the configured kind over the native filter in the storage folder. `recorded`
 /// is the spec of the fingerprints in the folder, if the configuration may have another one.
-fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Result<Outcome> {
+pub(super) fn over_frozen(
+    config: &Config,
+    recorded: Option<FingerprintSpec>,
+) -> anyhow::Result<Outcome> {
     refuse_if!(
         config.filter.place != FilterPlace::Local || config.filter.kind != Kind::TWO_CHOICE,
         "only a filter in a storage folder can be converted, and only into the kind two-choice: \

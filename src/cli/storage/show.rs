@@ -130,7 +130,7 @@ fn time(milliseconds: u64) -> String {
 /// Prints the state of a crawl in Redis.
 pub(in crate::cli) fn show_in_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
     let (opened, estimate, (head, holder), lists) = runtime()?.block_on(async {
-        let (mut link, opened) = find(config, &config.redis_filter()?).await?;
+        let (mut link, opened) = find(config).await?;
         let estimate = opening::estimate(&mut link, &opened.filter).await?;
         let protocol = config.protocol();
         let place = protocol.look(&mut link).await?;

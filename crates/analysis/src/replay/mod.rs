@@ -34,11 +34,11 @@ use tokio::runtime::Builder;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError, query};
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
-use urlseen_engine::flow::feed::{Feed, FeedError};
+use urlseen_engine::flow::feed::{Feed, FeedError, Page};
 use urlseen_engine::flow::import::Origin;
 use urlseen_engine::flow::input;
 use urlseen_engine::flow::records::Records;
-use urlseen_engine::item::{Form, ItemContent, Options, Reader};
+use urlseen_engine::item::{Form, Options, OwnedRequest, Reader};
 use urlseen_filter::memory::gib;
 use urlseen_filter::{Kind, Seed, memory};
 use urlseen_redis::RedisAddress;
@@ -136,6 +136,26 @@ pub fn run(
     })
 }
 
+/// Returns the requests of the input, in order. Skips items that are none.
+///
+/// # Errors
+/// The input cannot be read.
+pub fn requests(
+    input: Input,
+    items: Options,
+    crawl: Crawl<'_>,
+    most: Option<u64>,
+) -> anyhow::Result<impl Iterator<Item = Result<OwnedRequest, FeedError>> + use<>> {
+    let mut reader = Reader::new(items);
+    Ok(open(input, crawl, most)?.feed.pages.flat_map(move |page| {
+        let requests = page.map(|Page { items, .. }| {
+            let keys = (0..items.len()).filter_map(|index| items.key(index).ok());
+            keys.filter_map(|item| reader.outline(item).ok()?.request).map(Ok).collect()
+        });
+        requests.unwrap_or_else(|error| vec![Err(error)])
+    }))
+}
+
 /// Searches the input for rules that would save requests, until the input ends or `stop` is set.
 ///
 /// # Errors
@@ -148,14 +168,8 @@ pub fn suggest(
     stop: &AtomicBool,
 ) -> anyhow::Result<Suggestions> {
     let mut suggester = Suggester::new(items.fingerprint.clone());
-    let mut reader = Reader::new(items);
-    for page in open(input, crawl, most)?.feed.pages {
-        let items = page?.items;
-        for item in (0..items.len()).filter_map(|index| items.key(index).ok()) {
-            if let Ok(ItemContent { request: Some(request), .. }) = reader.outline(item) {
-                suggester.add(&request.as_request());
-            }
-        }
+    for request in requests(input, items, crawl, most)? {
+        suggester.add(&request?.as_request());
         if stop.load(Ordering::Relaxed) {
             break;
         }

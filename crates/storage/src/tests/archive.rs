@@ -1,14 +1,13 @@
 //! The archive has all fingerprints of the filter, also after faults.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use urlseen_filter::choice::Fsync;
 use urlseen_filter::generation::Lifetimes;
 use urlseen_filter::{Saved, ShardId};
 
-use super::super::{ArchiveState, AtRest, Folder, Journal, Retention, Target};
+use super::super::{ArchiveState, AtRest, Folder, Journal, RecoveryError, Retention, Target};
 use super::basic::{DIR, open, recover};
 use super::filter::{Key, fingerprints, head, key, spec, write_all};
 use super::testing::{Fault, SimDisk};
@@ -76,7 +75,7 @@ impl Crawl {
         let mut keys = Vec::new();
         let visited = archive.each(|fingerprint| {
             keys.push(key(fingerprint));
-            ControlFlow::Continue(())
+            Ok::<_, RecoveryError>(())
         });
         visited.unwrap();
         keys.sort_unstable();

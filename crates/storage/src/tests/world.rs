@@ -4,7 +4,6 @@
 //! received.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use urlseen_filter::ShardId;
@@ -413,7 +412,7 @@ impl World {
         archive
             .each(|fingerprint| {
                 assert!(filter.keys.insert(key(fingerprint)), "{fingerprint} comes twice");
-                ControlFlow::Continue(())
+                Ok::<_, RecoveryError>(())
             })
             .unwrap();
         if !is_complete {

@@ -6,6 +6,7 @@ mod found;
 use std::ffi::OsStr;
 use std::fs::File;
 
+use urlseen_analysis::Input;
 use urlseen_fingerprint::Algorithm;
 use urlseen_redis::RedisAddress;
 
@@ -68,8 +69,7 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
         "the address is that of a Redis Cluster, and this command looks at a single server: write \
          the configuration by hand"
     );
-    let runtime = runtime()?;
-    let (mut link, found) = runtime.block_on(async {
+    let (mut link, found) = runtime()?.block_on(async {
         let link = connect(&config).await.map_err(anyhow::Error::from);
         let mut link = match link {
             Err(error) if is_default(&config) => {
@@ -84,7 +84,7 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     let name = chosen(args, &config, &found)?;
     let url = (!is_default(&config)).then(|| config.redis.url.without_password().to_string());
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
-    let sample = runtime.block_on(sampled(&mut link, keys))?;
+    let sample = sampled(&mut link, keys, &config)?;
     let draft = Draft::new(&name, keys, url.as_deref(), args.trial, sample.as_ref())?;
     write(&args.output, &draft.file)?;
     print_draft(&draft, &args.output, &name, !keys.is_empty())?;
@@ -93,13 +93,13 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
 
 /// Looks up the requests of a crawl's queue in its set of scrapy-redis. Returns `None` if the set
 /// has none of them.
-async fn sampled(link: &mut Link, keys: &[FoundKey]) -> anyhow::Result<Option<Sample>> {
+fn sampled(link: &mut Link, keys: &[FoundKey], config: &Config) -> anyhow::Result<Option<Sample>> {
     let find = |uses: &[Use]| keys.iter().find(|key| uses.contains(&key.used_as));
     let queue = find(&[Use::SortedQueue, Use::ListQueue]);
     let Some((set, queue)) = find(&[Use::Set]).zip(queue) else { return Ok(None) };
-    let requests = sample::of_queue(link, &queue.key).await?;
+    let requests = sample::requests(Input::Keys(vec![queue.key.clone()]), config)?;
     let usual = Algorithm::ScrapyRedis.into();
-    let sample = Sample::of(link, &set.key, &requests, &usual).await?;
+    let sample = runtime()?.block_on(Sample::of(link, &set.key, &requests, &usual))?;
     Ok(Some(sample).filter(|it| it.best().is_some()))
 }
 
