@@ -16,7 +16,6 @@ from urlseen.scrapy import __main__ as command
 JOB = {
     "ADDONS": {"urlseen.scrapy.Addon": 500},
     "CONCURRENT_REQUESTS": 4,
-    "URLSEEN_HELD_MAX": 4,
 }
 
 
@@ -83,3 +82,29 @@ def test_a_repeated_move_pushes_no_request_twice(redis_server, tmp_path, monkeyp
     monkeypatch.setattr(sys, "argv", ["urlseen.scrapy", "list", str(tmp_path / "none")])
     with pytest.raises(SystemExit, match="no crawl used this JOBDIR"):
         command.main()
+
+
+def test_a_move_that_is_refused_deletes_and_pushes_nothing(redis_server, tmp_path, monkeypatch):
+    queue = Local(tmp_path)
+    queue.enqueue_request(to("1"))
+    queue.close("shutdown")
+    words = ["urlseen.scrapy", "move", str(tmp_path), redis_server.url, "demo:discovered"]
+    monkeypatch.setattr(sys, "argv", words)
+    redis_server.client.set("demo:discovered", "no list")
+    with pytest.raises(SystemExit, match="WRONGTYPE"):
+        command.main()
+    redis_server.client.delete("demo:discovered")
+    ask = command.ask
+
+    def ask_late(consumer, partition, *commands):
+        if commands[0] == [b"MULTI"]:
+            # The push of a killed process arrives now.
+            redis_server.client.set("urlseen:{demo:discovered}:moved", "another")
+        return ask(consumer, partition, *commands)
+
+    with monkeypatch.context() as context, pytest.raises(SystemExit, match="another process"):
+        context.setattr(command, "ask", ask_late)
+        command.main()
+    assert not redis_server.client.exists("demo:discovered")
+    command.main()
+    assert redis_server.client.llen("demo:discovered") == 1 and run("list", tmp_path) == ""

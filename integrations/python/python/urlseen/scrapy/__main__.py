@@ -24,13 +24,6 @@ from urlseen.scrapy.record import (
 
 #: Number of requests in one push.
 BATCH = 500
-#: Pushes a batch, unless it was the last one that was pushed.
-PUSH = b"""
-if redis.call('GET', KEYS[2]) == ARGV[1] then return 0 end
-redis.call('RPUSH', KEYS[1], unpack(ARGV, 2))
-redis.call('SET', KEYS[2], ARGV[1], 'EX', 604800)
-return 1
-"""
 
 
 def show(folder: Path) -> None:
@@ -83,16 +76,30 @@ def let_pass(item: bytes) -> tuple[bytes, str]:
 
 
 def push(consumer: Consumer, items: dict[int, list[bytes]], name: bytes) -> None:
-    """Pushes a batch to the partitions. Raises the first error."""
-    commands: list[tuple[int | None, list[bytes]]] = []
+    """Pushes a batch to the partitions, unless it was the last one that was pushed.
+
+    Raises the first error, and `RuntimeError` if another process moves a crawl to the same source.
+    """
     for partition, data in items.items():
         source = consumer.sources[partition]
         tag = source if "{" in source else f"{{{source}}}"
-        keys = [source.encode(), f"urlseen:{tag}:moved".encode()]
-        commands.append((partition, [b"EVAL", PUSH, b"2", *keys, name, *data]))
-    for answer in consumer.ask(commands):
+        key, moved = source.encode(), f"urlseen:{tag}:moved".encode()
+        # A transaction also writes the name if the source is no list, so `LLEN` comes before it.
+        before = [b"WATCH", moved], [b"LLEN", key], [b"GET", moved]
+        if ask(consumer, partition, *before) == name:
+            continue
+        pushes = [b"RPUSH", key, *data], [b"SET", moved, name, b"EX", b"604800"]
+        if ask(consumer, partition, [b"MULTI"], *pushes, [b"EXEC"]) is None:
+            raise RuntimeError(f"another process has pushed to {source}; give the command again")
+
+
+def ask(consumer: Consumer, partition: int, *commands: list[bytes]) -> object:
+    """Sends commands to a partition. Returns the last answer, or raises the first error."""
+    answers = consumer.ask([(partition, command) for command in commands])
+    for answer in answers:
         if isinstance(answer, Exception):
             raise answer
+    return answers[-1]
 
 
 def main() -> None:
