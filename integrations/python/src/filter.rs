@@ -153,8 +153,8 @@ impl Drop for Filter {
     }
 }
 
-/// Builds a spec from the parameters that Python passes. Parameters that the kind does not have
-/// must not be set.
+/// Builds a spec from the parameters that Python passes, and the defaults of those that the kind
+/// has. A filter with other ones is refused when it is opened.
 fn spec(
     kind: &str,
     capacity: Option<u64>,
@@ -166,18 +166,12 @@ fn spec(
         kind.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
     let mut spec = FilterSpec::new(kind);
     let takes = |name: &str| kind.keys().contains(&name);
-    let refused =
-        |name: &str| PyValueError::new_err(format!("a filter of the kind {kind} has no {name}"));
     let size = capacity.unwrap_or(CAPACITY);
-    if takes("filter.capacity") {
+    if capacity.is_some() || takes("filter.capacity") {
         spec = spec.capacity(size);
-    } else if capacity.is_some() {
-        return Err(refused("capacity"));
     }
-    if takes("filter.error_rate") {
+    if error_rate.is_some() || takes("filter.error_rate") {
         spec = spec.error_rate(error_rate.unwrap_or(ERROR_RATE));
-    } else if error_rate.is_some() {
-        return Err(refused("error_rate"));
     }
     if takes("filter.expansion") {
         spec = spec.expansion(EXPANSION);
@@ -189,16 +183,13 @@ fn spec(
              another kind"
         )));
     }
-    if takes("filter.grow_to") {
+    if grow_to.is_some() || takes("filter.grow_to") {
         spec = spec.grow_to(grow_to.unwrap_or(size.saturating_mul(GROWTH).min(MOST)));
-    } else if grow_to.is_some() {
-        return Err(refused("grow_to"));
     }
-    match seed {
-        Some(seed) if takes("filter.seed") => Ok(spec.seed(seed)),
-        Some(_) => Err(refused("seed")),
-        None => Ok(spec),
-    }
+    Ok(match seed {
+        Some(seed) => spec.seed(seed),
+        None => spec,
+    })
 }
 
 #[pymethods]

@@ -66,9 +66,9 @@ def test_wrong_parameters_raise_value_errors() -> None:
         (lambda: Filter(error_rate=2.0), "error rate 2"),
         (lambda: Filter(10**9, 1e-12, grow_to=10**12), "raise error_rate, or lower grow_to"),
         (lambda: Filter(kind="cuckoo"), "cuckoo"),
-        (lambda: Filter(1000, kind="exact"), "has no capacity"),
-        (lambda: Filter(1000, kind="native", grow_to=2000), "has no grow_to"),
-        (lambda: Filter(kind="redisbloom", seed=1), "has no seed"),
+        (lambda: Filter(1000, kind="exact"), "takes no capacity; it takes: "),
+        (lambda: Filter(1000, kind="native", grow_to=2000), "takes no grow_to"),
+        (lambda: Filter(kind="redisbloom", seed=1), "takes no seed"),
         (lambda: Filter(kind="scrapy-redis-bloomfilter"), "needs bit, which the Python package"),
         (lambda: Filter(kind="redisson"), "only in Redis; use Filter.open_redis"),
     ):

@@ -13,38 +13,36 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from urlseen._urlseen import Filter, canonicalize, explain_json, fingerprint, fingerprints, forked
 
 __all__ = ["Filter", "canonicalize", "explain", "fingerprint", "fingerprints"]
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 os.register_at_fork(after_in_child=forked)
 
 
-def explain(
-    url: str,
-    *,
-    algorithm: str = "scrapy",
-    canonical: str = "w3lib-2.5",
-    keep_fragments: bool = False,
-    drop_tracking: str = "none",
-    same: str = "[]",
-) -> dict[str, Any]:
+class Options(TypedDict, total=False):
+    """Keyword arguments of `fingerprint`, which `Filter.open` also records."""
+
+    algorithm: str
+    canonical: str
+    keep_fragments: bool
+    drop_tracking: str
+    same: str
+
+
+def explain(url: str, **options: Unpack[Options]) -> dict[str, Any]:
     """Explains the fingerprint of a URL: each step to its canonical form, and URLs that are equal.
+
+    The options are those of `fingerprint`.
 
     >>> import urlseen
     >>> urlseen.explain("https://EXAMPLE.com/#top")["canonical"]
     'https://example.com/'
     """
-    explained: dict[str, Any] = json.loads(
-        explain_json(
-            url,
-            algorithm=algorithm,
-            canonical=canonical,
-            keep_fragments=keep_fragments,
-            drop_tracking=drop_tracking,
-            same=same,
-        )
-    )
+    explained: dict[str, Any] = json.loads(explain_json(url, **options))
     return explained

@@ -3,45 +3,26 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, final
 
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
+
+from urlseen import Options
 
 _Kind: TypeAlias = Literal["two-choice", "native", "exact", "redisbloom", "valkey-bloom"]
 _Canonical: TypeAlias = Literal["w3lib-2.5", "w3lib-2.4"]
-_Algorithm: TypeAlias = Literal["scrapy", "scrapy-2.6", "scrapy-redis"]
 
 def fingerprint(
     url: str,
     method: str = "GET",
     body: bytes = b"",
     *,
-    algorithm: _Algorithm | str = "scrapy",
-    canonical: _Canonical | str = "w3lib-2.5",
-    keep_fragments: bool = False,
-    drop_tracking: str = "none",
-    same: str = "[]",
     verbatim_url: bool = False,
+    **options: Unpack[Options],
 ) -> bytes: ...
-def fingerprints(
-    urls: Iterable[str],
-    *,
-    algorithm: _Algorithm | str = "scrapy",
-    canonical: _Canonical | str = "w3lib-2.5",
-    keep_fragments: bool = False,
-    drop_tracking: str = "none",
-    same: str = "[]",
-) -> list[bytes]: ...
+def fingerprints(urls: Iterable[str], **options: Unpack[Options]) -> list[bytes]: ...
 def canonicalize(
     url: str, *, canonical: _Canonical | str = "w3lib-2.5", keep_fragments: bool = False
 ) -> str: ...
-def explain_json(
-    url: str,
-    *,
-    algorithm: _Algorithm | str = "scrapy",
-    canonical: _Canonical | str = "w3lib-2.5",
-    keep_fragments: bool = False,
-    drop_tracking: str = "none",
-    same: str = "[]",
-) -> str: ...
+def explain_json(url: str, **options: Unpack[Options]) -> str: ...
 def forked() -> None: ...
 def run(arguments: list[str]) -> int: ...
 
@@ -106,6 +87,15 @@ class Consumer:
     def close(self) -> None: ...
 
 @final
+class Rules:
+    def __new__(cls, rules: str, **options: Unpack[Options]) -> Self: ...
+    def decide(
+        self, url: str, meta: dict[str, Any]
+    ) -> tuple[bool, bool, float | None, str | None]: ...
+    def admit(self, url: str) -> list[bytes] | None: ...
+    def count(self, change: bytes, number: int) -> None: ...
+
+@final
 class Filter:
     def __new__(
         cls,
@@ -126,11 +116,7 @@ class Filter:
         kind: _Kind | str | None = None,
         grow_to: int | None = None,
         seed: int | None = None,
-        algorithm: str = "scrapy",
-        canonical: str = "w3lib-2.5",
-        keep_fragments: bool = False,
-        drop_tracking: str = "none",
-        same: str = "[]",
+        **options: Unpack[Options],
     ) -> Self: ...
     @classmethod
     def open_redis(

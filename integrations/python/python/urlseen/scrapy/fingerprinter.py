@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.utils.misc import load_object
 
-from urlseen._urlseen import fingerprint
+from urlseen import Options, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,16 +29,6 @@ PROBES = (
 
 ALGORITHMS = ("scrapy", "scrapy-2.6", "scrapy-redis")
 CANONICAL_FORMS = ("w3lib-2.5", "w3lib-2.4")
-
-
-class Options(TypedDict, total=False):
-    """Keyword arguments of `urlseen.fingerprint`, which `Filter.open` also records."""
-
-    algorithm: str
-    canonical: str
-    keep_fragments: bool
-    drop_tracking: str
-    same: str
 
 
 class Fingerprinter:
