@@ -7,9 +7,28 @@ use toml::de::{DeTable, DeValue};
 use super::found::Layers;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
-use super::rule_kinds::{EffectiveRule, MOST, RuleKind, Values, read};
+use super::rule_kinds::{EffectiveRule, MOST, RuleKind, Rules, Values, read};
 use super::unknown::{hint, nearest};
 use urlseen_fingerprint::rule_pages::{Pages, Pattern};
+
+impl Rules {
+    /// Reads rules from JSON: an object with the kinds, each with a list of its rules.
+    ///
+    /// # Errors
+    /// Returns the reasons why rules are refused.
+    pub fn from_json(json: &str) -> Result<Self, String> {
+        let tables: toml::Table = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let mut layers = Layers::default();
+        layers.add_toml("".as_ref(), &tables.to_string());
+        if !layers.rules.limits.is_empty() && !layers.rules.expire.is_empty() {
+            let reason = "cannot be used with [[expire]], because pages that pass again would use \
+                          the limits up";
+            layers.refuse_rule("limit", ValueOrigin::Default, reason);
+        }
+        let faults: Vec<_> = layers.problems.0.into_iter().map(|(_, fault)| fault).collect();
+        if faults.is_empty() { Ok(layers.rules) } else { Err(faults.join("; ")) }
+    }
+}
 
 impl Layers {
     /// Adds the rules of a file to the layers. `value` is the value of the key with the name of the

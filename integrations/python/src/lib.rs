@@ -8,6 +8,7 @@ mod consumer;
 mod filter;
 mod fingerprints;
 mod key;
+mod rules;
 
 use std::ffi::OsString;
 
@@ -26,6 +27,8 @@ mod _urlseen {
     use super::filter::{Filter, forked};
     #[pymodule_export]
     use super::fingerprints::{canonicalize, fingerprint, fingerprints};
+    #[pymodule_export]
+    use super::rules::Rules;
     #[pymodule_export]
     use super::run;
 }

@@ -51,17 +51,13 @@ impl Limiter {
             let (fingerprint, lifetime) = unseen.next().expect("an unseen item has a fingerprint");
             let url = self.reader.canonical_url(items.get(index as usize));
             let claims = url.map(|url| self.limits.claims(url)).unwrap_or_default();
-            if let Some(full) = claims.iter().find(|it| self.is_full(it, counts)) {
-                let rule = u16::try_from(full.rule).expect("there are at most 100 rules");
-                let group = full.name.as_str().into();
-                limited.over.push(OverLimit { index, fingerprint, rule, group });
-                continue;
-            }
-            for Claim { group, value, .. } in claims {
-                let is_known = value.is_some_and(|value| self.count(value, counts) > 0);
-                for group in [Some(group), value].into_iter().flatten().filter(|_| !is_known) {
-                    *counted.entry(group).or_default() += 1;
-                    *self.in_flight.entry(group).or_default() += 1;
+            match self.take(claims, counts) {
+                Ok(taken) => taken.iter().for_each(|&it| *counted.entry(it).or_default() += 1),
+                Err(full) => {
+                    let rule = u16::try_from(full.rule).expect("there are at most 100 rules");
+                    let group = full.name.as_str().into();
+                    limited.over.push(OverLimit { index, fingerprint, rule, group });
+                    continue;
                 }
             }
             onward.push(index);
@@ -72,6 +68,34 @@ impl Limiter {
         limited.counted = counted.collect();
         (found.onward, found.added, found.lifetimes) = (onward, added, lifetimes);
         found.limited = (!limited.is_empty()).then(|| Box::new(limited));
+    }
+
+    /// Counts an item that no crawl in Redis has, at once. `url` is its canonical URL. Returns the
+    /// changes of the counts; `None` if the item is over a limit.
+    pub(super) fn admit_one(&mut self, url: &str, counts: &mut Counts) -> Option<Vec<Counted>> {
+        let claims = self.limits.claims(url);
+        let taken = self.take(claims, counts).ok()?.into_iter();
+        let counted: Vec<_> = taken.map(|group| Counted { group, items: 1 }).collect();
+        counts.change(&counted, 0);
+        self.settle(&counted);
+        Some(counted)
+    }
+
+    /// Takes the places that an item claims. Returns the groups whose counts go up. The error is
+    /// the first claim of a full group.
+    fn take(&mut self, claims: Vec<Claim>, counts: &Counts) -> Result<Vec<Group>, Claim> {
+        if let Some(full) = claims.iter().position(|it| self.is_full(it, counts)) {
+            return Err(claims.into_iter().nth(full).expect("the place of a claim"));
+        }
+        let mut taken = Vec::new();
+        for Claim { group, value, .. } in claims {
+            let is_known = value.is_some_and(|value| self.count(value, counts) > 0);
+            for group in [Some(group), value].into_iter().flatten().filter(|_| !is_known) {
+                *self.in_flight.entry(group).or_default() += 1;
+                taken.push(group);
+            }
+        }
+        Ok(taken)
     }
 
     /// Returns true if a group has no room for the claim of one more item.

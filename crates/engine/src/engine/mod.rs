@@ -19,6 +19,7 @@ mod limiter;
 pub mod query;
 mod queue;
 mod reading;
+mod request_rules;
 #[cfg(feature = "simulation")]
 mod steps;
 pub mod store;
@@ -41,6 +42,7 @@ pub use query::{Answer, Question, Wanted};
 use query::{Answers, Asking};
 use queue::{Done, Queue, SHORT};
 use reading::{Readers, Reading};
+pub use request_rules::RequestRules;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
 pub use threads::{EngineError, StartError, Threads};

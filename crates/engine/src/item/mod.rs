@@ -24,9 +24,10 @@ pub use items::Items;
 use json::JsonError;
 use key::NoKey;
 pub(crate) use pickle::PickleError;
+pub(crate) use request::Ttl;
 pub use request::{ItemRequest, bare_url};
 
-pub use reader::{ExpireRule, NamedRule, Options, Reader};
+pub use reader::{Decision, ExpireRule, NamedRule, Options, Reader};
 use urlseen_filter::PlacementError;
 pub use urlseen_filter::choice::{Emit, ItemForm};
 use urlseen_filter::generation::Lifetime;

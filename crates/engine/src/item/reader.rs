@@ -113,6 +113,19 @@ struct Ruling {
     lifetime: Lifetime,
 }
 
+/// Decision of the rules about a request, without a filter.
+#[derive(Debug, Default)]
+pub struct Decision {
+    /// True if a rule drops the request.
+    pub is_dropped: bool,
+    /// True if a rule lets the request pass unchecked and unrecorded.
+    pub is_unfiltered: bool,
+    /// Time after which the URL passes again; `None` for never.
+    pub after: Option<Duration>,
+    /// Canonical URL; `None` if the URL has none.
+    pub url: Option<String>,
+}
+
 impl From<Identity> for Ruling {
     fn from(identity: Identity) -> Self {
         Self { identity, passed: None, lifetime: Lifetime::WHOLE }
@@ -257,6 +270,19 @@ impl Reader {
         };
         let lifetime = lifetime.unwrap_or_default();
         Ok(Ruling { lifetime, ..Identity::Fingerprint(fingerprint).into() })
+    }
+
+    /// Decides about a request by its URL.
+    pub(crate) fn decide(&mut self, url: &str, verbatim_url: bool) -> Decision {
+        let said = ItemRequest { url: Some(url.into()), verbatim_url, ..ItemRequest::default() };
+        let ruling = self.by_rules(&said).ok();
+        let is_dropped = matches!(&ruling, Some(it) if matches!(it.identity, Identity::Dropped(_)));
+        let is_unfiltered = ruling.is_some_and(|it| it.passed.is_some());
+        let request = said.request().expect("it has a URL");
+        let url = self.fingerprinter.canonical(&request).ok();
+        let rule = url.and_then(|url| self.expire.matching(&Page::of(url)).next());
+        let after = rule.and_then(|number| self.options.expire[number].after);
+        Decision { is_dropped, is_unfiltered, after, url: url.map(str::to_owned) }
     }
 
     /// Writes a request as a start URL for the sink.

@@ -185,7 +185,7 @@ fn check_scheme(bytes: &[u8]) -> Result<(), Unreadable> {
 
 /// Value of `ttl`, the time after which an item asks to pass again, as found in the item.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) enum Ttl<'a> {
+pub(crate) enum Ttl<'a> {
     #[default]
     Nothing,
     Number(f64),
@@ -194,7 +194,12 @@ pub(super) enum Ttl<'a> {
     Wrong,
 }
 
-impl Ttl<'_> {
+impl<'a> Ttl<'a> {
+    /// Reads a text: a number of seconds, or a time.
+    pub(crate) fn of(text: &'a str) -> Self {
+        text.parse().map_or(Self::Text(Cow::Borrowed(text)), Self::Number)
+    }
+
     /// Returns the lifetime that the item asks for. `longest` is the longest one that it may have.
     pub(super) fn shorten(
         &self,
@@ -206,7 +211,7 @@ impl Ttl<'_> {
     }
 
     /// Reads a length of time: a number of seconds, or text with units.
-    fn span(&self) -> Result<Option<Duration>, Unreadable> {
+    pub(crate) fn span(&self) -> Result<Option<Duration>, Unreadable> {
         let span = match self {
             Self::Nothing => return Ok(None),
             Self::Number(seconds) => Duration::try_from_secs_f64(*seconds).ok(),

@@ -7,8 +7,6 @@
 //! FINGERPRINT<TAB>&<TAB>PAYLOAD
 //! ```
 
-use std::borrow::Cow;
-
 use memchr::memchr;
 use urlseen_fingerprint::{Fingerprint, lanes};
 
@@ -64,7 +62,7 @@ impl<'a> Parts<'a> {
             } else if let Some(number) = flag.strip_prefix("priority=") {
                 read.priority = number.parse().map_or(Priority::Wrong("text"), Priority::Number);
             } else if let Some(time) = flag.strip_prefix("ttl=") {
-                read.ttl = time.parse().map_or(Ttl::Text(Cow::Borrowed(time)), Ttl::Number);
+                read.ttl = Ttl::of(time);
             } else {
                 return Err(Unreadable::Flags);
             }

@@ -42,6 +42,15 @@ class Links(Spider):
             yield response.follow(link)
 
 
+class Expiring(Links):
+    """Spider that follows every link. Its requests pass again after an hour."""
+
+    def parse(self, response, **kwargs):
+        for request in super().parse(response):
+            if isinstance(request, Request):
+                yield request.replace(meta={"ttl": "1h"})
+
+
 class AsyncLinks(Links):
     """Spider that follows every link, with an asynchronous callback."""
 

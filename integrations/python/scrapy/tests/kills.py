@@ -22,7 +22,6 @@ SETTINGS = {
     "ADDONS": {"urlseen.scrapy.Addon": 500},
     "CONCURRENT_REQUESTS": CONCURRENT,
     "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENT,
-    "URLSEEN_HELD_MAX": CONCURRENT,
     # A sync comes often, so that kills hit it.
     "TEST_PATCH": {"urlseen.scrapy.job_queue.SYNC_S": 0.05},
 }

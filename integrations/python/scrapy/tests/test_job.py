@@ -131,6 +131,16 @@ def test_a_page_ends_together_with_its_links(jobdir, killed):
     assert not again.enqueue_request(to("1")) and not again.enqueue_request(to("page"))
 
 
+def test_at_most_as_many_pages_are_in_work_as_are_downloaded_at_a_time(jobdir):
+    queue = Local(jobdir, CONCURRENT_REQUESTS=2)
+    for name in ("1", "2", "3"):
+        queue.enqueue_request(to(name))
+    pages = [queue.next_request() for _ in range(3)]
+    assert pages[2] is None
+    queue.finish(pages[0])
+    assert queue.next_request() is not None
+
+
 def test_two_pages_with_the_same_link_record_it_once(jobdir, killed):
     queue = Local(jobdir)
     for name in ("a", "b"):

@@ -163,10 +163,11 @@ def test_a_new_crawl_starts(redis_server, site, start_crawl, follow):
     assert site.page_hits() == EVERY_PAGE_ONCE
 
 
-def test_the_settings_of_the_package_are_in_its_readme():
+def test_the_settings_and_stats_of_the_package_are_in_its_pages():
     package = ROOT / "integrations/python"
     sources = "".join(path.read_text() for path in package.glob("python/**/*.py"))
     page = (package / "scrapy/README.md").read_text()
+    page += (ROOT / "docs/guides/one-process.md").read_text()
     named = set(re.findall(r'"(URLSEEN_[A-Z_]+)"', sources))
     assert named and not {name for name in named if f"`{name}`" not in page}
     counted = set(re.findall(r'count(?:_stat)?\("([a-z_]+)"', sources))

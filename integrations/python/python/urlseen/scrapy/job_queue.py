@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urlseen.scrapy.engine import check_engine
-from urlseen.scrapy.local import PLACES, LocalQueue, key, open_filter
+from urlseen.scrapy.local import PLACES, Decision, LocalQueue, open_filter
 from urlseen.scrapy.pages import Page, logger
 from urlseen.scrapy.record import FOLDER, Key, Record, Row, payload
 from urlseen.scrapy.settings import choice, held_max
@@ -30,6 +30,9 @@ COMMIT_S = 0.02
 #: Number of seconds, or of keys, after which the database is synced and the filter gets its keys.
 SYNC_S, SYNC_KEYS = 5.0, 50_000
 
+#: Row of a request that the filter may drop, and the decision of the rules about it.
+Link = tuple[Row, Decision]
+
 
 class JobPage(Page):
     """Request in work, and the links of its page."""
@@ -38,7 +41,7 @@ class JobPage(Page):
         super().__init__(payload(item))
         self.number = number
         #: Links that the filter may drop. They may be recorded before the page is finished.
-        self.links: dict[Key, Row] = {}
+        self.links: dict[Key, Link] = {}
         #: Links with `dont_filter`. They wait for the end of the page, so that a page that is
         #: fetched twice records them once.
         self.unfiltered: list[Row] = []
@@ -53,13 +56,17 @@ class Job(LocalQueue[JobPage]):
 
     def __init__(self, crawler: Crawler, jobdir: Path) -> None:
         self._jobdir, self._folder = jobdir, jobdir / FOLDER
-        self._held_max = held_max(crawler.settings)
+        # A kill repeats no more pages than this.
+        concurrent = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._held_max = held_max(crawler.settings, concurrent)
         level = choice(crawler.settings, "URLSEEN_SYNC", ("normal", "full"))
         check_engine()
         super().__init__(crawler, open_filter(crawler, self._folder))
         self._open: dict[JobPage, None] = {}
         self._record = Record(self._folder, self._filter, level)
         self._db = self._record.db
+        for change, number in self._db.execute("SELECT change, number FROM counts"):
+            self._rules.count(change, number)
         last = 0
         # The index has both columns, so this reads no items.
         for slot, waiting, used in self._db.execute(
@@ -103,8 +110,9 @@ class Job(LocalQueue[JobPage]):
 
     def is_seen(self, request: Request, fingerprint: bytes) -> bool:
         """Returns `True` if the request is recorded, or was found on the same page."""
-        name = key(fingerprint)
-        page = self._page(request)
+        name, page = self._key(request, fingerprint), self._page(request)
+        if name is None:
+            return False
         return (page is not None and name in page.links) or self._record.knows(name)
 
     def collect(self, request: Request, item: bytes, fingerprint: bytes) -> None:
@@ -113,17 +121,18 @@ class Job(LocalQueue[JobPage]):
         A request that belongs to no page is committed at once, or together with others that come
         shortly after.
         """
-        name = None if request.dont_filter else key(fingerprint)
+        name = self._key(request, fingerprint)
         row = (self._number(request), self._downloader.get_slot_key(request), item)
+        link = row, self._decision
         page = self._page(request)
         if page is None:
             with self._writing():
-                self._add({} if name is None else {name: row}, [row] if name is None else [])
+                self._add({} if name is None else {name: link}, [row] if name is None else [])
                 self._tend()
         elif name is None:
             page.unfiltered.append(row)
         else:
-            page.links[name] = row
+            page.links[name] = link
             if len(page.links) >= EARLY:
                 self._record_early(page)
 
@@ -159,13 +168,11 @@ class Job(LocalQueue[JobPage]):
         self._count_stat("unreadable")
         del self._open[page]
 
-    def forget(self, fingerprint: str) -> bool:
-        """Lets a fingerprint (hex digits) pass once more."""
+    def _forget(self, keys: list[Key] | None = None) -> None:
         with self._writing():
-            self._record.know({key(bytes.fromhex(fingerprint)): False})
-            self._tend()
-        self._count_stat("forgotten")
-        return True
+            if keys := self._record.expiries.due() if keys is None else keys:
+                self._record.forget(keys)
+                self._tend()
 
     def close(self) -> None:
         """Commits, and gives the filter all keys. The next run begins with the requests in work."""
@@ -196,13 +203,22 @@ class Job(LocalQueue[JobPage]):
             self._record.commit()
             page.links = {}
 
-    def _add(self, links: dict[Key, Row], unfiltered: list[Row]) -> None:
-        """Adds links to the open transaction, except those that were recorded meanwhile."""
-        new = {name: row for name, row in links.items() if not self._record.knows(name)}
+    def _add(self, links: dict[Key, Link], unfiltered: list[Row]) -> None:
+        """Adds links to the open transaction, except those that were recorded meanwhile, and those
+        over a limit.
+        """
+        unseen = {name: link for name, link in links.items() if not self._record.knows(name)}
+        new: dict[Key, Row] = {}
+        for name, (row, decision) in unseen.items():
+            if (changes := self._admit(decision)) is not None:
+                new[name] = row
+                self._record.count(changes)
+                if decision.after is not None:
+                    self._record.expiries.add(name, decision.after)
         self._insert([*new.values(), *unfiltered])
-        self._record.know(dict.fromkeys(new, True))
+        self._record.know(new)
         if self._crawler.stats is not None:
-            self._crawler.stats.inc_value("dupefilter/filtered", len(links) - len(new))
+            self._crawler.stats.inc_value("dupefilter/filtered", len(links) - len(unseen))
 
     def _insert(self, rows: Iterable[Row]) -> None:
         def waiting() -> Iterator[Row]:

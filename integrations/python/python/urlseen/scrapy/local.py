@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import heapq
+import json
+import sqlite3
 from collections import OrderedDict
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request
 from scrapy.pqueues import DownloaderInterface
 from scrapy.utils.job import job_dir
 
-from urlseen._urlseen import Filter
-from urlseen.scrapy.fingerprinter import Fingerprinter, Options, fingerprinter_of
-from urlseen.scrapy.pages import P, Page, Pages
+from urlseen import Filter, Options
+from urlseen._urlseen import Rules
+from urlseen.scrapy.fingerprinter import Fingerprinter, fingerprinter_of
+from urlseen.scrapy.pages import P, Page, Pages, logger
+from urlseen.scrapy.record import Expiries, Key
 from urlseen.scrapy.scheduler import DIGESTS, Scheduler
 from urlseen.scrapy.settings import check_names, choice, refusal
 
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Number of places for the requests of one priority, and the highest priority that counts.
 PLACES, HIGHEST = 1 << 42, 1 << 20
+#: Kinds of rules of urlseen's configuration that are settings, such as `URLSEEN_DROP`.
+KINDS = ("drop", "pass", "limit", "expire")
 
 
 class LocalScheduler(Scheduler):
@@ -39,7 +45,12 @@ class LocalScheduler(Scheduler):
     priority. `URLSEEN_SYNC = "full"` syncs the end of each page to the disk. `URLSEEN_CAPACITY` is
     the first size of the filter, 1,000,000 requests; it grows. `URLSEEN_ERROR_RATE` is the share of
     new requests that it takes for seen ones when it has grown to a hundred times this size, 1e-6.
+
+    `URLSEEN_DROP`, `URLSEEN_PASS`, `URLSEEN_LIMIT` and `URLSEEN_EXPIRE` are lists of rules, with the
+    keys of `[[drop]]` and so on in urlseen's configuration.
     """
+
+    deliveries: LocalQueue[Any]
 
     @refusal()
     def open(self, spider: Spider) -> None:
@@ -65,6 +76,10 @@ class LocalScheduler(Scheduler):
             job.release()
             raise
 
+    def enqueue_request(self, request: Request) -> bool:
+        """Adds a request to the queue. Returns `False` if a rule or the filter drops it."""
+        return self.deliveries.decide(request) and super().enqueue_request(request)
+
     def _item(self, request: Request, fingerprint: bytes) -> bytes:
         return b"" if self._is_in_memory else super()._item(request, fingerprint)
 
@@ -72,8 +87,20 @@ class LocalScheduler(Scheduler):
         return item if isinstance(item, Request) else super()._request(item)
 
 
+class Decision(NamedTuple):
+    """Decision of the rules about a request."""
+
+    is_dropped: bool = False
+    #: `True` if the filter neither checks nor records the request.
+    is_unfiltered: bool = False
+    #: Number of seconds after which the request passes again.
+    after: float | None = None
+    #: URL whose groups the limits count.
+    url: str | None = None
+
+
 class LocalQueue(Pages[P]):
-    """Order of the waiting requests, and the filter that drops the seen ones.
+    """Order of the waiting requests, the rules, and the filter that drops the seen requests.
 
     The requests of each downloader slot wait apart. The slot with the fewest active downloads gets
     its turn first, and slots with equally many in turn, as with `DownloaderAwarePriorityQueue`.
@@ -91,6 +118,23 @@ class LocalQueue(Pages[P]):
         # Number of waiting requests of each slot. The slot whose turn is next is the first one.
         self._waiting: OrderedDict[str, int] = OrderedDict()
         self._filter = filter
+        rules = {it: crawler.settings.get(f"URLSEEN_{it.upper()}") or [] for it in KINDS}
+        self._rules = Rules(json.dumps(rules), **options_of(crawler))
+        # About the request that is enqueued now.
+        self._decision = Decision()
+
+    def decide(self, request: Request) -> bool:
+        """Applies the rules to a request that is enqueued now. Returns `False` if it is dropped."""
+        self._forget()
+        try:
+            self._decision = Decision(*self._rules.decide(request.url, request.meta))
+        except ValueError as error:
+            self._count_stat("rejected")
+            logger.warning("%s is rejected: %s", request, error)
+            return False
+        if self._decision.is_dropped:
+            self._count_stat("dropped")
+        return not self._decision.is_dropped
 
     def count(self) -> int:
         """Returns the number of waiting requests. The engine itself counts those in work."""
@@ -98,9 +142,27 @@ class LocalQueue(Pages[P]):
 
     def forget(self, fingerprint: str) -> bool:
         """Lets a fingerprint (hex digits) pass once more."""
-        self._filter.forget(key(bytes.fromhex(fingerprint)))
+        self._forget([key(bytes.fromhex(fingerprint))])
         self._count_stat("forgotten")
         return True
+
+    def _forget(self, keys: list[Key] | None = None) -> None:
+        """Lets keys pass once more: those whose time is over, or these."""
+        raise NotImplementedError
+
+    def _key(self, request: Request, fingerprint: bytes) -> Key | None:
+        """Returns the key of a request; `None` if the filter neither checks nor records it."""
+        is_unfiltered = request.dont_filter or self._decision.is_unfiltered
+        return None if is_unfiltered else key(fingerprint)
+
+    def _admit(self, decision: Decision) -> list[bytes] | None:
+        """Counts an unseen request. Returns the changes of the counts, or `None` if it is over a
+        limit.
+        """
+        changes = [] if decision.url is None else self._rules.admit(decision.url)
+        if changes is None:
+            self._count_stat("over_limit")
+        return changes
 
     def _number(self, request: Request, is_late: bool = False) -> int:
         """Returns the place of a request in its slot: the highest number comes first.
@@ -137,15 +199,22 @@ class Memory(LocalQueue[Page]):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler, Filter(*size(crawler)))
         self._requests: dict[str, list[tuple[int, Request]]] = {}
+        self._expiries = Expiries(sqlite3.connect(":memory:", isolation_level=None))
 
     def is_seen(self, request: Request, fingerprint: bytes) -> bool:
         """Returns `True` if the request has been seen."""
-        return key(fingerprint) in self._filter
+        name = self._key(request, fingerprint)
+        return name is not None and name in self._filter
 
     def collect(self, request: Request, item: bytes, fingerprint: bytes) -> None:
-        """Adds a request to the queue and to the filter."""
-        if not request.dont_filter:
-            self._filter.add(key(fingerprint))
+        """Adds a request to the queue and to the filter, unless it is over a limit."""
+        name = self._key(request, fingerprint)
+        if name is not None:
+            if self._admit(self._decision) is None:
+                return
+            self._filter.add(name)
+            if self._decision.after is not None:
+                self._expiries.add(name, self._decision.after)
         slot = self._downloader.get_slot_key(request)
         waiting = self._requests.setdefault(slot, [])
         heapq.heappush(waiting, (-self._number(request), request))
@@ -162,6 +231,11 @@ class Memory(LocalQueue[Page]):
             del self._requests[slot]
         return Page(request)
 
+    def _forget(self, keys: list[Key] | None = None) -> None:
+        if keys := self._expiries.due() if keys is None else keys:
+            self._filter.forget_many(keys)
+            self._expiries.remove(keys)
+
     def took(self, page: Page, request: Request) -> None:
         """Does nothing, because queue and filter end with the process."""
 
@@ -170,7 +244,7 @@ class Memory(LocalQueue[Page]):
         self._filter.close()
 
 
-def key(fingerprint: bytes) -> bytes | str:
+def key(fingerprint: bytes) -> Key:
     """Returns the key of a fingerprint in the filter."""
     return fingerprint if len(fingerprint) in DIGESTS else fingerprint.hex()
 
@@ -188,9 +262,11 @@ def open_filter(crawler: Crawler, folder: Path) -> Filter:
     """Opens the filter of a crawl in a folder. An existing folder keeps the size that it was made
     for.
     """
-    fingerprinter = fingerprinter_of(crawler)
-    options: Options = {}
-    if isinstance(fingerprinter, Fingerprinter):
-        options = fingerprinter.options
     exists = (folder / "header").exists()
-    return Filter.open(folder, *(() if exists else size(crawler)), **options)
+    return Filter.open(folder, *(() if exists else size(crawler)), **options_of(crawler))
+
+
+def options_of(crawler: Crawler) -> Options:
+    """Returns how the fingerprints of a crawl are computed, if urlseen computes them."""
+    fingerprinter = fingerprinter_of(crawler)
+    return fingerprinter.options if isinstance(fingerprinter, Fingerprinter) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import sqlite3
 import time
@@ -10,26 +11,64 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
-from urlseen._urlseen import Filter
-from urlseen.scrapy.fingerprinter import Options
+from urlseen import Filter, Options
 
 #: Folder of the filter in the JOBDIR, and the database in this folder.
 FOLDER, DATABASE = "urlseen", "queue.sqlite"
 
 #: A row of `queue` is a waiting request, or one in work. `fresh` has the keys that the filter on the
 #: disk may lack: pickled dictionaries with `False` for forgotten keys, in the order of the commits.
+#: `counts` has how often limits had a change.
 TABLES = """
 CREATE TABLE IF NOT EXISTS queue
     (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, held INTEGER NOT NULL, item BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS waiting ON queue (slot) WHERE held = 0;
 CREATE INDEX IF NOT EXISTS held ON queue (held) WHERE held = 1;
 CREATE TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY, keys BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS counts (change BLOB PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+EXPIRIES = """
+CREATE TABLE IF NOT EXISTS expiries (key PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS times ON expiries (at);
 """
 
 Key = bytes | str
 #: Number, slot and item of a request.
 Row = tuple[int, str, bytes]
+
+
+class Expiries:
+    """Times at which keys are forgotten. A clock that is set back only delays this."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        # A key may expire at this time, and none does before.
+        self._next = 0.0
+        db.executescript(EXPIRIES)
+
+    def add(self, key: Key, seconds: float) -> None:
+        """Adds a key that expires after this time."""
+        at = time.time() + seconds
+        self._db.execute("INSERT OR REPLACE INTO expiries VALUES (?, ?)", (key, at))
+        self._next = min(at, self._next)
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Removes forgotten keys."""
+        self._db.executemany("DELETE FROM expiries WHERE key = ?", ((key,) for key in keys))
+
+    def due(self) -> list[Key]:
+        """Returns the keys whose time is over."""
+        now = time.time()
+        if now < self._next:
+            return []
+        (self._next,) = self._db.execute(
+            "SELECT ifnull(min(at), ?) FROM expiries WHERE at > ?", (math.inf, now)
+        ).fetchone()
+        return [
+            key for (key,) in self._db.execute("SELECT key FROM expiries WHERE at <= ?", (now,))
+        ]
 
 
 class Record:
@@ -53,6 +92,7 @@ class Record:
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.execute(f"PRAGMA synchronous = {level}")
         self.db.executescript(TABLES)
+        self.expiries = Expiries(self.db)
         for (keys,) in self.db.execute("SELECT keys FROM fresh ORDER BY id"):
             self.fresh.update(pickle.loads(keys))
         # Requests in work go back into the queue.
@@ -69,10 +109,23 @@ class Record:
         """Adds waiting requests to the open transaction."""
         self.db.executemany("INSERT INTO queue VALUES (?, ?, 0, ?)", rows)
 
-    def know(self, keys: dict[Key, bool]) -> None:
-        """Adds keys to the open transaction: `True` for a seen one, `False` for a forgotten one."""
+    def know(self, keys: Iterable[Key]) -> None:
+        """Adds seen keys to the open transaction."""
+        self._change(dict.fromkeys(keys, True))
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Adds forgotten keys to the open transaction."""
+        self._change(forgotten := dict.fromkeys(keys, False))
+        self.expiries.remove(forgotten)
+
+    def _change(self, keys: dict[Key, bool]) -> None:
         self.fresh.update(keys)
         self._new.update(keys)
+
+    def count(self, changes: list[bytes]) -> None:
+        """Adds changes of the counts of limits to the open transaction."""
+        insert = "INSERT INTO counts VALUES (?, 1) ON CONFLICT DO UPDATE SET number = number + 1"
+        self.db.executemany(insert, ((change,) for change in changes))
 
     def knows(self, key: Key) -> bool:
         """Returns `True` if the key is seen."""

@@ -24,16 +24,20 @@ NAMES = (
     "URLSEEN_ASK_URL",
     "URLSEEN_CAPACITY",
     "URLSEEN_CONSUMER",
+    "URLSEEN_DROP",
     "URLSEEN_DROP_TRACKING",
     "URLSEEN_ERROR_RATE",
+    "URLSEEN_EXPIRE",
     "URLSEEN_FINGERPRINT_ALGORITHM",
     "URLSEEN_FINGERPRINT_CANONICAL",
     "URLSEEN_FORGET_FAILED",
     "URLSEEN_HELD_MAX",
     "URLSEEN_KEY",
+    "URLSEEN_LIMIT",
     "URLSEEN_ORDER",
     "URLSEEN_OWN_FINGERPRINTER",
     "URLSEEN_PARTITIONS",
+    "URLSEEN_PASS",
     "URLSEEN_SAME",
     "URLSEEN_SERIALIZER",
     "URLSEEN_SOURCE_KEY",
@@ -154,9 +158,9 @@ def whole(settings: BaseSettings, name: str, default: int, least: int, most: int
     return number
 
 
-def held_max(settings: BaseSettings) -> int:
+def held_max(settings: BaseSettings, default: int = 1000) -> int:
     """Reads the maximum number of requests that this process holds."""
-    return whole(settings, "URLSEEN_HELD_MAX", 1000, 1, 2000)
+    return whole(settings, "URLSEEN_HELD_MAX", min(default, 2000), 1, 2000)
 
 
 def partitions(settings: BaseSettings) -> list[int]:
