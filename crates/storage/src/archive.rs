@@ -81,7 +81,7 @@ fn read(
     target: Target,
     visit: &mut impl FnMut(Change, Fingerprint),
 ) -> Result<(Option<Position>, Vec<Damage>), RecoveryError> {
-    let (way, ()) = recovery::find(begun, target, |_| Ok(()))?;
+    let (way, ()) = recovery::find(begun, target, |_, _| Ok(()))?;
     let from = way.snapshot.first;
     let mut visit = |entry: LogEntry| {
         entry.changes().for_each(|(change, _, fingerprint)| visit(change, fingerprint));

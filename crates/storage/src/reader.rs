@@ -86,7 +86,7 @@ impl AtRest {
     /// The errors of [`Folder::recover`](super::Folder::recover).
     pub fn reaches(&self, target: Target) -> Result<(), RecoveryError> {
         let begun = self.begun()?;
-        recovery::find(begun, target, |snapshot| snapshot.check(begun, |_| false)).map(drop)
+        recovery::find(begun, target, |it, _| it.check(begun, |_| false)).map(drop)
     }
 
     /// Returns the folder's directory and header.
@@ -111,7 +111,7 @@ impl AtRest {
     ) -> Result<Tombstones, RecoveryError> {
         let begun = self.begun()?;
         let hasher = begun.header.spec().filter.parameters.hasher();
-        let (way, file) = recovery::find(begun, target, |snapshot| snapshot.check(begun, &wanted))?;
+        let (way, file) = recovery::find(begun, target, |it, _| it.check(begun, &wanted))?;
         for section in way.snapshot.shards().iter().filter(|section| wanted(section.shard)) {
             let load =
                 |body: &mut dyn Read| filter.load(section.shard, section.keys, section.len, body);

@@ -93,7 +93,7 @@ impl Way {
 pub(super) fn find<T>(
     begun: &Begun,
     target: Target,
-    load: impl FnMut(&Snapshot) -> Result<T, ReadError>,
+    load: impl FnMut(&Snapshot, &SegmentScan) -> Result<T, ReadError>,
 ) -> Result<(Way, T), RecoveryError> {
     let (way, loaded) = find_past_damage(begun, target, load)?;
     match (&way.scan.walk.damage, way.scan.walk.lost) {
@@ -107,7 +107,7 @@ pub(super) fn find<T>(
 fn find_past_damage<T>(
     begun: &Begun,
     target: Target,
-    mut load: impl FnMut(&Snapshot) -> Result<T, ReadError>,
+    mut load: impl FnMut(&Snapshot, &SegmentScan) -> Result<T, ReadError>,
 ) -> Result<(Way, T), RecoveryError> {
     let segments = Segments::list(begun)?;
     let all = Snapshots::list(begun)?;
@@ -128,7 +128,7 @@ fn find_past_damage<T>(
             refused.push((snapshot, leads, scan));
             continue;
         }
-        match load(snapshot) {
+        match load(snapshot, &scan) {
             Ok(loaded) => {
                 let snapshot = snapshot.clone();
                 return Ok((Way { snapshot, scan, damaged, head, all }, loaded));
@@ -141,14 +141,14 @@ fn find_past_damage<T>(
 
 /// Returns the damage of the log from which on the newest state of the folder lacks records.
 pub(super) fn damage(begun: &Begun) -> Result<Option<(Damage, Lost)>, RecoveryError> {
-    let (way, _) = find_past_damage(begun, Target::Last, |it| it.check(begun, |_| true))?;
+    let (way, _) = find_past_damage(begun, Target::Last, |it, _| it.check(begun, |_| true))?;
     let walk = way.scan.walk;
     Ok(walk.damage.zip(walk.lost))
 }
 
 /// Ends the log before its [damage](damage()), and keeps copies of the damaged and all later files.
 pub(super) fn cut_at_damage(begun: &Begun) -> Result<(), RecoveryError> {
-    let (way, _) = find_past_damage(begun, Target::Last, |it| it.check(begun, |_| true))?;
+    let (way, _) = find_past_damage(begun, Target::Last, |it, _| it.check(begun, |_| true))?;
     let (segments, plan) = (Segments::list(begun)?, &way.scan.plan);
     cut::copy_aside(&segments, plan.place.map_or(plan.end.number, |place| place.file))?;
     cut::apply(&segments, plan, &[])?;
@@ -213,14 +213,15 @@ pub(super) fn recover(
     target: Target,
     filter: &mut dyn Restore,
 ) -> Result<(Recovered, Option<LogPlace>), RecoveryError> {
-    let (way, ()) = find(begun, target, |snapshot| {
+    let (way, ()) = find(begun, target, |snapshot, scan| {
         // A filter keeps the latest generation that it was ever told, so it is told none that is
         // damaged.
         let file = snapshot.check(begun, |_| true)?;
         filter.clear();
+        // In the kinds that grow, a key takes more than a byte.
+        filter.expect(snapshot.keys().min(snapshot.bytes) + scan.later);
         snapshot.load(&*file, filter)
     })?;
-    filter.expect(way.scan.later);
     let (mut records, mut fingerprints) = (0, 0);
     let walk = way.replay_all(begun, |entry| {
         records += 1;

@@ -39,8 +39,8 @@ pub trait Restore {
     /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
     /// hash of the fingerprint. Tombstones come after all shards.
     fn load_tombstone(&mut self, shard: ShardId, id: u128);
-    /// Announces the number of fingerprints that are added next, so that the filter grows once.
-    fn expect(&mut self, _fingerprints: u64) {}
+    /// Announces the number of keys that the empty filter will have, so that it need not grow.
+    fn expect(&mut self, _keys: u64) {}
     /// Adds those fingerprints of the record at `at` in the log that are stored under a
     /// generation. It is [`Generation::FOREVER`] if the fingerprints do not expire.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, at: Position);

@@ -184,7 +184,7 @@ impl FilterKind for ExactShards {
 
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
         let place = shard.index();
-        self.shards[place] = HashTable::new();
+        self.shards[place].clear();
         let loaded = if FORM.len(keys) == Some(len) {
             self.read(shard, keys, from)
         } else {

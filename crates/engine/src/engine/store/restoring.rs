@@ -73,8 +73,8 @@ impl Restore for Handle {
         self.forgive(shard, id);
     }
 
-    fn expect(&mut self, fingerprints: u64) {
-        self.queue.add_later(move |judge| judge.expect(fingerprints));
+    fn expect(&mut self, keys: u64) {
+        self.queue.add_later(move |judge| judge.expect(keys));
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {

@@ -75,14 +75,18 @@ impl TwoChoiceFilter {
         Look { place, probe }
     }
 
-    /// Replaces a shard by an empty one with at least this number of slots.
+    /// Replaces a shard by an empty one with at least this number of slots. An empty shard stays if
+    /// that fails.
     fn renew(&mut self, shard: ShardId, slots: u64) -> Result<(), Full> {
         let shard = &mut self.shards[shard.index()];
         // The memory of an empty shard is not touched.
         if shard.keys > 0 || shard.slots() < slots {
-            shard.free(&mut self.arena);
+            if shard.keys > 0 {
+                shard.free(&mut self.arena);
+            }
             let TwoChoiceSize { bits, expires, .. } = self.size;
-            *shard = Shard::with_slots(slots, bits, expires, &mut self.arena)?;
+            let empty = Shard::with_slots(slots, bits, expires, &mut self.arena)?;
+            std::mem::replace(shard, empty).free(&mut self.arena);
         }
         shard.begin_generation(self.now, &mut self.arena);
         Ok(())
@@ -107,12 +111,17 @@ impl FilterKind for TwoChoiceFilter {
         self.kernel.run(TestAll { filter: self, key_hashes, verdicts });
     }
 
-    fn reserve(&mut self, shard: ShardId, keys: u64, effort: Effort) -> Result<bool, Full> {
-        let Self { arena, shards, kernel, .. } = self;
-        let shard = &mut shards[shard.index()];
+    fn reserve(&mut self, id: ShardId, keys: u64, effort: Effort) -> Result<bool, Full> {
+        let shard = &self.shards[id.index()];
         if effort == Effort::Short {
             return Ok(shard.has_room(keys));
         }
+        if shard.keys == 0 {
+            // An empty shard gets its final size at once, and so moves no key.
+            self.renew(id, self.size.slots(id, keys))?;
+        }
+        let Self { arena, shards, kernel, .. } = self;
+        let shard = &mut shards[id.index()];
         kernel.run(MakeRoom { shard, arena, keys })?;
         Ok(true)
     }
