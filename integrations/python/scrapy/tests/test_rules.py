@@ -29,6 +29,7 @@ def clock(monkeypatch):
     """Returns a function that sets the time of day forward."""
     now = [time.time()]
     monkeypatch.setattr("time.time", lambda: now[0])
+    monkeypatch.setattr("urlseen.scrapy.record.DUE", 1)
     return lambda seconds: now.__setitem__(0, now[0] + seconds)
 
 

@@ -61,10 +61,11 @@ class Job(LocalQueue[JobPage]):
         self._held_max = held_max(crawler.settings, concurrent)
         level = choice(crawler.settings, "URLSEEN_SYNC", ("normal", "full"))
         check_engine()
-        super().__init__(crawler, open_filter(crawler, self._folder))
-        self._open: dict[JobPage, None] = {}
-        self._record = Record(self._folder, self._filter, level)
+        opened = open_filter(crawler, self._folder)
+        self._record = Record(self._folder, opened, level)
         self._db = self._record.db
+        super().__init__(crawler, opened, self._db)
+        self._open: dict[JobPage, None] = {}
         for change, number in self._db.execute("SELECT change, number FROM counts"):
             self._rules.count(change, number)
         last = 0
@@ -168,11 +169,15 @@ class Job(LocalQueue[JobPage]):
         self._count_stat("unreadable")
         del self._open[page]
 
-    def _forget(self, keys: list[Key] | None = None) -> None:
+    def _forget_expired(self) -> None:
         with self._writing():
-            if keys := self._record.expiries.due() if keys is None else keys:
-                self._record.forget(keys)
-                self._tend()
+            super()._forget_expired()
+
+    def _forget(self, keys: list[Key]) -> None:
+        with self._writing():
+            self._record.forget(keys)
+            self._expiries.remove(keys)
+            self._tend()
 
     def close(self) -> None:
         """Commits, and gives the filter all keys. The next run begins with the requests in work."""
@@ -214,7 +219,7 @@ class Job(LocalQueue[JobPage]):
                 new[name] = row
                 self._record.count(changes)
                 if decision.after is not None:
-                    self._record.expiries.add(name, decision.after)
+                    self._expiries.add(name, decision.after)
         self._insert([*new.values(), *unfiltered])
         self._record.know(new)
         if self._crawler.stats is not None:

@@ -106,7 +106,7 @@ class LocalQueue(Pages[P]):
     its turn first, and slots with equally many in turn, as with `DownloaderAwarePriorityQueue`.
     """
 
-    def __init__(self, crawler: Crawler, filter: Filter) -> None:
+    def __init__(self, crawler: Crawler, filter: Filter, db: sqlite3.Connection) -> None:
         super().__init__(crawler)
         check_names(crawler.settings)
         is_lifo = choice(crawler.settings, "URLSEEN_ORDER", ("lifo", "fifo")) == "lifo"
@@ -118,6 +118,7 @@ class LocalQueue(Pages[P]):
         # Number of waiting requests of each slot. The slot whose turn is next is the first one.
         self._waiting: OrderedDict[str, int] = OrderedDict()
         self._filter = filter
+        self._expiries = Expiries(db)
         rules = {it: crawler.settings.get(f"URLSEEN_{it.upper()}") or [] for it in KINDS}
         self._rules = Rules(json.dumps(rules), **options_of(crawler))
         # About the request that is enqueued now.
@@ -125,7 +126,7 @@ class LocalQueue(Pages[P]):
 
     def decide(self, request: Request) -> bool:
         """Applies the rules to a request that is enqueued now. Returns `False` if it is dropped."""
-        self._forget()
+        self._forget_expired()
         try:
             self._decision = Decision(*self._rules.decide(request.url, request.meta))
         except ValueError as error:
@@ -146,8 +147,12 @@ class LocalQueue(Pages[P]):
         self._count_stat("forgotten")
         return True
 
-    def _forget(self, keys: list[Key] | None = None) -> None:
-        """Lets keys pass once more: those whose time is over, or these."""
+    def _forget_expired(self) -> None:
+        while keys := self._expiries.due():
+            self._forget(keys)
+
+    def _forget(self, keys: list[Key]) -> None:
+        """Lets keys pass once more."""
         raise NotImplementedError
 
     def _key(self, request: Request, fingerprint: bytes) -> Key | None:
@@ -197,9 +202,9 @@ class Memory(LocalQueue[Page]):
     """Queue and filter in memory."""
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler, Filter(*size(crawler)))
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        super().__init__(crawler, Filter(*size(crawler)), db)
         self._requests: dict[str, list[tuple[int, Request]]] = {}
-        self._expiries = Expiries(sqlite3.connect(":memory:", isolation_level=None))
 
     def is_seen(self, request: Request, fingerprint: bytes) -> bool:
         """Returns `True` if the request has been seen."""
@@ -231,10 +236,9 @@ class Memory(LocalQueue[Page]):
             del self._requests[slot]
         return Page(request)
 
-    def _forget(self, keys: list[Key] | None = None) -> None:
-        if keys := self._expiries.due() if keys is None else keys:
-            self._filter.forget_many(keys)
-            self._expiries.remove(keys)
+    def _forget(self, keys: list[Key]) -> None:
+        self._filter.forget_many(keys)
+        self._expiries.remove(keys)
 
     def took(self, page: Page, request: Request) -> None:
         """Does nothing, because queue and filter end with the process."""

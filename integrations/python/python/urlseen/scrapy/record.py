@@ -34,6 +34,9 @@ CREATE TABLE IF NOT EXISTS expiries (key PRIMARY KEY, at REAL NOT NULL) WITHOUT 
 CREATE INDEX IF NOT EXISTS times ON expiries (at);
 """
 
+#: Maximum number of keys that are forgotten together.
+DUE = 1000
+
 Key = bytes | str
 #: Number, slot and item of a request.
 Row = tuple[int, str, bytes]
@@ -59,16 +62,15 @@ class Expiries:
         self._db.executemany("DELETE FROM expiries WHERE key = ?", ((key,) for key in keys))
 
     def due(self) -> list[Key]:
-        """Returns the keys whose time is over."""
+        """Returns some of the keys whose time is over. The caller removes them."""
         now = time.time()
         if now < self._next:
             return []
-        (self._next,) = self._db.execute(
-            "SELECT ifnull(min(at), ?) FROM expiries WHERE at > ?", (math.inf, now)
-        ).fetchone()
-        return [
-            key for (key,) in self._db.execute("SELECT key FROM expiries WHERE at <= ?", (now,))
-        ]
+        first = "SELECT key, at FROM expiries ORDER BY at LIMIT ?"
+        rows = self._db.execute(first, (DUE + 1,)).fetchall()
+        keys = [key for key, at in rows[:DUE] if at <= now]
+        self._next = math.inf if len(keys) == len(rows) else rows[len(keys)][1]
+        return keys
 
 
 class Record:
@@ -92,7 +94,6 @@ class Record:
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.execute(f"PRAGMA synchronous = {level}")
         self.db.executescript(TABLES)
-        self.expiries = Expiries(self.db)
         for (keys,) in self.db.execute("SELECT keys FROM fresh ORDER BY id"):
             self.fresh.update(pickle.loads(keys))
         # Requests in work go back into the queue.
@@ -115,8 +116,7 @@ class Record:
 
     def forget(self, keys: Iterable[Key]) -> None:
         """Adds forgotten keys to the open transaction."""
-        self._change(forgotten := dict.fromkeys(keys, False))
-        self.expiries.remove(forgotten)
+        self._change(dict.fromkeys(keys, False))
 
     def _change(self, keys: dict[Key, bool]) -> None:
         self.fresh.update(keys)
