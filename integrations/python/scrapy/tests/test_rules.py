@@ -126,9 +126,12 @@ def test_rules_act_as_with_the_daemon(folder, tmp_path, redis_server, is_killed)
     # The requests in work come again after a kill.
     assert list(dict.fromkeys(passed)) == list(dict.fromkeys(expected))
     assert (folder and is_killed) or passed == expected
+    last = {"dont_filter": True}
+    assert not queue.enqueue_request(to("", **last).replace(url="https://a.x/9.zip"))
+    assert queue.enqueue_request(to("", **last).replace(url="https://a.x/9")), "not counted"
     stats = queue._crawler.stats.get_stats()
     if not is_killed:
-        assert (stats["urlseen/dropped"], stats["urlseen/over_limit"]) == (3, 6)
+        assert (stats["urlseen/dropped"], stats["urlseen/over_limit"]) == (4, 6)
 
 
 def test_a_rule_sets_the_time_after_which_requests_pass_again(folder, clock):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import sqlite3
+import time
 from collections import OrderedDict
 from itertools import count, islice
 from pathlib import Path
@@ -99,6 +100,9 @@ class Decision(NamedTuple):
     url: str | None = None
 
 
+NO_RULE = Decision()
+
+
 class LocalQueue(Pages[P]):
     """Order of the waiting requests, the rules, and the filter that drops the seen requests.
 
@@ -121,12 +125,17 @@ class LocalQueue(Pages[P]):
         self._expiries = Expiries(db)
         rules = {it: crawler.settings.get(f"URLSEEN_{it.upper()}") or [] for it in KINDS}
         self._rules = Rules(json.dumps(rules), **options_of(crawler))
+        self._has_rules = any(rules.values())
         # About the request that is enqueued now.
-        self._decision = Decision()
+        self._decision = NO_RULE
 
     def decide(self, request: Request) -> bool:
         """Applies the rules to a request that is enqueued now. Returns `False` if it is dropped."""
-        self._forget_expired()
+        if time.time() >= self._expiries.next:
+            self._forget_expired()
+        if not self._has_rules and "ttl" not in request.meta:
+            self._decision = NO_RULE
+            return True
         try:
             self._decision = Decision(*self._rules.decide(request.url, request.meta))
         except ValueError as error:

@@ -47,15 +47,15 @@ class Expiries:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        # A key may expire at this time, and none does before.
-        self._next = 0.0
+        #: A key may expire at this time, and none does before.
+        self.next = 0.0
         db.executescript(EXPIRIES)
 
     def add(self, key: Key, seconds: float) -> None:
         """Adds a key that expires after this time."""
         at = time.time() + seconds
         self._db.execute("INSERT OR REPLACE INTO expiries VALUES (?, ?)", (key, at))
-        self._next = min(at, self._next)
+        self.next = min(at, self.next)
 
     def remove(self, keys: Iterable[Key]) -> None:
         """Removes forgotten keys."""
@@ -64,12 +64,10 @@ class Expiries:
     def due(self) -> list[Key]:
         """Returns some of the keys whose time is over. The caller removes them."""
         now = time.time()
-        if now < self._next:
-            return []
         first = "SELECT key, at FROM expiries ORDER BY at LIMIT ?"
         rows = self._db.execute(first, (DUE + 1,)).fetchall()
         keys = [key for key, at in rows[:DUE] if at <= now]
-        self._next = math.inf if len(keys) == len(rows) else rows[len(keys)][1]
+        self.next = math.inf if len(keys) == len(rows) else rows[len(keys)][1]
         return keys
 
 
