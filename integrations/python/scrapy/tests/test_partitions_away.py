@@ -38,7 +38,7 @@ def queue(cluster, daemon):
 
 
 def partition_of(queue, request):
-    return queue.deliveries._partitions.address(fingerprint(request), b"").partition
+    return queue.deliveries._partitions.partition_of(fingerprint(request).hex())
 
 
 def is_away(queue, partition) -> bool:

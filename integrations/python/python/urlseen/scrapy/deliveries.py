@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from urlseen._urlseen import Away, Full, Refused
 from urlseen.scrapy.engine import check_engine
-from urlseen.scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
+from urlseen.scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox, count
 from urlseen.scrapy.pages import Pages
 from urlseen.scrapy.partitions import Delivery, Partitions
 from urlseen.scrapy.settings import check_names, held_max, source_key, spider_name, whole
@@ -96,16 +96,14 @@ class Deliveries(Pages[Delivery]):
         work.
         """
         delivery = self._page(request)
+        partition = self._partitions.partition_of(fingerprint.hex())
         if delivery is None:
-            self._outbox.push(self._partitions.address(fingerprint, data))
+            self._outbox.push(partition, data)
             if self._outbox.is_full:
                 self.flush()
             return
-        if request.dont_filter:
-            delivery.collect_unfiltered(data)
-        else:
-            delivery.collect(self._partitions.address(fingerprint, data))
-        if len(delivery.filtered) >= PUSH_ITEMS or delivery.size >= PUSH_BYTES:
+        delivery.collect(data, None if request.dont_filter else partition)
+        if count(delivery.filtered) >= PUSH_ITEMS or delivery.size >= PUSH_BYTES:
             self._outbox.push_early(delivery)
             self.flush()
 
@@ -114,13 +112,13 @@ class Deliveries(Pages[Delivery]):
 
         Returns `False` if the filter of the crawl cannot forget.
         """
-        item = self._partitions.address(bytes.fromhex(fingerprint), fingerprint.encode())
-        record = self._partitions.records[item.partition]
+        partition = self._partitions.partition_of(fingerprint)
+        record = self._partitions.records[partition]
         if record is not None and not record["forget"]:
             self._count_stat("forget_failed")
             self._say("forget", f"The filter of the crawl of {self.source} cannot forget")
             return False
-        self._outbox.forget(item)
+        self._outbox.forget(partition, fingerprint.encode())
         return True
 
     def flush(self) -> bool:

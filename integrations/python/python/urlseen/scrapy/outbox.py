@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from urlseen._urlseen import Away, Refused
 
 if TYPE_CHECKING:
-    from urlseen.scrapy.partitions import Delivery, Partitions, SourceItem
+    from urlseen.scrapy.partitions import Delivery, Partitions
+
+#: Items by partition.
+Items = dict[int, list[bytes]]
 
 #: Maximum number of items in one push, and number of bytes that make a push full.
 PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20
@@ -25,7 +28,7 @@ class _End(NamedTuple):
 class _Call(NamedTuple):
     """Items that wait for their partitions, and the end of a delivery that waits for the items."""
 
-    items: dict[int, list[bytes]]
+    items: Items
     end: _End | None
 
 
@@ -44,8 +47,8 @@ class Outbox:
         self._partitions = partitions
         self._count = count
         # Items that belong to no page: start requests, and requests of extensions.
-        self._loose: dict[int, list[bytes]] = {}
-        self._forgotten: list[SourceItem] = []
+        self._loose: Items = {}
+        self._forgotten: Items = {}
         self._calls: list[_Call] = []
         # Calls of pages that were given up, which this process still holds.
         self._given_up: list[_Call] = []
@@ -61,7 +64,7 @@ class Outbox:
     @property
     def loose(self) -> int:
         """Number of waiting items that belong to no page."""
-        return sum(map(len, self._loose.values()))
+        return count(self._loose)
 
     @property
     def is_empty(self) -> bool:
@@ -73,16 +76,16 @@ class Outbox:
         """`True` if there are enough new items without a page for one push."""
         return self._new_items >= PUSH_ITEMS or self._new_bytes >= PUSH_BYTES
 
-    def push(self, item: SourceItem) -> None:
+    def push(self, partition: int, data: bytes) -> None:
         """Adds an item that belongs to no page."""
-        self._loose.setdefault(item.partition, []).append(item.data)
+        self._loose.setdefault(partition, []).append(data)
         self._new_items += 1
-        self._new_bytes += len(item.data)
-        self.size += len(item.data)
+        self._new_bytes += len(data)
+        self.size += len(data)
 
-    def forget(self, fingerprint: SourceItem) -> None:
+    def forget(self, partition: int, fingerprint: bytes) -> None:
         """Adds a fingerprint that urlseen must forget."""
-        self._forgotten.append(fingerprint)
+        self._forgotten.setdefault(partition, []).append(fingerprint)
 
     def push_early(self, delivery: Delivery) -> None:
         """Adds a push of links of an unfinished page. Unfiltered links wait for the page's end."""
@@ -95,10 +98,8 @@ class Outbox:
         page's own partition and acknowledges the page. Unfiltered links may go to any partition. They
         go to the page's own one, so that they are pushed only with the acknowledgement.
         """
-        home = delivery.partition
-        own = [each.data for each in delivery.filtered if each.partition == home]
-        own += delivery.unfiltered
-        others = [each for each in delivery.filtered if each.partition != home]
+        others = delivery.take_filtered()
+        own = [*others.pop(delivery.partition, []), *delivery.unfiltered]
 
         def finish() -> None:
             if self._partitions.finish(delivery.held, own):
@@ -114,12 +115,12 @@ class Outbox:
         def reject() -> None:
             self._partitions.reject(delivery.held, reason)
 
-        self._call([], _End(delivery, len(delivery.item), reject))
+        self._call({}, _End(delivery, len(delivery.item), reject))
 
     def give_up_pages(self) -> None:
         """Drops all links and acknowledgements of pages. Other spiders fetch these pages again."""
         self._given_up, self._calls = self._calls, []
-        self.size = sum(len(data) for items in self._loose.values() for data in items)
+        self.size = _size(self._loose)
 
     def send(self) -> None:
         """Sends everything that may be sent. A partition without a crawl record gets only items.
@@ -136,12 +137,11 @@ class Outbox:
         self._calls = [each for each in self._calls if not self._is_done(each)]
 
     def _send_forgotten(self) -> None:
-        records = self._partitions.records
-        ready = [each for each in self._forgotten if records[each.partition] is not None]
-        keys = {each: data for each, data in _by_partition(ready).items() if not self._fails(each)}
-        for told in self._taken(list(keys), self._partitions.forget(keys)):
-            self._count("forgotten", len(keys[told]))
-            self._forgotten = [each for each in self._forgotten if each.partition != told]
+        records, forgotten = self._partitions.records, self._forgotten.items()
+        known = {each: keys for each, keys in forgotten if records[each] is not None}
+        ready = {each: keys for each, keys in known.items() if not self._fails(each)}
+        for told in self._taken(list(ready), self._partitions.forget(ready)):
+            self._count("forgotten", len(self._forgotten.pop(told)))
 
     def _is_done(self, call: _Call) -> bool:
         """Sends a call. Returns `False` if a part of it still waits."""
@@ -160,7 +160,7 @@ class Outbox:
         self.size -= call.end.size
         return True
 
-    def _push(self, items: dict[int, list[bytes]]) -> bool:
+    def _push(self, items: Items) -> bool:
         """Pushes items to all their partitions at the same time, and waits for every answer.
 
         Removes the items that Redis has taken. Returns `False` if some are left.
@@ -202,15 +202,17 @@ class Outbox:
         if refused is not None:
             raise refused
 
-    def _call(self, items: list[SourceItem], end: _End | None) -> None:
-        self._calls.append(_Call(_by_partition(items), end))
-        self.size += sum(len(each.data) for each in items)
+    def _call(self, items: Items, end: _End | None) -> None:
+        self._calls.append(_Call(items, end))
+        self.size += _size(items)
         if end is not None:
             self.size += end.size
 
 
-def _by_partition(items: list[SourceItem]) -> dict[int, list[bytes]]:
-    groups: dict[int, list[bytes]] = {}
-    for item in items:
-        groups.setdefault(item.partition, []).append(item.data)
-    return groups
+def count(items: Items) -> int:
+    """Returns the number of items of all partitions."""
+    return sum(map(len, items.values()))
+
+
+def _size(items: Items) -> int:
+    return sum(len(data) for each in items.values() for data in each)

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from urlseen._urlseen import Away, Consumer, Refused
 from urlseen.scrapy.fingerprinter import check_record
@@ -25,13 +25,6 @@ logger = logging.getLogger("urlseen.scrapy")
 CALM_S = 2.0
 
 
-class SourceItem(NamedTuple):
-    """Item on its way to the source of the partition with this number."""
-
-    partition: int
-    data: bytes
-
-
 class Delivery(Page):
     """Popped request, tracked until Redis has all links of its page."""
 
@@ -40,27 +33,24 @@ class Delivery(Page):
         self.held = held
         #: Number of the partition that holds the request.
         self.partition = held.partition
-        #: Links that the filter may drop. They may be pushed before the page is finished.
-        self.filtered: list[SourceItem] = []
+        #: Links that the filter may drop, by partition. They may be pushed before the page is
+        #: finished.
+        self.filtered: dict[int, list[bytes]] = {}
         #: Links that the filter always lets pass (`dont_filter`). They wait for the
         #: acknowledgement, so that a page that is fetched twice does not push them twice.
         self.unfiltered: list[bytes] = []
         #: Size of all links in both lists, in bytes.
         self.size = 0
 
-    def collect(self, item: SourceItem) -> None:
-        """Keeps a link of the page until the link is pushed."""
-        self.filtered.append(item)
-        self.size += len(item.data)
-
-    def collect_unfiltered(self, data: bytes) -> None:
-        """Keeps a link that the filter does not check until the page is acknowledged."""
-        self.unfiltered.append(data)
+    def collect(self, data: bytes, partition: int | None) -> None:
+        """Keeps a link of the page for a partition. `None` is for a link with `dont_filter`."""
+        links = self.unfiltered if partition is None else self.filtered.setdefault(partition, [])
+        links.append(data)
         self.size += len(data)
 
-    def take_filtered(self) -> list[SourceItem]:
+    def take_filtered(self) -> dict[int, list[bytes]]:
         """Returns the links that may be pushed early, and removes them from this delivery."""
-        items, self.filtered = self.filtered, []
+        items, self.filtered = self.filtered, {}
         self.size = sum(map(len, self.unfiltered))
         return items
 
@@ -110,10 +100,6 @@ class Partitions(Consumer):
     def missing(self) -> list[int]:
         """Numbers of the partitions that have no crawl record."""
         return [number for number, record in enumerate(self.records) if record is None]
-
-    def address(self, fingerprint: bytes, data: bytes) -> SourceItem:
-        """Returns an item for the partition to which its fingerprint belongs."""
-        return SourceItem(self.partition_of(fingerprint.hex()), data)
 
     def refresh(self) -> None:
         """Checks that table and records still fit, and reads the records that were missing."""
