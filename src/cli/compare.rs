@@ -274,24 +274,23 @@ fn into_folder(
         !kind.is_in(FilterPlace::Local),
         "a storage folder cannot hold a filter of the kind {kind}: use -o redis://…#KEY"
     );
-    let (new, mut folder) = NewFolder::begin(Path::new(&args.output), ".uniting")?;
     let crawl = args.crawl.as_ref().unwrap_or(&a.crawl).clone();
     let spec = StorageSpec { crawl, filter: a.spec.clone() };
-    folder.begin(&spec, RandomId::random().get(), Head::START)?;
-    let mut rebase = folder.rebase(Head::START)?;
-    let native = a.spec.parameters.layout();
-    let overlap = unite(a, b, |number, part| {
-        let blob = match part {
-            Part::Keys(filter) => filter.save(shard(number), Vec::new()),
-            Part::Bits(bytes) => Box::new(saved(bytes, native)),
-        };
-        Ok(rebase.write(shard(number), &*blob)?)
+    let (place, id, native) =
+        (Path::new(&args.output), RandomId::random(), a.spec.parameters.layout());
+    let (new, overlap) = NewFolder::write(place, ".uniting", &spec, id, Head::START, |rebase| {
+        let overlap = unite(a, b, |number, part| {
+            let blob = match part {
+                Part::Keys(filter) => filter.save(shard(number), Vec::new()),
+                Part::Bits(bytes) => Box::new(saved(bytes, native)),
+            };
+            Ok(rebase.write(shard(number), &*blob)?)
+        })?;
+        for &(shard, id) in a.tombstones.union(&b.tombstones) {
+            rebase.sections.tombstones(shard, &[id]);
+        }
+        Ok(overlap)
     })?;
-    for &(shard, id) in a.tombstones.union(&b.tombstones) {
-        rebase.sections.tombstones(shard, &[id]);
-    }
-    rebase.finish()?;
-    drop(folder);
     new.finish()?;
     Ok(overlap)
 }

@@ -3,6 +3,7 @@
 use std::io::BufWriter;
 
 use redis::cmd;
+use serde_json::Value;
 use urlseen_engine::flow::feed::{Feed, Page};
 use urlseen_engine::flow::import::Origin;
 use urlseen_filter::kinds::REDISBLOOM;
@@ -146,16 +147,28 @@ fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
     }
     output.flush()?;
     drop(bar);
-    // Standard output has the fingerprints, so the summary goes to standard error.
-    if args.json {
-        say(format_args!("{}", json!({ "fingerprints": fingerprints, "bad": bad })));
+    let json = json!({ "fingerprints": fingerprints, "bad": bad });
+    let [fingerprints, others] = [fingerprints, bad].map(HumanCount);
+    let words =
+        format!("{fingerprints} fingerprints of {key}; {others} members are not fingerprints");
+    summarize(args, &json, &words, bad)
+}
+
+/// Prints the summary of an export that left out some entries.
+fn summarize(
+    args: &ExportArgs,
+    json: &Value,
+    words: &str,
+    left_out: u64,
+) -> anyhow::Result<Outcome> {
+    let line = if args.json { json.to_string() } else { format!("urlseen: {words}") };
+    if args.archive_to_set.is_some() {
+        writeln!(stdout(), "{line}")?;
     } else {
-        let (fingerprints, bad) = (HumanCount(fingerprints), HumanCount(bad));
-        say(format_args!(
-            "urlseen: {fingerprints} fingerprints of {key}; {bad} members are not fingerprints"
-        ));
+        // Standard output has the fingerprints.
+        say(line);
     }
-    Ok(if bad > 0 { Outcome::BadInput } else { Outcome::Done })
+    Ok(if left_out > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
 /// Number of fingerprints between two updates of the bar.
@@ -186,33 +199,20 @@ fn export_archive(args: &ExportArgs) -> anyhow::Result<Outcome> {
         None => print(archive, form(args))?,
     };
     let ArchiveCount { fingerprints, new, text } = count;
-    let line = if args.json {
-        let algorithm = algorithm.name();
-        let value = json!({
-            "fingerprints": fingerprints, "new": new, "text": text, "algorithm": algorithm,
-        });
-        value.to_string()
-    } else {
-        let (all, left_out) = (HumanCount(fingerprints), HumanCount(text));
-        let to = match (&args.archive_to_set, new) {
-            (Some(key), Some(new)) => {
-                let (new, address) = (HumanCount(new), &config.redis.url);
-                format!("are now in {key} at {address}, and {new} of them are new there")
-            }
-            _ => format!("come from {}", dir.display()),
-        };
-        format!(
-            "urlseen: {all} fingerprints, computed by {algorithm}, {to}; {left_out} keys are text \
-             and left out"
-        )
+    let name = algorithm.name();
+    let json = json!({ "fingerprints": fingerprints, "new": new, "text": text, "algorithm": name });
+    let [all, left_out] = [fingerprints, text].map(HumanCount);
+    let to = match (&args.archive_to_set, new) {
+        (Some(key), Some(new)) => {
+            let (new, address) = (HumanCount(new), &config.redis.url);
+            format!("are now in {key} at {address}, and {new} of them are new there")
+        }
+        _ => format!("come from {}", dir.display()),
     };
-    if args.archive {
-        // Standard output has the fingerprints, so the summary goes to standard error.
-        say(line);
-    } else {
-        writeln!(stdout(), "{line}")?;
-    }
-    Ok(if text > 0 { Outcome::BadInput } else { Outcome::Done })
+    let words = format!(
+        "{all} fingerprints, computed by {algorithm}, {to}; {left_out} keys are text and left out"
+    );
+    summarize(args, &json, &words, text)
 }
 
 /// Reads the last committed batch of the crawl from Redis.

@@ -217,9 +217,9 @@ struct Printed<W> {
 impl<W> Printed<W> {
     /// Prints how many more lines cannot be read for each reason, and a warning about URLs.
     fn sum_up(&self) {
-        for (reason, &Reason { items, .. }) in self.unreadable.iter().filter(|it| it.1.items > 1) {
-            let lines = if items == 2 { "line" } else { "lines" };
-            say(format_args!("urlseen: {} more {lines}: {reason}", HumanCount(items - 1)));
+        for Reason { words, items, .. } in self.unreadable.iter().filter(|it| it.items > 1) {
+            let lines = if *items == 2 { "line" } else { "lines" };
+            say(format_args!("urlseen: {} more {lines}: {words}", HumanCount(items - 1)));
         }
         if let Some(warning) = self.tails.as_ref().and_then(Tails::warning) {
             say(format_args!("urlseen: {warning}"));
@@ -239,10 +239,10 @@ impl<W: Write> Printed<W> {
 
 impl<W: Write> Effect for Printed<W> {
     fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()> {
-        self.unreadable.add(page, batch, |reason, Reason { place, item, .. }| {
+        self.unreadable.add(page, batch, |Reason { words, place, item, .. }| {
             let shown = printable(item, Some(SHOWN));
             let colon = if item.is_empty() { "" } else { ": " };
-            self.bar.above(|| say(format_args!("urlseen: {place}: {reason}{colon}{shown}")));
+            self.bar.above(|| say(format_args!("urlseen: {place}: {words}{colon}{shown}")));
         });
         if let Some(tails) = &mut self.tails {
             tails.add(batch);

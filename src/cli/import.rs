@@ -9,7 +9,7 @@ use urlseen_engine::item::Form;
 use urlseen_filter::kinds::REDISBLOOM;
 use urlseen_filter::memory;
 use urlseen_fingerprint::Algorithm;
-use urlseen_storage::Folder;
+use urlseen_storage::{Folder, Rebase};
 
 use crate::cli::moving::NewFolder;
 use crate::cli::prelude::*;
@@ -256,14 +256,9 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
     drop(bar);
     let fingerprint = config.fingerprint_spec();
     let spec = FilterSpec { parameters: Parameters::imported(), fingerprint };
-    let (new, mut folder) = NewFolder::begin(dir, ".importing")?;
-    let spec = StorageSpec { crawl: config.crawl.name, filter: spec };
-    folder.begin(&spec, RandomId::random().get(), Head::START)?;
-    let mut rebase = folder.rebase(Head::START)?;
-    rebase.write(ShardId::WHOLE, &filter)?;
-    rebase.finish()?;
-    drop(folder);
-    new.finish()?;
+    let (spec, id) = (StorageSpec { crawl: config.crawl.name, filter: spec }, RandomId::random());
+    let write = |rebase: &mut Rebase<'_>| Ok(rebase.write(ShardId::WHOLE, &filter)?);
+    NewFolder::write(dir, ".importing", &spec, id, Head::START, write)?.0.finish()?;
     let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
     let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());
     let expansion = filter.expansion();

@@ -4,17 +4,19 @@
 use std::fs::{self, File};
 
 use urlseen_engine::engine::EngineError;
+use urlseen_engine::engine::store::{Keeping, Recovery};
 use urlseen_filter::kinds::NATIVE;
 use urlseen_filter::native::Native;
 use urlseen_filter::{SHARDS, Saved};
-use urlseen_storage::{Folder, LiveFilter as _};
+use urlseen_redis::protocol::Leased;
+use urlseen_storage::{Folder, LiveFilter as _, Rebase};
 
 use crate::cli::prelude::*;
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
     let (wanted, runtime) = (begin(config)?, runtime()?);
-    let mut folder = Folder::open(&config.storage.dir)?;
+    let folder = Folder::open(&config.storage.dir)?;
     let dir = folder.dir().display().to_string();
     let filter = &start::spec_of(folder.header(), folder.dir())?.filter;
     let Some(seed) = filter.parameters.layout().map(|native| native.seed) else {
@@ -23,11 +25,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
             filter.kind()
         )));
     };
-    let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
-    let (keeping, threads) = (start::keeping(config)?, Threads::start(config.filter.threads)?);
-    let mut store = start::kept(folder, keeping, start::items(config), threads)?;
-    let crawl_state = upkeep.crawl_state();
-    let recovered = store.recover_to(crawl_state.head, crawl_state.filter)?;
+    let (mut upkeep, store, recovered) = recovered(config, folder, start::keeping(config)?)?;
     let bar = Bar::new("written");
     let (handle, all) = (store.engine.handle(), config.filter_spec()?.parameters.bytes());
     runtime.block_on(async {
@@ -54,6 +52,21 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     tell(as_json, keys, all, &words)
 }
 
+/// Takes the lease of a crawl, and recovers the filter in its folder to the state that Redis
+/// records.
+pub(super) fn recovered(
+    config: &Config,
+    mut folder: Folder,
+    keeping: Keeping,
+) -> anyhow::Result<(Leased, Local, Recovery)> {
+    let upkeep = runtime()?.block_on(start::lease(config, Some(&mut folder)))?;
+    let threads = Threads::start(config.filter.threads)?;
+    let mut store = start::kept(folder, keeping, start::items(config), threads)?;
+    let crawl_state = upkeep.crawl_state();
+    let recovered = store.recover_to(crawl_state.head, crawl_state.filter)?;
+    Ok((upkeep, store, recovered))
+}
+
 /// Copies the filter at the configured `filter.key` to the configured storage folder, which must be
 /// new.
 pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
@@ -65,8 +78,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
          folder (a crawl with filter.place = \"redis\" does not use it)",
         dir.display()
     );
-    let (new, mut folder) = NewFolder::begin(dir, ".importing")?;
-    let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
+    let mut upkeep = runtime.block_on(start::lease(config, None))?;
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
     let crawl_state = upkeep.crawl_state();
     let head = crawl_state.head.unwrap_or(Head::START);
@@ -81,24 +93,21 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let parameters = &mut spec.filter.parameters;
     *parameters = parameters.reseeded(opened.seed);
     let (native, all) = (parameters.layout(), parameters.bytes());
-    folder.begin(&spec, opened.definition.id.get(), head)?;
-    let (mut rebase, bar) = (folder.rebase(head)?, Bar::new("read"));
-    let (mut keys, mut done) = (0, 0);
-    runtime.block_on(async {
+    let (bar, id, mut keys, mut done) = (Bar::new("read"), opened.definition.id, 0, 0);
+    let (new, ()) = NewFolder::write(dir, ".importing", &spec, id, head, |rebase| {
         for shard in ShardId::all() {
-            let bytes = opening::get(upkeep.link(), &opened.filter, shard.number()).await?;
-            let saved = saved(bytes, native);
+            let get = opening::get(upkeep.link(), &opened.filter, shard.number());
+            let saved = saved(runtime.block_on(get)?, native);
             keys += saved.keys;
             done += saved.bytes.len() as u64;
             rebase.write(shard, &saved)?;
             bar.show(done, all);
         }
-        anyhow::Ok(())
+        Ok(())
     })?;
-    rebase.finish()?;
-    drop((folder, bar));
+    drop(bar);
     new.finish()?;
-    runtime.block_on(upkeep.tie(opened.definition.id, head))?;
+    runtime.block_on(upkeep.tie(id, head))?;
     let words = format!(
         "{} holds the filter {} now. Set filter.place = \"local\" to continue with it. urlseen \
          storage drop with filter.place = \"redis\" deletes the filter in Redis",
@@ -137,20 +146,32 @@ pub(super) struct NewFolder {
 }
 
 impl NewFolder {
-    /// Creates an empty folder beside `place`. The folder's name is the name of `place`, followed
-    /// by `ending`. Replaces a folder that a killed command has left there.
-    pub(super) fn begin(place: &Path, ending: &str) -> anyhow::Result<(Self, Folder)> {
+    /// Writes the filter with this spec and id at a head to a new folder beside `place`: `write`
+    /// writes its shards. The folder's name is the name of `place`, followed by `ending`. Replaces
+    /// a folder that a killed command has left there.
+    pub(super) fn write<T>(
+        place: &Path,
+        ending: &str,
+        spec: &StorageSpec,
+        filter: RandomId,
+        at: Head,
+        write: impl FnOnce(&mut Rebase<'_>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<(Self, T)> {
         let aside = beside(place, ending);
         // If another command still uses the folder, it holds the lock, and this line fails.
         drop(Folder::open(&aside)?);
         removed(fs::remove_dir_all(&aside))
             .with_context(|| format!("{} cannot be removed", aside.display()))?;
-        let folder = Folder::open(&aside)?;
-        Ok((Self { aside, place: place.to_owned() }, folder))
+        let mut folder = Folder::open(&aside)?;
+        folder.begin(spec, filter.get(), at)?;
+        let mut rebase = folder.rebase(at)?;
+        let written = write(&mut rebase)?;
+        rebase.finish()?;
+        Ok((Self { aside, place: place.to_owned() }, written))
     }
 
     /// Renames the folder to its final path. Fails if a file, or a folder with other files than
-    /// `lock`, is at that path. The caller must have closed the folder.
+    /// `lock`, is at that path.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { aside, place } = self;
         // The caller may have looked at the folder there, which made this file.

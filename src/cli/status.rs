@@ -6,10 +6,11 @@ use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::{storage, watch};
 use crate::report::{
-    Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
-    HeldStatus, Lists, Storage,
+    Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount, HeldStatus,
+    Lists,
 };
 use urlseen_analysis::lost_text;
+use urlseen_storage::{ArchiveSize, Footprint};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
@@ -308,8 +309,8 @@ pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result
     }
 }
 
-fn storage(rows: &mut Rows<impl Write>, storage: &Storage, now: SystemTime) -> io::Result<()> {
-    let Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = storage;
+fn storage(rows: &mut Rows<impl Write>, storage: &Footprint, now: SystemTime) -> io::Result<()> {
+    let Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = storage;
     let last = last_snapshot
         .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
     let (dir, log) = (dir.display(), BinaryBytes(*log_bytes));
@@ -317,7 +318,7 @@ fn storage(rows: &mut Rows<impl Write>, storage: &Storage, now: SystemTime) -> i
         "storage",
         format!("{dir}: snapshots: {snapshots}{last}; log: {log}, fsync = {fsync}"),
     )?;
-    let Some(Archive { bytes, is_whole }) = archive else { return Ok(()) };
+    let Some(ArchiveSize { bytes, is_whole }) = archive else { return Ok(()) };
     let extent = if *is_whole { "with the log it is complete" } else { "it is not complete" };
     rows.row("archive", format!("{}; {extent}", BinaryBytes(*bytes)))
 }

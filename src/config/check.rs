@@ -284,6 +284,38 @@ impl Config {
         !self.rules.limits.is_empty()
     }
 
+    /// If a cluster may have the keys of the crawl in different slots, returns the key to report,
+    /// with the message. A commit changes several keys in one step, and a cluster permits that only
+    /// in one slot.
+    pub(crate) fn divided(&self) -> Option<(&'static str, String)> {
+        let config = self.all_partitions().next()?;
+        if !config.redis.url.is_cluster() || config.source.kind == SourceKind::None {
+            return None;
+        }
+        let unused = match config.filter.place {
+            FilterPlace::Local => "filter.key",
+            FilterPlace::Redis => "forget.key",
+        };
+        let keys: Vec<_> = named_keys(&config).filter(|(key, _)| *key != unused).collect();
+        let slot = hashed(&config.source.key);
+        // The names of a filter's keys begin with `filter.key`. So if `filter.key` has no tag,
+        // these keys are in different slots.
+        let is_elsewhere = |(key, name): &(&str, String)| {
+            hashed(name) != slot || *key == "filter.key" && hashed(name) == name
+        };
+        if !keys.iter().any(is_elsewhere) {
+            return None;
+        }
+        let keys: Vec<_> = keys.iter().map(|(key, name)| format!("{key} = {name:?}")).collect();
+        let fault = format!(
+            "{{redis.url}}, a Redis Cluster, and the keys of the crawl are in different slots \
+             there: {}; give all of them the same text in braces, as in \"{{demo}}:discovered\" \
+             and \"{{demo}}:unseen\"",
+            keys.join(", ")
+        );
+        Some(("redis.url", fault))
+    }
+
     /// Returns the key of the configuration that names this Redis key for the crawl or a partition
     /// of it, or words for a key that urlseen itself makes. The source of the whole crawl does not
     /// count.

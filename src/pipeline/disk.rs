@@ -38,7 +38,7 @@ pub(super) struct Disk {
     dir.display(),
     waited.as_secs()
 )]
-pub struct Hang {
+pub(crate) struct Hang {
     dir: PathBuf,
     what: &'static str,
     waited: Duration,

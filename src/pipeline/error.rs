@@ -22,7 +22,7 @@ const STANDBY: Duration = Duration::from_secs(1);
 
 /// Error that ended a session or the run. Items that were not committed always wait in Redis.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub(crate) enum RunError {
     /// Redis or the connection to it failed.
     #[error(transparent)]
     Redis(#[from] ProtocolError),

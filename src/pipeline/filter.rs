@@ -175,7 +175,7 @@ impl Snapshots {
 }
 
 /// Filter in Redis, with the samples of its fill.
-pub struct Shared {
+pub(crate) struct Shared {
     wanted: Wanted,
     opened: Opened,
     samples: Samples,

@@ -51,7 +51,7 @@ pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 const RELEASE: Duration = Duration::from_secs(2);
 
 /// Everything that a pipeline needs, except its filter.
-pub struct Parts {
+pub(crate) struct Parts {
     /// Redis server of the crawl.
     pub server: Arc<dyn Server>,
     /// Protocol that builds the crawl's requests to Redis.
@@ -70,7 +70,7 @@ pub struct Parts {
 /// process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub(crate) enum Ending {
     /// The source is empty and all items are committed.
     Drained,
     /// The run was asked to stop.
@@ -81,7 +81,7 @@ pub enum Ending {
 }
 
 /// Moves batches from the source through the engine to the sink.
-pub struct Pipeline {
+pub(crate) struct Pipeline {
     parts: Parts,
     filter: RunFilter,
     claim: LeaseClaim,
@@ -255,7 +255,7 @@ impl Pipeline {
     }
 
     /// Returns the progress of the run.
-    pub fn report(&mut self) -> Report {
+    pub(crate) fn report(&mut self) -> Report {
         self.reporter.report(self.filter.status())
     }
 

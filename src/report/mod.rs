@@ -22,9 +22,8 @@ use counts::Samples;
 use rules::ByGroup;
 use trend::Growth;
 use urlseen_engine::engine::Works;
-use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
-use urlseen_storage::Moment;
+use urlseen_storage::{Footprint, Moment};
 
 pub(crate) use counts::FATES;
 pub use counts::{ByReason, Counts, Sampled, Times};
@@ -33,16 +32,14 @@ pub use filter::{FilterStatus, GenerationsStatus};
 pub use phase::{Backpressure, Phase};
 pub(crate) use repeats::{AllRepeats, Repeats};
 pub use rules::{ByRule, GroupCount, RuleCount};
-pub(crate) use status::moment;
 pub use status::{
-    Archive, ClientsStatus, Head, HeldStatus, Lists, PartitionStatus, RouteStatus, Status,
-    Statuses, Storage,
+    ClientsStatus, Head, HeldStatus, Lists, PartitionStatus, RouteStatus, Status, Statuses,
 };
 pub use urlseen_engine::engine::query::Asked;
 
 /// Progress of a run at some moment.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// Counts since the start.
     #[serde(flatten)]
     pub counts: Counts,
@@ -144,7 +141,7 @@ impl Watch {
 }
 
 /// State of a run: the current one and the last published one.
-pub struct Reporter {
+pub(crate) struct Reporter {
     pub(crate) now: Live,
     published: watch::Sender<Live>,
     samples: Samples,
@@ -226,7 +223,7 @@ impl Reporter {
 
     /// Notes the summary of the folder's contents.
     pub(crate) fn keep_footprint(&mut self, footprint: Footprint) {
-        self.now.status.storage = Some(footprint.into());
+        self.now.status.storage = Some(footprint);
     }
 
     /// Notes the durations that the engine and the folder of the filter have observed.

@@ -1,12 +1,11 @@
 //! State of a daemon at some moment, for other programs.
 
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use crate::config::{Config, SourceKind};
 use serde::{Deserialize, Serialize};
 use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::store::Footprint;
+use urlseen_storage::{Footprint, moment};
 
 use super::counts::{ByReason, Counts, Times};
 use super::filter::FilterStatus;
@@ -68,12 +67,12 @@ pub struct Status {
     /// The filter, once there is one.
     pub filter: Option<FilterStatus>,
     /// The storage folder, once it is open.
-    pub storage: Option<Storage>,
+    pub storage: Option<Footprint>,
 }
 
 impl Status {
     /// Returns the status of a daemon that starts.
-    pub fn starting(config: &Config) -> Self {
+    pub(crate) fn starting(config: &Config) -> Self {
         Self {
             crawl: config.crawl.name.clone(),
             partition: config.partition.has_others().then(|| config.partition.number()),
@@ -177,45 +176,6 @@ pub struct ClientsStatus {
     pub refused: u64,
 }
 
-/// State of a storage folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Storage {
-    /// Path of the folder, `storage.dir`.
-    pub dir: PathBuf,
-    /// Rule for syncing the log, `storage.fsync`.
-    pub fsync: String,
-    /// Number of snapshots in the folder.
-    pub snapshots: u64,
-    /// Time at which the newest snapshot was finished.
-    #[serde(with = "moment::optional")]
-    pub last_snapshot: Option<SystemTime>,
-    /// Size of the log in the folder, in bytes.
-    pub log_bytes: u64,
-    /// Number of bytes written to the log since the start of the daemon.
-    pub written_bytes: u64,
-    /// Archive of the folder, if it has one.
-    #[serde(default)]
-    pub archive: Option<Archive>,
-}
-
-impl From<Footprint> for Storage {
-    fn from(kept: Footprint) -> Self {
-        let Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, logged, archive } = kept;
-        let archive = archive.map(|(bytes, is_whole)| Archive { bytes, is_whole });
-        let (fsync, written_bytes) = (fsync.to_string(), logged);
-        Self { dir, fsync, snapshots, last_snapshot, log_bytes, written_bytes, archive }
-    }
-}
-
-/// Archive of the fingerprints that were emitted or imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Archive {
-    /// Size of the archive, in bytes.
-    pub bytes: u64,
-    /// True if the archive and the log together have all fingerprints of the filter.
-    pub is_whole: bool,
-}
-
 /// Status of a daemon, or of each partition that it runs.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
@@ -290,41 +250,4 @@ pub struct PartitionStatus {
     pub waiting: u64,
     /// Last error of the connection to the partition; `None` while the connection works.
     pub trouble: Option<String>,
-}
-
-/// Points in time as written in JSON: RFC 3339, to the millisecond. For `#[serde(with)]`.
-pub(crate) mod moment {
-    use std::time::SystemTime;
-
-    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&humantime::format_rfc3339_millis(*time))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
-        let text = String::deserialize(from)?;
-        humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
-    }
-
-    /// Optional points in time: RFC 3339, to the millisecond, or null.
-    pub(crate) mod optional {
-        use super::*;
-
-        #[expect(clippy::ref_option, reason = "serde passes this type")]
-        pub(crate) fn serialize<S: Serializer>(
-            time: &Option<SystemTime>,
-            to: S,
-        ) -> Result<S::Ok, S::Error> {
-            time.map(|time| humantime::format_rfc3339_millis(time).to_string()).serialize(to)
-        }
-
-        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-            from: D,
-        ) -> Result<Option<SystemTime>, D::Error> {
-            let text = Option::<String>::deserialize(from)?;
-            text.map(|text| humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom))
-                .transpose()
-        }
-    }
 }

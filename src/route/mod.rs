@@ -47,7 +47,7 @@ pub(crate) struct Router {
 
 /// Reason why a router ended.
 #[derive(Debug, thiserror::Error)]
-pub enum RouteError {
+pub(crate) enum RouteError {
     /// The list cannot be read.
     #[error(transparent)]
     Source(RunError),

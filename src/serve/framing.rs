@@ -17,7 +17,7 @@ const END: &[u8] = b"\r\n";
 
 /// Limits on the commands of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FramingLimits {
+pub(crate) struct FramingLimits {
     /// Maximum number of bytes in a command.
     pub(super) bytes: usize,
     /// Maximum number of words in a command.

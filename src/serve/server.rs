@@ -31,7 +31,7 @@ const KEEPALIVE: Duration = Duration::from_mins(5);
 /// Reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen at serve.listen = \"{address}\": {error}; choose another port or host")]
-pub struct ServeStartError {
+pub(crate) struct ServeStartError {
     address: String,
     error: io::Error,
 }

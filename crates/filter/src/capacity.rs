@@ -31,7 +31,7 @@ pub enum CapacityError {
 impl Capacity {
     /// Largest capacity of a filter. At the smallest error rate and with one block for each key,
     /// each part of a shard then has 1.2e9 blocks, whose index fits into 32 bits.
-    pub const MAX: u64 = 1_000_000_000_000;
+    pub(crate) const MAX: u64 = 1_000_000_000_000;
 
     /// Checks a number of keys.
     pub fn new(keys: u64) -> Result<Self, CapacityError> {

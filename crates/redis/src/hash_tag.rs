@@ -4,7 +4,7 @@ use crc::{CRC_16_XMODEM, Crc};
 use urlseen_fingerprint::Partition;
 
 /// Number of slots of a Redis Cluster.
-pub const SLOTS: u32 = 16_384;
+pub(crate) const SLOTS: u32 = 16_384;
 
 /// Returns the part of a key that determines its slot (Redis Cluster specification, "Hash tags").
 /// This part is the text between the first `{` and the next `}`. If there is no such text, the part

@@ -200,7 +200,7 @@ pub async fn ask_sentinel<S: Servers>(
 
 /// Node of a cluster, and the connection to it. If the node refused the command on the key, its
 /// error is in place of the connection.
-pub type ClusterNode<S> = (Node, Result<<S as Servers>::Connection, <S as Servers>::Error>);
+pub(crate) type ClusterNode<S> = (Node, Result<<S as Servers>::Connection, <S as Servers>::Error>);
 
 /// Finds the node of a cluster that serves a key.
 ///

@@ -65,10 +65,10 @@ pub mod testing;
 mod tests;
 
 pub use archive::Archive;
-pub use clock::{Moment, TimesOfDay, Timing};
+pub use clock::{Moment, TimesOfDay, Timing, moment};
 pub use difference::Difference;
 pub use error::{Damage, Lost, OpenError, RecoveryError};
-pub use filter_storage::{FilterStorage, Footprint, Reach, StoragePolicy};
+pub use filter_storage::{ArchiveSize, FilterStorage, Footprint, Reach, StoragePolicy};
 pub use folder::Folder;
 pub use head::{Head, Logged, Position};
 pub use header::{Checkpoint, Header, Notes, StorageSpec};

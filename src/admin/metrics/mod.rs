@@ -9,10 +9,11 @@ use procfs::process::{LimitValue, Process};
 
 use crate::report::{
     Asked, ByRule, ClientsStatus, Counts, FATES, FilterStatus, GenerationsStatus, GroupCount,
-    HeldStatus, Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses, Storage,
+    HeldStatus, Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses,
 };
 pub(super) use format::Format;
 use format::{Families, Label, Value};
+use urlseen_storage::Footprint;
 
 /// Writes the metrics for the statuses of a daemon. Unknown values are left out.
 pub(super) fn text(statuses: &Statuses, format: Format) -> Result<String, fmt::Error> {
@@ -210,8 +211,8 @@ impl Metrics {
         self.gauge("filter_bytes", "Memory of the filter in bytes", bytes);
     }
 
-    fn storage(&mut self, storage: &Storage) {
-        let Storage { log_bytes, written_bytes, .. } = storage;
+    fn storage(&mut self, storage: &Footprint) {
+        let Footprint { log_bytes, written_bytes, .. } = storage;
         self.counter("log_written_bytes", "Bytes written to the log", *written_bytes);
         self.gauge(
             "storage_log_bytes",

@@ -11,7 +11,7 @@ use urlseen_redis::preflight::preflight;
 use urlseen_storage::OpenError;
 
 use crate::cli::prelude::*;
-use crate::cli::run::{chosen, divided, machine};
+use crate::cli::run::{chosen, machine};
 
 /// Check everything that `urlseen run` checks at its start, and start nothing.
 ///
@@ -42,8 +42,7 @@ pub(super) struct ConfigCheckArgs {
 }
 
 pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
-    let machine = if args.offline { divided } else { machine };
-    let crawl = args.settings.load_for(machine)?;
+    let crawl = args.settings.load_for(if args.offline { Config::divided } else { machine })?;
     if args.offline {
         let mut findings = Findings::default();
         for config in args.settings.partitions_of(&crawl)?.iter().take(1) {

@@ -41,21 +41,10 @@ pub(super) struct AnswerShown {
 impl AnswerShown {
     /// Asks the daemon, the storage folder or the Redis server that has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
-        let empty =
-            |dir: &Path| Self::unknown(format!("{} holds no filter yet", dir.display()), false);
-        let place = folder_of(&subject.config);
-        if let Some(dir) = place
-            && !dir.is_dir()
-        {
-            return Ok(empty(dir));
+        if let (Some(dir), None) = (folder_of(&subject.config), &subject.header) {
+            return Ok(Self::unknown(format!("{} holds no filter yet", dir.display()), false));
         }
         let mut filter = FilterAccess::of(&subject.config)?;
-        if let (Some(dir), None, FilterAccess::Running(client)) = (place, &subject.header, &filter)
-            && let Err(ClientError::NoDaemon { .. }) =
-                runtime()?.block_on(client.status::<Status>())
-        {
-            return Ok(empty(dir));
-        }
         let checked = match filter.check(&[item.to_vec()]) {
             Ok(mut checked) => checked.pop(),
             Err(error) => {
@@ -166,14 +155,13 @@ impl AnswerShown {
             (true, _) => None,
             (false, _) => Some("a filter reports every seen item as seen".to_owned()),
         };
-        let how_sure = match (certain.as_ref(), passing.as_ref()) {
-            (None, None) => self.believed(),
-            (None, Some(Passing { words, .. })) => {
-                format!("{}; if it was seen, {words}", self.believed())
-            }
-            (Some(why), None) => format!("certain: {why}"),
-            (Some(why), Some(Passing { words, .. })) => format!("certain: {why}; {words}"),
+        let (mut how_sure, condition) = match &certain {
+            Some(why) => (format!("certain: {why}"), ""),
+            None => (self.believed(), "if it was seen, "),
         };
+        if let Some(Passing { words, .. }) = &passing {
+            how_sure = format!("{how_sure}; {condition}{words}");
+        }
         Ok(Self {
             verdict: if is_seen { "seen" } else { "unseen" },
             is_certain: certain.is_some(),
@@ -201,19 +189,14 @@ impl AnswerShown {
         } else {
             format!("the filter reports a share of {rate} of unseen items as seen")
         };
-        let fill = match self.fill {
-            None => String::new(),
-            Some(fill) if fill <= 0.8 => {
-                format!("; it is {:.0} % full, well within its capacity", 100.0 * fill)
-            }
-            Some(fill) if fill <= 1.0 => {
-                format!("; it is {:.0} % full, near its capacity", 100.0 * fill)
-            }
-            Some(fill) => format!(
-                "; it is {:.0} % full, so its error rate is above the configured one",
-                100.0 * fill
-            ),
-        };
+        let fill = self.fill.map_or_else(String::new, |fill| {
+            let words = match fill {
+                ..=0.8 => "well within its capacity",
+                ..=1.0 => "near its capacity",
+                _ => "so its error rate is above the configured one",
+            };
+            format!("; it is {:.0} % full, {words}", 100.0 * fill)
+        });
         format!("not certain: {share} ({rate:.1e}){fill}{warning}")
     }
 

@@ -1,6 +1,5 @@
 //! Report of a replay, for people and as JSON.
 
-use serde_json::Value;
 use urlseen_analysis::{
     KeyRead, LaneReport, Plot, Point, Report, Ruled, Series, Suggestion, Suggestions, Tally,
     grouped, size,
@@ -16,36 +15,8 @@ const SHOWN: usize = 60;
 
 /// Prints the report on standard output.
 pub(super) fn print(as_json: bool, report: &Report) -> anyhow::Result<Outcome> {
-    let json = as_json.then(|| to_json(report)).transpose()?;
+    let json = as_json.then(|| serde_json::to_value(report)).transpose()?;
     answer(json.map(|json| json.to_string()), |mut out| table(report, &mut out))
-}
-
-fn to_json(report: &Report) -> serde_json::Result<Value> {
-    let tally = &report.tally;
-    let reject = |(words, Reason { items, place, item }): (&str, &Reason)| {
-        let item = printable(&ItemSummary::of(item).text, Some(SHOWN));
-        json!({ "reason": words, "items": items, "place": place, "item": item })
-    };
-    let mut json = serde_json::to_value(report)?;
-    json["rejects"] = tally.rejects.iter().map(reject).collect();
-    json["passed"] = by_rule(&tally.passed);
-    json["dropped_by_rule"] = by_rule(&tally.dropped_by_rule);
-    json["over_limit_by_rule"] = by_rule(&tally.over_limit_by_rule);
-    json["merged_by_rule"] = tally.merged.map_or(Value::Null, |_| by_rule(&tally.merged_by_rule));
-    Ok(json)
-}
-
-/// Returns the number of items of each rule, and examples.
-fn by_rule(tallies: &[Ruled]) -> Value {
-    let shown = tallies.iter().map(|ruled| {
-        let examples = ruled.examples().map(|item| printable(&ItemSummary::of(item).text, None));
-        json!({
-            "rule": ruled.rule,
-            "items": ruled.items,
-            "examples": examples.collect::<Vec<_>>(),
-        })
-    });
-    shown.collect()
 }
 
 fn table(report: &Report, out: &mut impl Write) -> io::Result<()> {
@@ -141,9 +112,9 @@ fn items(tally: &Tally, seconds: f64, out: &mut impl Write) -> io::Result<()> {
     }
     rules(&mut rows, &tally.merged_by_rule)?;
     rows.count("rejected", *rejected, "")?;
-    for (reason, Reason { items, place, item }) in tally.rejects.iter() {
+    for Reason { words, items, place, item } in tally.rejects.iter() {
         let item = printable(&ItemSummary::of(item).text, Some(SHOWN));
-        rows.count("", *items, format!("{reason}; the first is {place}: {item}"))?;
+        rows.count("", *items, format!("{words}; the first is {place}: {item}"))?;
     }
     Ok(())
 }
@@ -163,28 +134,19 @@ fn rules(rows: &mut Rows<impl Write>, tallies: &[Ruled]) -> io::Result<()> {
 /// Prints notes about a kind.
 fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
     let LaneReport { kind, no_place, stopped, full_after, items, warning, .. } = lane;
-    if let Some(full_after) = full_after {
-        let after = grouped(*full_after);
-        writeln!(out, "{kind}: reaches its capacity after {after} items")?;
-    }
-    if *no_place > 0 {
-        let count = grouped(*no_place);
-        writeln!(
-            out,
-            "{kind}: would reject {count} more items, because it cannot store their fingerprints"
-        )?;
-    }
-    if let Some(warning) = warning {
-        writeln!(out, "{kind}: {warning}")?;
-    }
-    if let Some(why) = stopped {
-        let items = grouped(*items);
-        writeln!(
-            out,
-            "{kind}: tested only {items} items, because a daemon would end there: {why}"
-        )?;
-    }
-    Ok(())
+    let notes = [
+        full_after.map(|items| format!("reaches its capacity after {} items", grouped(items))),
+        (*no_place > 0).then(|| {
+            let count = grouped(*no_place);
+            format!("would reject {count} more items, because it cannot store their fingerprints")
+        }),
+        warning.clone(),
+        stopped.as_ref().map(|why| {
+            let items = grouped(*items);
+            format!("tested only {items} items, because a daemon would end there: {why}")
+        }),
+    ];
+    notes.into_iter().flatten().try_for_each(|note| writeln!(out, "{kind}: {note}"))
 }
 
 fn rate(rate: f64) -> String {

@@ -77,7 +77,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 /// Reports a configuration that this machine or the cluster does not permit.
 pub(super) fn machine(config: &Config) -> Option<(&'static str, String)> {
     match own_partitions(config) {
-        Ok(own) => divided(config).or_else(|| descriptors::lacking(config, own.len())),
+        Ok(own) => config.divided().or_else(|| descriptors::lacking(config, own.len())),
         Err(error) => Some(("partitions.run", error)),
     }
 }
@@ -86,11 +86,6 @@ pub(super) fn machine(config: &Config) -> Option<(&'static str, String)> {
 fn own_partitions(config: &Config) -> Result<Vec<Partition>, String> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     config.partitions.run.of(config.partitions.count, &host)
-}
-
-/// Reports a configuration whose keys can be on different nodes of a Redis Cluster.
-pub(super) fn divided(config: &Config) -> Option<(&'static str, String)> {
-    config.all_partitions().next().as_ref().and_then(descriptors::divided)
 }
 
 /// Returns the configurations of the partitions that a process with these settings runs.

@@ -2,13 +2,12 @@
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
 use urlseen_engine::engine::EngineError;
-use urlseen_engine::engine::store::Recovery;
 use urlseen_filter::choice::FilterPlace;
 use urlseen_filter::kinds::NATIVE;
 use urlseen_filter::{KeyHash, Kind, OverFrozen, SHARDS};
-use urlseen_storage::{Folder, LiveFilter as _};
+use urlseen_storage::{Folder, LiveFilter as _, Rebase};
 
-use crate::cli::moving::{NewFolder, beside, renamed};
+use crate::cli::moving::{NewFolder, beside, recovered, renamed};
 use crate::cli::prelude::*;
 use urlseen_redis::protocol::Leased;
 
@@ -212,7 +211,7 @@ pub(super) fn over_frozen(
         "only a filter in a storage folder can be converted, and only into the kind two-choice: \
          set filter.place = \"local\" and filter.kind = \"two-choice\""
     );
-    let (mut folder, frozen) = open(config)?;
+    let (folder, frozen) = open(config)?;
     let (dir, kind) = (&config.storage.dir, frozen.kind());
     let (at, earlier) = (dir.display(), beside(dir, ".native"));
     if kind == Kind::TWO_CHOICE {
@@ -241,19 +240,16 @@ pub(super) fn over_frozen(
     if let Some(recorded) = recorded {
         keeping.spec.filter.fingerprint = recorded;
     }
-    let upkeep = runtime()?.block_on(start::lease(config, Some(&mut folder)))?;
-    let threads = Threads::start(config.filter.threads)?;
-    let mut store = start::kept(folder, keeping, start::items(config), threads)?;
-    let crawl_state = upkeep.crawl_state();
-    let recovered = store.recover_to(crawl_state.head, crawl_state.filter)?;
-    let (new, folder) = NewFolder::begin(dir, ".converting")?;
-    write(&store, folder, &spec, &recovered)?;
+    let (upkeep, mut store, recovered) = recovered(config, folder, keeping)?;
+    let (id, head) = (recovered.filter, recovered.head);
+    let write = |rebase: &mut Rebase<'_>| write(&store, rebase, &spec);
+    let (new, ()) = NewFolder::write(dir, ".converting", &spec, id, head, write)?;
     let keys = store.engine.gauge().fill().counted;
-    store.rest(recovered.head)?;
+    store.rest(head)?;
     drop(store);
     renamed(dir, &earlier)?;
     new.finish()?;
-    runtime()?.block_on(upkeep.tie(recovered.filter, recovered.head))?;
+    runtime()?.block_on(upkeep.tie(id, head))?;
     let (keys, kept) = (HumanCount(keys), earlier.display());
     done(format_args!(
         "{at} holds a filter of the kind two-choice now, over a frozen native filter with {keys} \
@@ -261,16 +257,8 @@ pub(super) fn over_frozen(
     ))
 }
 
-/// Writes the filter with this spec to a new folder: each shard is the recovered one, frozen, below
-/// an empty one.
-fn write(
-    store: &Local,
-    mut folder: Folder,
-    spec: &StorageSpec,
-    recovered: &Recovery,
-) -> anyhow::Result<()> {
-    folder.begin(spec, recovered.filter.get(), recovered.head)?;
-    let mut rebase = folder.rebase(recovered.head)?;
+/// Writes the filter with this spec: each shard is the recovered one, frozen, below an empty one.
+fn write(store: &Local, rebase: &mut Rebase<'_>, spec: &StorageSpec) -> anyhow::Result<()> {
     let (handle, hasher) = (store.engine.handle(), spec.filter.parameters.hasher());
     let (mut memory, bar) = (Vec::new(), Bar::counting("shards"));
     for (done, shard) in (1..).zip(ShardId::all()) {
@@ -284,7 +272,6 @@ fn write(
         rebase.sections.tombstones(shard, &forgotten);
         bar.show(done, SHARDS as u64);
     }
-    rebase.finish()?;
     Ok(())
 }
 

@@ -102,3 +102,43 @@ fn a_limit_is_named_by_its_scope_unless_it_has_a_name() {
     let expected = [(r#"by = "host""#, 10), (r#"by = "pattern" path = '^/a'"#, 1), ("p", 5)];
     assert_eq!(rules.collect::<Vec<_>>(), expected);
 }
+
+fn is_divided(settings: &[&str]) -> bool {
+    load("", &[], settings).unwrap().divided().is_some()
+}
+
+#[test]
+fn only_a_cluster_needs_all_keys_of_the_crawl_in_one_slot() {
+    let tagged = [
+        "redis.url=redis+cluster://a,b",
+        "source.key={demo}:discovered",
+        "sink.key={demo}:unseen",
+        "rejects.key={demo}:rejected",
+        "forget.key={demo}:forget",
+    ];
+    assert!(!is_divided(&[]));
+    assert!(!is_divided(&["redis.url=redis+sentinel://a,b/main"]));
+    assert!(is_divided(&tagged[..1]));
+    assert!(!is_divided(&tagged));
+    for number in 1..tagged.len() {
+        let without = [&tagged[..number], &tagged[number + 1..]].concat();
+        assert!(is_divided(&without), "{without:?}");
+    }
+}
+
+#[test]
+fn a_filter_in_redis_needs_a_tag_of_its_own() {
+    let common = [
+        "redis.url=redis+cluster://a,b",
+        "filter.place=redis",
+        "source.key={demo}:discovered",
+        "sink.key={demo}:unseen",
+        "rejects.key={demo}:rejected",
+    ];
+    for (filter, expected) in
+        [("demo:filter", true), ("demo", true), ("{other}:f", true), ("{demo}:f", false)]
+    {
+        let filter = format!("filter.key={filter}");
+        assert_eq!(is_divided(&[&common[..], &[&filter]].concat()), expected, "{filter}");
+    }
+}

@@ -24,11 +24,11 @@ use urlseen_cli::admin::{
     AdminServer, CheckError, Checked, Limits, ListeningSocket, SOCKET, Sample, View,
 };
 use urlseen_cli::report::{
-    Archive, Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
-    Head, HeldStatus, Lists, Phase, RouteStatus, RuleCount, Sampled, Status, Statuses, Storage,
-    Times,
+    Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount, Head,
+    HeldStatus, Lists, Phase, RouteStatus, RuleCount, Sampled, Status, Statuses, Times,
 };
 use urlseen_engine::item::RejectReason;
+use urlseen_storage::{ArchiveSize, Footprint};
 
 use crate::util::wait::SOON;
 
@@ -130,14 +130,14 @@ fn status(phase: Phase) -> Status {
         held: Some(HeldStatus { consumers: 2, requests: 32 }),
         clients: Some(ClientsStatus { open: 3, accepted: 33, refused: 1 }),
         filter: Some(filter_status()),
-        storage: Some(Storage {
+        storage: Some(Footprint {
             dir: PathBuf::from("storage/demo"),
             fsync: "interval".to_owned(),
             snapshots: 3,
             last_snapshot: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2000)),
             log_bytes: 41,
             written_bytes: 11,
-            archive: Some(Archive { bytes: 51, is_whole: true }),
+            archive: Some(ArchiveSize { bytes: 51, is_whole: true }),
         }),
     }
 }

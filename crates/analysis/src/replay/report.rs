@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::curve::Point;
 use crate::hash;
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::reasons::{Reasons, SHOWN};
 use urlseen_engine::item::batch::{Batch, Judged};
-use urlseen_engine::item::{Form, Options};
+use urlseen_engine::item::{Form, ItemSummary, Options};
 use urlseen_filter::Kind;
 use urlseen_filter::choice::ItemForm;
 
@@ -60,24 +60,20 @@ pub struct Tally {
     /// Number of items that are passed on unchecked.
     pub unfiltered: u64,
     /// Items that each rule of `[[pass]]` lets pass unchecked, in the order of the rules.
-    #[serde(skip)]
     pub passed: Vec<Ruled>,
     /// Number of items that rules of `[[drop]]` drop.
     pub dropped: u64,
     /// The same items by their rules, in the order of the rules.
-    #[serde(skip)]
     pub dropped_by_rule: Vec<Ruled>,
     /// Number of unseen items that are over a limit.
     pub over_limit: u64,
     /// The same items by their rules, in the order of the rules.
-    #[serde(skip)]
     pub over_limit_by_rule: Vec<Ruled>,
     /// Number of links that count as seen, and would be new without rules `[[same]]`, if there are
     /// such rules. A link that several rules change together counts once.
     pub merged: Option<u64>,
     /// Links that each of these rules changes, in the order of the rules. If the crawl has a list
     /// of tracking parameters, it is the last one.
-    #[serde(skip)]
     pub merged_by_rule: Vec<Ruled>,
     /// Number of items whose fingerprint was already seen.
     pub again: u64,
@@ -86,7 +82,6 @@ pub struct Tally {
     /// Number of items that cannot be read.
     pub rejected: u64,
     /// Reasons why items cannot be read, each with its number of items.
-    #[serde(skip)]
     pub rejects: Reasons,
     /// Number of different fingerprints that counted as seen from the start.
     pub given: u64,
@@ -95,7 +90,7 @@ pub struct Tally {
 }
 
 /// Items that a rule decides about.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Serialize)]
 pub struct Ruled {
     /// Name of the rule in the configuration.
     pub rule: String,
@@ -103,7 +98,13 @@ pub struct Ruled {
     pub items: u64,
     /// Different items with the lowest hashes, by their hashes. So these examples are random, and
     /// the same in each replay of the same items.
+    #[serde(serialize_with = "summaries")]
     examples: BTreeMap<u64, Vec<u8>>,
+}
+
+fn summaries<S: Serializer>(items: &BTreeMap<u64, Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+    let text = |item: &Vec<u8>| String::from_utf8_lossy(&ItemSummary::of(item).text).into_owned();
+    to.collect_seq(items.values().map(text))
 }
 
 impl Ruled {
@@ -220,7 +221,7 @@ impl Tally {
             *self.forms.entry(run[0].name()).or_default() += run.len() as u64;
         }
         self.rejected += batch.rejects().len() as u64;
-        self.rejects.add(page, batch, |_, _| ());
+        self.rejects.add(page, batch, |_| ());
     }
 }
 

@@ -86,7 +86,7 @@ fn reasons_are_counted_and_their_first_items_are_located() {
     let tally = &report.tally;
     assert_eq!((tally.items, tally.rejected, tally.new), (6, 5, 1));
     let found = |words: &str| {
-        let (_, reason) = tally.rejects.iter().find(|(it, _)| it.contains(words)).unwrap();
+        let reason = tally.rejects.iter().find(|it| it.words.contains(words)).unwrap();
         (reason.items, reason.place.rsplit(", ").next().unwrap().to_owned())
     };
     assert_eq!(found("empty"), (1, "line 2".to_owned()));

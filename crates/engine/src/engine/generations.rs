@@ -42,7 +42,7 @@ const DIFFERENCE_LEAST: Duration = Duration::from_secs(5);
 /// time begins no generation. What it counts need not be the time of day: a URL expires
 /// when enough time has passed, and no other time matters.
 #[derive(Debug, Clone, Copy)]
-pub struct GenerationClock {
+pub(crate) struct GenerationClock {
     expire_after: ExpireAfter,
     /// Time at the moment `since`.
     time: Duration,
@@ -94,13 +94,13 @@ impl GenerationClock {
     }
 
     /// Returns the generation at a moment of the same boot.
-    pub fn generation_at(&self, now: Moment) -> Generation {
+    pub(crate) fn generation_at(&self, now: Moment) -> Generation {
         let passed = now.since_boot().saturating_sub(self.since.since_boot());
         self.expire_after.generation_at(self.time.saturating_add(passed))
     }
 
     /// Returns the moment of the same boot at which a later generation begins.
-    pub fn begin_of(&self, generation: Generation) -> Moment {
+    pub(crate) fn begin_of(&self, generation: Generation) -> Moment {
         let left = self.expire_after.begin_of(generation).saturating_sub(self.time);
         self.since.after(left)
     }

@@ -111,7 +111,7 @@ impl Parts {
 
 /// Result that the engine returns to the task that submits batches.
 #[derive(Debug)]
-pub enum Heard {
+pub(crate) enum Heard {
     /// A batch is judged by a filter in memory.
     Judged(Batch<Judged>),
     /// A batch was compared with the cache of a filter in Redis.

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use serde::{Serialize, Serializer};
+
 use super::feed::Page;
-use crate::item::Unreadable;
 use crate::item::batch::{Batch, Judged};
+use crate::item::{ItemSummary, Unreadable};
 
 /// Maximum number of different reasons that are counted separately.
 const REASONS_MAX: usize = 50;
@@ -20,25 +22,28 @@ pub struct Reasons {
 }
 
 /// Items that cannot be read for the same reason.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Reason {
+    /// The reason, without the parts that differ from item to item.
+    #[serde(rename = "reason")]
+    pub words: String,
     /// Number of these items.
     pub items: u64,
     /// Place of the first of them.
     pub place: String,
     /// The first of them, or its beginning.
+    #[serde(serialize_with = "summary")]
     pub item: Vec<u8>,
+}
+
+fn summary<S: Serializer>(item: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&String::from_utf8_lossy(&ItemSummary::of(item).text))
 }
 
 impl Reasons {
     /// Adds the unreadable items of a batch, which were read from `page`. Calls `first` for each
     /// new reason, in the order of the items.
-    pub fn add(
-        &mut self,
-        page: &Page,
-        batch: &Batch<Judged>,
-        mut first: impl FnMut(&str, &Reason),
-    ) {
+    pub fn add(&mut self, page: &Page, batch: &Batch<Judged>, mut first: impl FnMut(&Reason)) {
         for (index, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
             let mut words = words(reason);
             if !self.by_words.contains_key(&words) && self.by_words.len() >= REASONS_MAX {
@@ -50,7 +55,7 @@ impl Reasons {
                     let place = page.place(index).to_string();
                     let item = item[..item.len().min(SHOWN)].to_vec();
                     let words = new.key().clone();
-                    first(&words, new.insert(Reason { items: 1, place, item }));
+                    first(new.insert(Reason { words, items: 1, place, item }));
                 }
             }
         }
@@ -61,9 +66,15 @@ impl Reasons {
         self.by_words.get(&words(reason)).map_or(0, |reason| reason.items)
     }
 
-    /// Returns all reasons in words, with their items.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Reason)> {
-        self.by_words.iter().map(|(words, reason)| (words.as_str(), reason))
+    /// Returns all reasons, with their items.
+    pub fn iter(&self) -> impl Iterator<Item = &Reason> {
+        self.by_words.values()
+    }
+}
+
+impl Serialize for Reasons {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
     }
 }
 

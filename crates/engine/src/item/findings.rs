@@ -39,7 +39,7 @@ pub struct Findings {
 
 /// Decisions of the limits about the unseen items of a batch.
 #[derive(Debug, Default)]
-pub struct Limited {
+pub(crate) struct Limited {
     /// Changes of the counts by the items that are let through.
     pub(crate) counted: Vec<Counted>,
     /// Items over a limit, in order. They are neither for the sink nor for the filter.

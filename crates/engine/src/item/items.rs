@@ -82,7 +82,7 @@ impl Items {
 
     /// Puts the key of each item in place of the item.
     #[must_use]
-    pub fn keys_alone(mut self) -> Self {
+    pub(crate) fn keys_alone(mut self) -> Self {
         for (place, key) in self.places.iter_mut().zip(&self.keys) {
             key.clone().into_iter().for_each(|key| *place = key);
         }

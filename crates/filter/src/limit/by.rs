@@ -24,7 +24,7 @@ pub enum By {
 
 impl By {
     /// Names in the configuration.
-    pub const NAMES: [&'static str; 4] = ["host", "domain", "pattern", "parameter"];
+    pub(crate) const NAMES: [&'static str; 4] = ["host", "domain", "pattern", "parameter"];
 
     /// Reads the values of the keys `by` and `parameter` of a rule.
     ///

@@ -41,7 +41,7 @@ use crate::{Geometry, KeyHash, Seed};
 
 /// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
 /// that were set by another rule cannot be tested, so a reader compares the names first.
-pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/block-64/bit-9";
+pub(crate) const POSITION_RULE: &str = "murmur3-x64-128/wyrand/block-64/bit-9";
 
 /// Width of a position, in bits. A position is the number of a bit in its block.
 const POSITION_BITS: u32 = BLOCK_BITS.ilog2();

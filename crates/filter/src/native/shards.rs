@@ -54,7 +54,7 @@ pub struct Shards {
 
 /// Numbers of keys and of set bits in a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub(crate) struct Count {
     /// Number of keys that set at least one new bit. Keys that were reported as seen set none.
     pub keys: u64,
     /// Number of bits of the shard that are 1.

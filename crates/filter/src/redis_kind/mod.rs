@@ -18,7 +18,7 @@ use crate::peers::script_filter::ScriptFilter;
 pub(super) use crate::peers::strings::BIT;
 
 /// A command and its arguments.
-pub type Command = Vec<Vec<u8>>;
+pub(crate) type Command = Vec<Vec<u8>>;
 
 /// A filter in Redis, of one kind and with its parameters.
 ///

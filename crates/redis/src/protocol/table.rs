@@ -36,7 +36,8 @@ pub struct PartitionTable {
 
 impl PartitionTable {
     /// Names of the fields on which all processes of a crawl must agree.
-    pub const SHARED: [&'static str; 8] = [
+    #[cfg(feature = "link")]
+    const SHARED: [&'static str; 8] = [
         "partitions",
         "tags",
         "kind",

@@ -9,7 +9,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::clock::Moment;
+use serde::{Deserialize, Serialize};
+
+use super::clock::{Moment, moment};
 use super::error::RecoveryError;
 use super::folder::Folder;
 use super::head::{Head, Position};
@@ -57,23 +59,33 @@ impl Default for StoragePolicy {
 }
 
 /// Sizes and settings of a storage folder in use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
-    /// Path of the storage folder.
+    /// Path of the folder, `storage.dir`.
     pub dir: PathBuf,
-    /// Setting for the syncs of the log.
-    pub fsync: Fsync,
-    /// Bytes written to the log since the start.
-    pub logged: u64,
+    /// Rule for syncing the log, `storage.fsync`.
+    pub fsync: String,
     /// Number of snapshots in the folder.
     pub snapshots: u64,
-    /// Bytes of the log's files.
-    pub log_bytes: u64,
-    /// Number of bytes of the folder's archive. The boolean is true if the archive and the log
-    /// together have all fingerprints of the filter. `None` without an archive.
-    pub archive: Option<(u64, bool)>,
     /// End of the last snapshot in this run.
+    #[serde(with = "moment::optional")]
     pub last_snapshot: Option<SystemTime>,
+    /// Size of the log in the folder, in bytes.
+    pub log_bytes: u64,
+    /// Number of bytes written to the log since the start.
+    pub written_bytes: u64,
+    /// Archive of the folder, if it has one.
+    #[serde(default)]
+    pub archive: Option<ArchiveSize>,
+}
+
+/// Size of the archive of a folder in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveSize {
+    /// Size of the archive, in bytes.
+    pub bytes: u64,
+    /// True if the archive and the log together have all fingerprints of the filter.
+    pub is_whole: bool,
 }
 
 /// Oldest state to which a recovery must still be possible after a snapshot.
@@ -292,14 +304,15 @@ impl<F: LiveFilter> FilterStorage<F> {
                 archive_bytes += file.len;
             }
         }
-        let has_archive = self.archive.is_on || archive_bytes > 0;
+        let (bytes, is_whole) = (archive_bytes, self.archive.lacks_before.is_none());
+        let has_archive = self.archive.is_on || bytes > 0;
         Footprint {
             dir: self.folder.dir().to_owned(),
-            fsync: self.policy.fsync,
-            logged: self.logged + self.journal.as_ref().map_or(0, Journal::bytes),
+            fsync: self.policy.fsync.to_string(),
+            written_bytes: self.logged + self.journal.as_ref().map_or(0, Journal::bytes),
             snapshots,
             log_bytes,
-            archive: has_archive.then_some((archive_bytes, self.archive.lacks_before.is_none())),
+            archive: has_archive.then_some(ArchiveSize { bytes, is_whole }),
             last_snapshot: self.last_snapshot,
         }
     }

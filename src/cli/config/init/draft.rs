@@ -17,8 +17,6 @@ pub(super) struct Draft {
     pub(super) reasons: Vec<String>,
     /// Commands that move the crawl to urlseen, in order.
     pub(super) next: Vec<String>,
-    /// Settings for the Scrapy project of the crawl.
-    pub(super) settings: Vec<String>,
     /// True for a trial, in which the crawl keeps its own filter and queue.
     is_trial: bool,
 }
@@ -57,8 +55,8 @@ impl Draft {
             "a trial uses the filter that the crawl has in Redis, and the crawl {name} has no \
              filter that urlseen can use there: give the command without --trial"
         );
-        let (file, reasons, next, settings) = Default::default();
-        let mut draft = Self { file, reasons, next, settings, is_trial };
+        let (file, reasons, next) = Default::default();
+        let mut draft = Self { file, reasons, next, is_trial };
         draft.line("# `urlseen config show` prints all keys with their values.");
         draft.line("[crawl]");
         draft.line(&format!("name = {}", text(name)));
@@ -74,7 +72,6 @@ impl Draft {
         }
         let queue =
             keys.iter().find(|key| matches!(key.used_as, Use::SortedQueue | Use::ListQueue));
-        draft.settings(url, keys.is_empty());
         if keys.is_empty() {
             draft.new_crawl(name);
         } else {
@@ -88,16 +85,6 @@ impl Draft {
             );
         }
         Ok(draft)
-    }
-
-    /// Adds the settings of a Scrapy project.
-    fn settings(&mut self, url: Option<&str>, is_new: bool) {
-        self.settings.push("ADDONS = {\"urlseen.scrapy.Addon\": 500}".to_owned());
-        if !is_new {
-            self.settings.push("SCHEDULER = \"urlseen.scrapy.Scheduler\"".to_owned());
-        }
-        let url = url.unwrap_or("redis://127.0.0.1:6379");
-        self.settings.push(format!("URLSEEN_URL = {}", text(url)));
     }
 
     fn line(&mut self, line: &str) {
@@ -213,19 +200,14 @@ impl Draft {
     /// itself is the sink.
     fn queue(&mut self, name: &str, queue: Option<&FoundKey>, url: Option<&str>) {
         let becomes = if self.is_trial { "is" } else { "becomes" };
-        let (kind, reason) = match queue {
-            Some(FoundKey { key, used_as: Use::ListQueue, .. }) => {
-                ("list", format!("{key} is a list, which {becomes} the sink"))
-            }
-            Some(FoundKey { key, .. }) => {
-                ("zset", format!("{key} is a sorted set, which {becomes} the sink"))
-            }
-            None => {
-                let reason =
-                    "no queue was found: the sink is a sorted set, the default of scrapy-redis";
-                ("zset", reason.to_owned())
-            }
+        let (kind, what) = match queue {
+            Some(FoundKey { used_as: Use::ListQueue, .. }) => ("list", "a list"),
+            _ => ("zset", "a sorted set"),
         };
+        let reason = queue.map_or_else(
+            || format!("no queue was found: the sink is {what}, the default of scrapy-redis"),
+            |queue| format!("{} is {what}, which {becomes} the sink", queue.key),
+        );
         self.line(&format!("\n[sink]\nkind = \"{kind}\""));
         self.reasons.push(reason);
         if self.is_trial {
@@ -265,7 +247,7 @@ fn redis_cli(url: Option<&str>) -> String {
 }
 
 /// Returns a text in the syntax of TOML.
-fn text(text: &str) -> String {
+pub(super) fn text(text: &str) -> String {
     toml_text(&json!(text))
 }
 

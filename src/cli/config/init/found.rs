@@ -12,8 +12,6 @@ use crate::cli::start::NO_FILE;
 
 /// Number of keys that Redis examines before it serves other clients.
 const PAGE: u64 = 1000;
-/// Maximum number of keys that the command looks at.
-const MOST_KEYS: u64 = 10_000_000;
 /// Maximum time that the command looks at keys.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Maximum number of crawls that the command notes.
@@ -133,7 +131,7 @@ impl Found {
             let keys = keys.into_iter().filter_map(|key| String::from_utf8(key).ok());
             found.note(link, &keys.collect::<Vec<_>>(), crawl).await?;
             found.is_complete = next == 0;
-            if found.is_complete || found.keys >= MOST_KEYS || begun.elapsed() >= LONGEST {
+            if found.is_complete || begun.elapsed() >= LONGEST {
                 return Ok(found);
             }
             cursor = next;
@@ -157,7 +155,7 @@ impl Found {
         let types: Vec<String> = ask.query_async(link).await.map_err(LinkError::from)?;
         for (key, type_name) in keys.iter().zip(types) {
             if type_name == "string" && self.possible.len() < MOST_POSSIBLE {
-                self.possible.extend(PossibleFilter::ask(link, key, crawl).await?);
+                self.possible.extend(PossibleFilter::ask(link, key, crawl).await);
             }
             if type_name == "set" && is_of_no_spider(key) {
                 let members = HumanCount(link.query(redis::cmd("SCARD").arg(key)).await?);
@@ -270,26 +268,17 @@ const ENDS: [(&str, &str, &[&str]); 3] = [
 
 impl PossibleFilter {
     /// Asks for the size of a string with such a name. Small strings are no filters.
-    async fn ask(
-        link: &mut Link,
-        key: &str,
-        crawl: Option<&str>,
-    ) -> Result<Option<Self>, LinkError> {
+    async fn ask(link: &mut Link, key: &str, crawl: Option<&str>) -> Option<Self> {
         let of_end = |(end, string, kinds)| Some((key.strip_suffix(end)?, string, kinds));
-        let Some((base, end, kinds)) = ENDS.into_iter().find_map(of_end) else { return Ok(None) };
+        let (base, end, kinds) = ENDS.into_iter().find_map(of_end)?;
         let name = base.rsplit_once(':').map_or(base, |(name, _)| name);
         if crawl.is_some_and(|crawl| crawl != name) {
-            return Ok(None);
+            return None;
         }
         let string = format!("{base}{end}");
         // A key of another type has no length.
-        let kind: String = link.query(redis::cmd("TYPE").arg(&string)).await?;
-        if kind != "string" {
-            return Ok(None);
-        }
-        let bytes = link.query(redis::cmd("STRLEN").arg(&string)).await?;
-        let possible = Self { key: base.to_owned(), string, bytes, kinds };
-        Ok(Some(possible).filter(|it| it.bytes >= LEAST_BYTES))
+        let bytes = link.query(redis::cmd("STRLEN").arg(&string)).await.ok()?;
+        (bytes >= LEAST_BYTES).then(|| Self { key: base.to_owned(), string, bytes, kinds })
     }
 }
 

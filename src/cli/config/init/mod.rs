@@ -10,7 +10,7 @@ use urlseen_analysis::Input;
 use urlseen_fingerprint::Algorithm;
 use urlseen_redis::RedisAddress;
 
-use self::draft::{Draft, shell};
+use self::draft::{Draft, shell, text};
 use self::found::{Found, FoundKey, PossibleFilter, Use};
 use crate::cli::prelude::*;
 use crate::cli::sample::{self, Sample};
@@ -87,7 +87,7 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     let sample = sampled(&mut link, keys, &config)?;
     let draft = Draft::new(&name, keys, url.as_deref(), args.trial, sample.as_ref())?;
     write(&args.output, &draft.file)?;
-    print_draft(&draft, &args.output, &name, !keys.is_empty())?;
+    print_draft(&draft, args, &name, &config, !keys.is_empty())?;
     Ok(Outcome::Done)
 }
 
@@ -173,8 +173,14 @@ fn described(found: &FoundKey) -> String {
     format!("{}: {what}", found.key)
 }
 
-fn print_draft(draft: &Draft, file: &Path, name: &str, was_crawled: bool) -> io::Result<()> {
-    let Draft { reasons, next, settings, .. } = draft;
+fn print_draft(
+    draft: &Draft,
+    args: &ConfigInitArgs,
+    name: &str,
+    config: &Config,
+    was_crawled: bool,
+) -> io::Result<()> {
+    let (Draft { reasons, next, .. }, file) = (draft, &args.output);
     let mut rows = Rows::new(stdout(), WIDTHS);
     rows.each("reasons", reasons)?;
     rows.row("written", file.display())?;
@@ -199,7 +205,11 @@ fn print_draft(draft: &Draft, file: &Path, name: &str, was_crawled: bool) -> io:
         "\nThe Scrapy project needs the package urlseen and these settings. {rest}Its spider is \
          {name}:"
     )?;
-    settings.iter().try_for_each(|line| writeln!(out, "{line}"))
+    writeln!(out, "ADDONS = {{\"urlseen.scrapy.Addon\": 500}}")?;
+    if was_crawled {
+        writeln!(out, "SCHEDULER = \"urlseen.scrapy.Scheduler\"")?;
+    }
+    writeln!(out, "URLSEEN_URL = {}", text(&config.redis.url.without_password().to_string()))
 }
 
 /// Writes a file that does not exist yet.

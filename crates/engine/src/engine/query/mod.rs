@@ -35,7 +35,7 @@ pub struct Asker(mpsc::Sender<Query>);
 
 /// Questions of one client.
 #[derive(Debug)]
-pub struct Query {
+pub(crate) struct Query {
     questions: Vec<Question>,
     extra: Extra,
     reply: oneshot::Sender<Reply>,

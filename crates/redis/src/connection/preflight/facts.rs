@@ -12,7 +12,7 @@ impl ServerVersion {
     /// Oldest version that works: the first with `BLMOVE`.
     pub const NEEDED: Self = Self(6, 2, 0);
     /// First version with `redis.acl_check_cmd`. Scripts check permissions with this function.
-    pub const ACL_CHECK: Self = Self(7, 0, 0);
+    pub(crate) const ACL_CHECK: Self = Self(7, 0, 0);
 
     /// Reads `7.0.15`, and `6.2` as `6.2.0`.
     fn parse(text: &str) -> Option<Self> {
