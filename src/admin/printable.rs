@@ -14,10 +14,10 @@ use unicode_width::UnicodeWidthChar;
 /// Character that stands for the text that was cut off.
 const CUT: char = '…';
 
-/// Number of columns of standard output, if it is a terminal.
-pub(crate) fn columns() -> Option<usize> {
+/// Number of rows and columns of standard output, if it is a terminal that tells its size.
+pub(crate) fn terminal_size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+    Some((size.ws_row.into(), size.ws_col.into())).filter(|size| *size != (0, 0))
 }
 
 /// Shows bytes as text, and cuts the text to `columns` if that is set. Characters that move the

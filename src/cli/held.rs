@@ -29,27 +29,7 @@ pub(super) struct HeldArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum HeldCommand {
-    /// Show each consumer, its heartbeat and the number of requests that it holds.
-    ///
-    /// Examples:
-    /// ```text
-    /// urlseen held list --requests
-    /// urlseen held list --json --config news.toml
-    /// ```
-    List {
-        #[command(flatten)]
-        settings: Settings,
-        /// Show each held request, too
-        #[arg(long)]
-        requests: bool,
-        /// With `--requests`: print the bytes of each request, in place of method, URL, priority
-        /// and callback
-        #[arg(long, requires = "requests")]
-        raw: bool,
-        /// Print a JSON object for each consumer, with its requests
-        #[arg(long)]
-        json: bool,
-    },
+    List(HeldListArgs),
     /// Put the requests of stopped consumers back into the sink.
     ///
     /// Without a name, the command watches the heartbeats during one `held.timeout`. After that
@@ -72,6 +52,29 @@ enum HeldCommand {
     },
 }
 
+/// Show each consumer, its heartbeat and the number of requests that it holds.
+///
+/// Examples:
+/// ```text
+/// urlseen held list --requests
+/// urlseen held list --json --config news.toml
+/// ```
+#[derive(Debug, clap::Args)]
+struct HeldListArgs {
+    #[command(flatten)]
+    settings: Settings,
+    /// Show each held request, too
+    #[arg(long)]
+    requests: bool,
+    /// With `--requests`: print the bytes of each request, in place of method, URL, priority
+    /// and callback
+    #[arg(long, requires = "requests")]
+    raw: bool,
+    /// Print a JSON object for each consumer, with its requests
+    #[arg(long)]
+    json: bool,
+}
+
 /// Minimum of a heartbeat that is a time: a day of the year 2001.
 const FIRST: Duration = Duration::from_secs(1_000_000_000);
 
@@ -85,7 +88,7 @@ struct HeldSession {
 }
 
 pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
-    let (HeldCommand::List { settings, .. } | HeldCommand::Requeue { settings, .. }) =
+    let (HeldCommand::List(HeldListArgs { settings, .. }) | HeldCommand::Requeue { settings, .. }) =
         &args.command;
     each_partition(settings.load_all()?, |config| runtime()?.block_on(held(args, &config)))
 }
@@ -96,9 +99,7 @@ async fn held(args: &HeldArgs, config: &Config) -> anyhow::Result<Outcome> {
     let (mut session, timeout) =
         (HeldSession { calls, link: connect(config).await? }, config.held.timeout);
     match &args.command {
-        HeldCommand::List { requests, raw, json, .. } => {
-            session.list(*requests, *raw, *json, timeout).await?;
-        }
+        HeldCommand::List(args) => session.list(args, timeout).await?,
         HeldCommand::Requeue { consumers, .. } => {
             let back = HumanCount(session.requeue_all(consumers, timeout).await?);
             writeln!(stdout(), "{back} requests are back in {}", config.sink.key)?;
@@ -108,17 +109,11 @@ async fn held(args: &HeldArgs, config: &Config) -> anyhow::Result<Outcome> {
 }
 
 impl HeldSession {
-    async fn list(
-        &mut self,
-        requests: bool,
-        raw: bool,
-        as_json: bool,
-        timeout: Duration,
-    ) -> anyhow::Result<()> {
+    async fn list(&mut self, args: &HeldListArgs, timeout: Duration) -> anyhow::Result<()> {
         let mut out = stdout();
         let heartbeats = self.heartbeats().await?;
         let now = self.now().await;
-        if heartbeats.is_empty() && !as_json {
+        if heartbeats.is_empty() && !args.json {
             writeln!(out, "no consumer holds requests")?;
         }
         for (consumer, heartbeat) in heartbeats {
@@ -137,7 +132,7 @@ impl HeldSession {
             if held.is_empty() && consumer.contains(char::REPLACEMENT_CHARACTER) {
                 continue;
             }
-            if as_json {
+            if args.json {
                 let age = age.map(|age| age.as_secs_f64());
                 let held: Vec<_> = held.iter().map(to_json).collect();
                 let line = json!({
@@ -151,9 +146,9 @@ impl HeldSession {
             let count = HumanCount(held.len() as u64);
             let age = age.map_or(String::new(), |age| format!("heartbeat {} ago: ", seconds(age)));
             writeln!(out, "{name}: {count} held, {age}{state}")?;
-            for request in held.iter().filter(|_| requests) {
+            for request in held.iter().filter(|_| args.requests) {
                 let HeldRequest { delivery, item, is_readable, .. } = request;
-                let text = if raw { item[..].into() } else { ItemSummary::of(item).text };
+                let text = if args.raw { item[..].into() } else { ItemSummary::of(item).text };
                 let item = printable(&text, Some(200));
                 if *is_readable {
                     writeln!(out, "  delivery {delivery}: {item}")?;

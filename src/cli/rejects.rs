@@ -10,7 +10,7 @@ use serde::Serialize;
 use urlseen_engine::item::ItemSummary;
 use urlseen_redis::reject::{Reject, RejectedItem};
 
-use crate::admin::printable::{columns, width};
+use crate::admin::printable::{terminal_size, width};
 use crate::cli::prelude::*;
 use urlseen_redis::protocol::{Fate, RejectsList, Sorted};
 
@@ -239,7 +239,8 @@ async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow::Result<Ou
     scan.skip(skipped);
     let is_narrowed = args.reason.is_some() && limit < u64::MAX;
     let (bar, mut read) = (is_narrowed.then(|| Bar::counting("rejects")), 0);
-    let (mut out, columns) = (BufWriter::new(io::stdout().lock()), columns());
+    let (mut out, columns) =
+        (BufWriter::new(io::stdout().lock()), terminal_size().map(|(_, columns)| columns));
     let mut newest = VecDeque::new();
     let mut more = skipped;
     loop {

@@ -4,9 +4,8 @@
 use std::convert::Infallible;
 use std::io::IsTerminal;
 
-use rustix::termios::tcgetwinsize;
-
 use crate::admin::Sample;
+use crate::admin::printable::terminal_size;
 use crate::cli::overview::{self, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::settings::daemon_of;
@@ -137,8 +136,7 @@ impl Screen {
 
     /// Returns the number of rows and columns.
     pub(super) fn size(&self) -> (usize, usize) {
-        let size = tcgetwinsize(io::stdout()).map(|size| (size.ws_row.into(), size.ws_col.into()));
-        size.ok().filter(|size| *size != (0, 0)).unwrap_or(USUAL)
+        terminal_size().unwrap_or(USUAL)
     }
 
     /// Draws a text in place of the last one. Lines that do not fit are cut. If the text does not

@@ -40,7 +40,8 @@ impl Draft {
             "urlseen already runs the crawl {name} in this Redis: use the configuration of that \
              crawl, or name another crawl with --crawl"
         );
-        let filters: Vec<_> = keys.iter().filter(|key| key.used_as.is_filter()).collect();
+        let is_queue = |key: &&FoundKey| matches!(key.used_as, Use::SortedQueue | Use::ListQueue);
+        let filters: Vec<_> = keys.iter().filter(|key| !is_queue(key)).collect();
         if let [_, _, ..] = filters[..] {
             let filters: Vec<_> = filters.iter().map(|filter| filter.key.as_str()).collect();
             return Err(usage(format!(
@@ -70,8 +71,7 @@ impl Draft {
             let reason = "no filter was found, so the filter begins empty";
             draft.reasons.push(reason.to_owned());
         }
-        let queue =
-            keys.iter().find(|key| matches!(key.used_as, Use::SortedQueue | Use::ListQueue));
+        let queue = keys.iter().find(is_queue);
         if keys.is_empty() {
             draft.new_crawl(name);
         } else {

@@ -72,11 +72,6 @@ pub(super) struct Found {
 }
 
 impl Use {
-    /// Returns true for a filter.
-    pub(super) fn is_filter(self) -> bool {
-        matches!(self, Self::Set | Self::Bits | Self::RedisBloom | Self::Recorded)
-    }
-
     /// Finds the use of a key of this type, and the name of its crawl.
     fn of<'a>(key: &'a str, type_name: &str) -> Option<(&'a str, Self)> {
         let (name, role) = key.rsplit_once(':').unwrap_or((key, ""));
@@ -97,17 +92,6 @@ impl Use {
             _ => return None,
         };
         Some((name, used_as))
-    }
-
-    /// Returns the command that asks for the size of a key; `None` if the size is not needed.
-    fn size_command(self) -> Option<&'static str> {
-        match self {
-            Self::Set => Some("SCARD"),
-            Self::Bits => Some("STRLEN"),
-            Self::SortedQueue => Some("ZCARD"),
-            Self::ListQueue => Some("LLEN"),
-            Self::RedisBloom | Self::Recorded | Self::Urlseen => None,
-        }
     }
 }
 
@@ -229,7 +213,14 @@ impl FoundKey {
         if used_as == Use::Recorded {
             return ask_recorded(link, key).await;
         }
-        let size = match used_as.size_command() {
+        let command = match used_as {
+            Use::Set => Some("SCARD"),
+            Use::Bits => Some("STRLEN"),
+            Use::SortedQueue => Some("ZCARD"),
+            Use::ListQueue => Some("LLEN"),
+            Use::RedisBloom | Use::Recorded | Use::Urlseen => None,
+        };
+        let size = match command {
             Some(command) => link.query(redis::cmd(command).arg(key)).await?,
             None => 0,
         };

@@ -86,7 +86,9 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
     let sample = sampled(&mut link, keys, &config)?;
     let draft = Draft::new(&name, keys, url.as_deref(), args.trial, sample.as_ref())?;
-    write(&args.output, &draft.file)?;
+    let written = File::create_new(&args.output);
+    let written = written.and_then(|mut file| file.write_all(draft.file.as_bytes()));
+    written.with_context(|| format!("{} cannot be written", args.output.display()))?;
     print_draft(&draft, args, &name, &config, !keys.is_empty())?;
     Ok(Outcome::Done)
 }
@@ -210,10 +212,4 @@ fn print_draft(
         writeln!(out, "SCHEDULER = \"urlseen.scrapy.Scheduler\"")?;
     }
     writeln!(out, "URLSEEN_URL = {}", text(&config.redis.url.without_password().to_string()))
-}
-
-/// Writes a file that does not exist yet.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let written = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.with_context(|| format!("{} cannot be written", path.display()))
 }
