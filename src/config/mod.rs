@@ -14,14 +14,13 @@
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 //!
-//! Each file imports only files before it: `problem`, `secret`, `raw`, `partitions`,
-//! `host_port`, `value`, `rule_kinds`, `found`, `keys` (the table of keys), `crawl`, `unknown`,
-//! `rules`, `layers`, `check`, `load`, `show`.
+//! Each file imports only files before it: `problem`, `secret`, `raw`, `partitions`, `value`,
+//! `rule_kinds`, `found`, `keys` (the table of keys), `crawl`, `unknown`, `rules`, `layers`,
+//! `check`, `load`, `show`.
 
 mod check;
 mod crawl;
 mod found;
-mod host_port;
 mod keys;
 mod layers;
 mod load;
@@ -35,7 +34,6 @@ mod show;
 mod unknown;
 mod value;
 
-pub(crate) use host_port::{host_and_port, is_address};
 #[cfg(test)]
 pub(crate) use keys::KEYS;
 pub(crate) use layers::DEFAULT_FILE;
@@ -47,6 +45,7 @@ pub use rule_kinds::{EffectiveRule, Rules};
 pub use secret::Secret;
 pub(crate) use show::toml_text;
 pub use show::{Effective, EffectiveValue};
+pub(crate) use value::{host_and_port, is_address};
 
 pub use keys::{Config, Filter, Fingerprint, Serve, Sink, Source};
 

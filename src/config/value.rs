@@ -1,11 +1,11 @@
 //! Rules that convert found values to typed ones, and describe the allowed values.
 
-use super::host_port::{is_address, is_host};
 use super::partitions::PartitionChoice;
 use super::raw::{BOOLEAN, NUMBER, Raw, STRING, ValueError};
 use humantime::{format_duration, parse_duration};
 use serde_json::Value as Json;
 use std::fmt::Display;
+use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -232,4 +232,40 @@ pub(super) fn listen() -> Rule<Option<String>> {
                    [::]:9090 for all";
     let parse = |text: &str| is_address(text).then(|| text.to_owned());
     Rule::text(allowed, parse, String::clone).or("", "off", str::is_empty)
+}
+
+/// Splits `host` or `host:port` into the host and the port, which can be empty. The host is a name,
+/// an IPv4 address, or an IPv6 address in brackets. A name is not resolved.
+pub(crate) fn host_and_port(text: &str) -> Option<(&str, &str)> {
+    let end = if text.starts_with('[') { text.find(']')? + 1 } else { 0 };
+    let (host, port) = match text[end..].find(':') {
+        Some(colon) => (&text[..end + colon], &text[end + colon + 1..]),
+        None => (text, ""),
+    };
+    let odd = |c: char| c.is_whitespace() || c.is_control() || "@[]/,".contains(c);
+    let is_host = match host.strip_prefix('[') {
+        Some(address) => address.strip_suffix(']')?.parse::<Ipv6Addr>().is_ok(),
+        None => !host.contains(odd),
+    };
+    let is_port = port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    (is_host && is_port).then_some((host, port))
+}
+
+/// Returns true for an address to listen on: a host and a port. For the port 0, the system chooses
+/// one.
+pub(crate) fn is_address(text: &str) -> bool {
+    let parts = host_and_port(text);
+    parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+}
+
+/// Maximum length of a host name in bytes (RFC 1035).
+const LONGEST_HOST: usize = 253;
+
+/// Returns true for a name of a host, without scheme and port.
+fn is_host(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let labels = name.strip_suffix('.').unwrap_or(name);
+    labels.len() <= LONGEST_HOST
+        && labels.bytes().all(is_plain)
+        && labels.split('.').all(|label| !label.is_empty())
 }

@@ -109,3 +109,30 @@ fn names_are_an_array_or_separated_by_commas() {
         assert_eq!(read(bad), Err(ValueError::Value), "{bad}");
     }
 }
+
+#[test]
+fn an_authority_has_one_host() {
+    for (authority, host) in [
+        ("localhost", Some("localhost")),
+        ("localhost:9090", Some("localhost")),
+        ("localhost:", Some("localhost")),
+        ("[::1]", Some("[::1]")),
+        ("[::1]:9090", Some("[::1]")),
+        ("[::ffff:127.0.0.1]:1", Some("[::ffff:127.0.0.1]")),
+        ("", Some("")),
+        ("::1", None),
+        ("[::1", None),
+        ("[::1]9090", None),
+        ("[::1]:9090:1", None),
+        ("[localhost]", None),
+        ("localhost:http", None),
+        ("localhost:-1", None),
+        ("localhost:123456", None),
+        ("localhost:80:80", None),
+        ("a@localhost", None),
+        ("localhost, evil.example", None),
+    ] {
+        let found = host_and_port(authority).map(|(host, _)| host);
+        assert_eq!(found, host, "{authority}");
+    }
+}
