@@ -27,7 +27,7 @@ pub(super) struct RecordOptions {
     /// The first URL in each line counts. It ends at a blank, a double quote or an angle bracket
     #[arg(long, group = "part")]
     find: bool,
-    /// The files are sitemaps, or indexes of sitemaps, and each <loc> has a URL
+    /// The files are sitemaps, or indexes of sitemaps, and each `<loc>` has a URL
     #[arg(long, group = "part")]
     sitemap: bool,
 }
