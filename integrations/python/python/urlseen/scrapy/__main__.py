@@ -63,9 +63,9 @@ def move(folder: Path, url: str, source: str) -> None:
     print(f'storage.dir = "{folder}"')
     print(f"filter.grow_to = {recorded_spec(folder)['filter.grow_to']}")
     # A header leaves the newest form out.
-    for name, value in {"canonical": "w3lib-2.5", **recorded_options(folder)}.items():
-        if name != "same":
-            print(f"fingerprint.{name} = {json.dumps(value)}")
+    for option, value in {"canonical": "w3lib-2.5", **recorded_options(folder)}.items():
+        if option != "same":
+            print(f"fingerprint.{option} = {json.dumps(value)}")
 
 
 def let_pass(item: bytes) -> tuple[bytes, str]:
