@@ -5,11 +5,10 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use urlseen_engine::item::ItemSummary;
-use urlseen_storage::moment;
 
 use super::ItemText;
 use super::printable::printable;
-use crate::report::Sampled;
+use crate::report::{Sampled, moment};
 
 /// Item of the sample, as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]

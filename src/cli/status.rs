@@ -311,8 +311,9 @@ pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result
 
 fn storage(rows: &mut Rows<impl Write>, storage: &Footprint, now: SystemTime) -> io::Result<()> {
     let Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = storage;
-    let last = last_snapshot
-        .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
+    let last = last_snapshot.as_ref().and_then(|last| humantime::parse_rfc3339(last).ok());
+    let last =
+        last.map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
     let (dir, log) = (dir.display(), BinaryBytes(*log_bytes));
     rows.row(
         "storage",

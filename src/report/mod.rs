@@ -32,6 +32,7 @@ pub use filter::{FilterStatus, GenerationsStatus};
 pub use phase::{Backpressure, Phase};
 pub(crate) use repeats::{AllRepeats, Repeats};
 pub use rules::{ByRule, GroupCount, RuleCount};
+pub(crate) use status::moment;
 pub use status::{
     ClientsStatus, Head, HeldStatus, Lists, PartitionStatus, RouteStatus, Status, Statuses,
 };

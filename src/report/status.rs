@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use crate::config::{Config, SourceKind};
 use serde::{Deserialize, Serialize};
 use urlseen_engine::engine::query::Asked;
-use urlseen_storage::{Footprint, moment};
+use urlseen_storage::Footprint;
 
 use super::counts::{ByReason, Counts, Times};
 use super::filter::FilterStatus;
@@ -250,4 +250,20 @@ pub struct PartitionStatus {
     pub waiting: u64,
     /// Last error of the connection to the partition; `None` while the connection works.
     pub trouble: Option<String>,
+}
+
+/// Points in time as written in JSON: RFC 3339, to the millisecond. For `#[serde(with)]`.
+pub(crate) mod moment {
+    use std::time::SystemTime;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&humantime::format_rfc3339_millis(*time))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+        let text = String::deserialize(from)?;
+        humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
+    }
 }

@@ -117,46 +117,6 @@ impl Timing {
     }
 }
 
-/// Points in time as written in JSON: RFC 3339, to the millisecond. For `#[serde(with)]`.
-pub mod moment {
-    use std::time::SystemTime;
-
-    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
-
-    /// Writes a point in time.
-    pub fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&humantime::format_rfc3339_millis(*time))
-    }
-
-    /// Reads a point in time.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
-        let text = String::deserialize(from)?;
-        humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
-    }
-
-    /// Optional points in time: RFC 3339, to the millisecond, or null.
-    pub mod optional {
-        use super::*;
-
-        /// Writes a point in time, or null.
-        pub fn serialize<S: Serializer>(
-            time: &Option<SystemTime>,
-            to: S,
-        ) -> Result<S::Ok, S::Error> {
-            time.map(|time| humantime::format_rfc3339_millis(time).to_string()).serialize(to)
-        }
-
-        /// Reads a point in time, or null.
-        pub fn deserialize<'de, D: Deserializer<'de>>(
-            from: D,
-        ) -> Result<Option<SystemTime>, D::Error> {
-            let text = Option::<String>::deserialize(from)?;
-            text.map(|text| humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom))
-                .transpose()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::UNIX_EPOCH;

@@ -208,7 +208,7 @@ pub(super) struct SegmentScan {
     pub(super) walk: Walk,
     /// Head of the record with the requested number.
     pub(super) at_number: Option<Head>,
-    /// Number of fingerprints that records after the requested number add, up to the target.
+    /// Number of fingerprints that records after the requested number add.
     pub(super) later: u64,
     /// True if the log leads to the target.
     pub(super) is_reached: bool,
@@ -251,10 +251,7 @@ impl SegmentScan {
                 }
                 _ => meet(position.head),
             }
-            if beyond.is_none()
-                && position.number > number
-                && entry.head.kind.change() == Some(Change::Add)
-            {
+            if position.number > number && entry.head.kind.change() == Some(Change::Add) {
                 later += u64::from(entry.head.count);
             }
             before = position;

@@ -65,7 +65,7 @@ pub mod testing;
 mod tests;
 
 pub use archive::Archive;
-pub use clock::{Moment, TimesOfDay, Timing, moment};
+pub use clock::{Moment, TimesOfDay, Timing};
 pub use difference::Difference;
 pub use error::{Damage, Lost, OpenError, RecoveryError};
 pub use filter_storage::{ArchiveSize, FilterStorage, Footprint, Reach, StoragePolicy};

@@ -166,8 +166,7 @@ fn refusal(
     damaged: &[Damage],
 ) -> io::Result<RecoveryError> {
     let is_sound = |snapshot: &&Snapshot| damaged.iter().all(|each| each.file != snapshot.name);
-    let heads = all.iter().filter(is_sound).map(|snapshot| snapshot.last.head);
-    let oldest = heads.min_by_key(|head| head.seq);
+    let oldest = all.iter().filter(is_sound).map(|it| it.last.head).min_by_key(|it| it.seq);
     let in_log = refused.iter().filter(|_| target != Target::Last);
     let in_log = in_log.filter_map(|(.., scan)| scan.walk.damage.as_ref());
     let damage = in_log.chain(damaged).next().cloned();

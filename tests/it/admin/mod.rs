@@ -134,7 +134,7 @@ fn status(phase: Phase) -> Status {
             dir: PathBuf::from("storage/demo"),
             fsync: "interval".to_owned(),
             snapshots: 3,
-            last_snapshot: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2000)),
+            last_snapshot: Some("1970-01-01T00:33:20.000Z".to_owned()),
             log_bytes: 41,
             written_bytes: 11,
             archive: Some(ArchiveSize { bytes: 51, is_whole: true }),

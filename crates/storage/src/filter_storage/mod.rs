@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::clock::{Moment, moment};
+use super::clock::Moment;
 use super::error::RecoveryError;
 use super::folder::Folder;
 use super::head::{Head, Position};
@@ -67,15 +67,13 @@ pub struct Footprint {
     pub fsync: String,
     /// Number of snapshots in the folder.
     pub snapshots: u64,
-    /// End of the last snapshot in this run.
-    #[serde(with = "moment::optional")]
-    pub last_snapshot: Option<SystemTime>,
+    /// End of the last snapshot in this run, in RFC 3339.
+    pub last_snapshot: Option<String>,
     /// Size of the log in the folder, in bytes.
     pub log_bytes: u64,
     /// Number of bytes written to the log since the start.
     pub written_bytes: u64,
     /// Archive of the folder, if it has one.
-    #[serde(default)]
     pub archive: Option<ArchiveSize>,
 }
 
@@ -113,7 +111,7 @@ pub struct FilterStorage<F> {
     generation: Option<Generation>,
     /// Bytes written to logs that were closed since the start.
     logged: u64,
-    last_snapshot: Option<SystemTime>,
+    last_snapshot: Option<String>,
     /// Size of the open log, in bytes, at which the next snapshot is due.
     snapshot_at: u64,
     /// Size and completeness of the archive when the log was opened.
@@ -280,7 +278,8 @@ impl<F: LiveFilter> FilterStorage<F> {
         let ended = self.snapshotting.take_if(|it| is_waited_for || it.is_finished())?;
         let finished = ended.join().transpose()?;
         if finished.is_ok() {
-            self.last_snapshot = Some(SystemTime::now());
+            self.last_snapshot =
+                Some(humantime::format_rfc3339_millis(SystemTime::now()).to_string());
         }
         Some(finished)
     }
@@ -293,27 +292,25 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// Returns the sizes of the folder.
     pub fn footprint(&self) -> Footprint {
         // If the folder cannot be listed, the next read or write fails, too.
-        let files = self.folder.dir.list().unwrap_or_default();
-        let (mut snapshots, mut log_bytes, mut archive_bytes) = (0, 0, 0);
-        for file in &files {
+        let (mut snapshots, mut log_bytes, mut bytes) = (0, 0, 0);
+        for file in self.folder.dir.list().unwrap_or_default() {
             if snapshot::seq(&file.name).is_some() {
                 snapshots += 1;
             } else if segment::follows(&file.name).is_some() {
                 log_bytes += file.len;
-            } else if prune::is_archived(file) {
-                archive_bytes += file.len;
+            } else if prune::is_archived(&file) {
+                bytes += file.len;
             }
         }
-        let (bytes, is_whole) = (archive_bytes, self.archive.lacks_before.is_none());
-        let has_archive = self.archive.is_on || bytes > 0;
+        let archive = ArchiveSize { bytes, is_whole: self.archive.lacks_before.is_none() };
         Footprint {
             dir: self.folder.dir().to_owned(),
             fsync: self.policy.fsync.to_string(),
             written_bytes: self.logged + self.journal.as_ref().map_or(0, Journal::bytes),
             snapshots,
             log_bytes,
-            archive: has_archive.then_some(ArchiveSize { bytes, is_whole }),
-            last_snapshot: self.last_snapshot,
+            archive: (self.archive.is_on || bytes > 0).then_some(archive),
+            last_snapshot: self.last_snapshot.clone(),
         }
     }
 }
