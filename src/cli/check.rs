@@ -11,6 +11,7 @@ use serde::Serialize;
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Identity;
 use urlseen_fingerprint::{Partition, PartitionCount};
+use urlseen_redis::RedisAddress;
 use urlseen_redis::filter::ask::find_verdicts;
 use urlseen_storage::Target;
 
@@ -270,17 +271,13 @@ async fn hand_in(config: &Config, items: &[Vec<u8>]) -> anyhow::Result<usize> {
         return Ok(items.len());
     }
     let address = config.serve.listen.as_ref().expect("without a source the daemon serves clients");
+    let password = config.serve_password.as_ref().map(|it| it.reveal().to_owned());
     let asked = async {
-        let client = redis::Client::open(format!("redis://{address}"))?;
-        let mut connection = client.get_multiplexed_async_connection().await?;
-        if let Some(password) = &config.serve_password {
-            let _: () = cmd("AUTH").arg(password.reveal()).query_async(&mut connection).await?;
-        }
-        let mut forget = cmd("SREM");
-        forget.arg(&config.serve.keys[0]).arg(items).query_async(&mut connection).await
+        let server = RedisAddress::parse(&format!("redis://{address}"))?.with_password(password);
+        let mut link = urlseen_redis::connect::connect(&server).await?;
+        anyhow::Ok(link.query(cmd("SREM").arg(&config.serve.keys[0]).arg(items)).await?)
     };
-    let answer: redis::RedisResult<usize> = asked.await;
-    answer.with_context(|| {
+    asked.await.with_context(|| {
         format!("cannot ask the daemon at serve.listen = \"{address}\": check that it runs")
     })
 }

@@ -5,6 +5,7 @@ use anyhow::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use urlseen_redis::connect::server_time;
 use urlseen_redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 
 use urlseen_engine::item::ItemSummary;
@@ -21,14 +22,8 @@ use crate::cli::prelude::*;
 /// urlseen held list     # consumers and their requests
 /// urlseen held requeue  # requests of stopped consumers
 /// ```
-#[derive(Debug, clap::Args)]
-pub(super) struct HeldArgs {
-    #[command(subcommand)]
-    command: HeldCommand,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum HeldCommand {
+pub(super) enum HeldCommand {
     List(HeldListArgs),
     /// Put the requests of stopped consumers back into the sink.
     ///
@@ -60,7 +55,7 @@ enum HeldCommand {
 /// urlseen held list --json --config news.toml
 /// ```
 #[derive(Debug, clap::Args)]
-struct HeldListArgs {
+pub(super) struct HeldListArgs {
     #[command(flatten)]
     settings: Settings,
     /// Show each held request, too
@@ -87,32 +82,31 @@ struct HeldSession {
     link: Link,
 }
 
-pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
+pub(super) fn run(command: &HeldCommand) -> anyhow::Result<Outcome> {
     let (HeldCommand::List(HeldListArgs { settings, .. }) | HeldCommand::Requeue { settings, .. }) =
-        &args.command;
-    each_partition(settings.load_all()?, |config| runtime()?.block_on(held(args, &config)))
-}
-
-/// Works on the held requests of one partition.
-async fn held(args: &HeldArgs, config: &Config) -> anyhow::Result<Outcome> {
-    let calls = HeldCalls::new(config.crawl_record());
-    let (mut session, timeout) =
-        (HeldSession { calls, link: connect(config).await? }, config.held.timeout);
-    match &args.command {
-        HeldCommand::List(args) => session.list(args, timeout).await?,
-        HeldCommand::Requeue { consumers, .. } => {
-            let back = HumanCount(session.requeue_all(consumers, timeout).await?);
-            writeln!(stdout(), "{back} requests are back in {}", config.sink.key)?;
-        }
-    }
-    Ok(Outcome::Done)
+        command;
+    each_partition(settings.load_all()?, |config| {
+        let (calls, timeout) = (HeldCalls::new(config.crawl_record()), config.held.timeout);
+        runtime()?.block_on(async {
+            let mut session = HeldSession { calls, link: connect(&config).await? };
+            match command {
+                HeldCommand::List(args) => session.list(args, timeout).await?,
+                HeldCommand::Requeue { consumers, .. } => {
+                    let back = HumanCount(session.requeue_all(consumers, timeout).await?);
+                    writeln!(stdout(), "{back} requests are back in {}", config.sink.key)?;
+                }
+            }
+            Ok(Outcome::Done)
+        })
+    })
 }
 
 impl HeldSession {
     async fn list(&mut self, args: &HeldListArgs, timeout: Duration) -> anyhow::Result<()> {
         let mut out = stdout();
         let heartbeats = self.heartbeats().await?;
-        let now = self.now().await;
+        // This user may not be permitted to ask the server.
+        let now = server_time(&mut self.link).await?.unwrap_or_else(SystemTime::now);
         if heartbeats.is_empty() && !args.json {
             writeln!(out, "no consumer holds requests")?;
         }
@@ -159,16 +153,6 @@ impl HeldSession {
             }
         }
         Ok(())
-    }
-
-    /// Returns the time of the server since 1970, or that of this machine if the user may not ask
-    /// for it.
-    async fn now(&mut self) -> Duration {
-        let time = self.link.query::<(u64, u64)>(&redis::cmd("TIME")).await;
-        time.map_or_else(
-            |_| SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default(),
-            |(seconds, micros)| Duration::from_secs(seconds) + Duration::from_micros(micros),
-        )
     }
 
     /// Requeues the requests of the named consumers. Without a name, requeues the requests of all
@@ -230,7 +214,7 @@ impl HeldSession {
 
 /// Returns the age of a heartbeat, and the state of its consumer. A heartbeat is a time, as the
 /// scripts write it, or a number of another program.
-fn state(heartbeat: &str, now: Duration, timeout: Duration) -> (Option<Duration>, String) {
+fn state(heartbeat: &str, now: SystemTime, timeout: Duration) -> (Option<Duration>, String) {
     let beat = heartbeat.parse().ok().map(Duration::from_millis);
     let Some(beat) = beat.filter(|&beat| beat >= FIRST) else {
         return (
@@ -238,7 +222,7 @@ fn state(heartbeat: &str, now: Duration, timeout: Duration) -> (Option<Duration>
             format!("the heartbeat {heartbeat:?} has no time: urlseen did not write it"),
         );
     };
-    let age = now.saturating_sub(beat);
+    let age = now.duration_since(SystemTime::UNIX_EPOCH + beat).unwrap_or_default();
     // A consumer sends four heartbeats in each time-out.
     let state = if age <= timeout / 3 {
         "alive".to_owned()

@@ -35,11 +35,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::stderr;
-use crate::config::{Problems, removed};
+use crate::config::Problems;
 use anyhow::Context;
 use clap::builder::Resettable;
-use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use urlseen_filter::SpecError;
 use urlseen_redis::filter::opening::RedisOpenError;
@@ -93,17 +92,19 @@ struct Cli {
     command: CliCommand,
 }
 
-/// Declares the commands in the order of the help, each with its arguments and its function.
+/// Declares commands in the order of the help, each with its arguments and its function.
 macro_rules! commands {
-    ($( $(#[$attribute:meta])? $Name:ident($Args:ty) => $run:expr, )+) => {
-        /// All commands: the most common ones first.
-        #[derive(Debug, Subcommand)]
-        enum CliCommand {
+    ($(#[$doc:meta])+ $Commands:ident {
+        $( $(#[$attribute:meta])? $Name:ident($Args:ty) => $run:expr, )+
+    }) => {
+        $(#[$doc])+
+        #[derive(Debug, clap::Subcommand)]
+        pub(in crate::cli) enum $Commands {
             $( $(#[$attribute])? $Name($Args), )+
         }
 
-        impl CliCommand {
-            fn run(&self) -> anyhow::Result<Outcome> {
+        impl $Commands {
+            pub(in crate::cli) fn run(&self) -> anyhow::Result<Outcome> {
                 match self {
                     $( Self::$Name(args) => $run(args), )+
                 }
@@ -112,29 +113,38 @@ macro_rules! commands {
     };
 }
 
+use commands;
+
 commands! {
-    Run(run::RunArgs) => run::run,
-    Route(route::RouteArgs) => route::run,
-    Filter(filter::FilterArgs) => filter::run,
-    Fingerprint(fingerprint::FingerprintArgs) => fingerprint::run,
-    Plan(plan::Plan) => plan::run,
-    Config(config::ConfigArgs) => config::run,
-    Replay(replay::ReplayArgs) => replay::run,
-    Storage(storage::StorageArgs) => storage::run,
-    Import(import::ImportArgs) => import::run,
-    Export(export::ExportArgs) => export::run,
-    Status(status::StatusArgs) => status::run,
-    Tap(watch::TapArgs) => watch::tap,
-    Check(check::CheckArgs) => check::run,
-    Explain(explain::ExplainArgs) => explain::run,
-    Compare(compare::CompareArgs) => compare::run,
-    Union(compare::UnionArgs) => compare::union,
-    Rejects(rejects::RejectsArgs) => rejects::run,
-    Forget(check::ForgetArgs) => check::forget,
-    Held(held::HeldArgs) => held::run,
-    Completions(CompletionsArgs) => complete,
-    #[command(hide = true)]
-    ManPages(ManPagesArgs) => write_pages,
+    /// All commands: the most common ones first.
+    CliCommand {
+        Run(run::RunArgs) => run::run,
+        Route(route::RouteArgs) => route::run,
+        Filter(filter::FilterArgs) => filter::run,
+        Fingerprint(fingerprint::FingerprintArgs) => fingerprint::run,
+        Plan(plan::Plan) => plan::run,
+        #[command(subcommand)]
+        Config(config::ConfigCommand) => config::ConfigCommand::run,
+        Replay(replay::ReplayArgs) => replay::run,
+        #[command(subcommand)]
+        Storage(storage::StorageCommand) => storage::run,
+        Import(import::ImportArgs) => import::run,
+        Export(export::ExportArgs) => export::run,
+        Status(status::StatusArgs) => status::run,
+        Tap(watch::TapArgs) => watch::tap,
+        Check(check::CheckArgs) => check::run,
+        Explain(explain::ExplainArgs) => explain::run,
+        Compare(compare::CompareArgs) => compare::run,
+        Union(compare::UnionArgs) => compare::union,
+        #[command(subcommand)]
+        Rejects(rejects::RejectsCommand) => rejects::run,
+        Forget(check::ForgetArgs) => check::forget,
+        #[command(subcommand)]
+        Held(held::HeldCommand) => held::run,
+        Completions(CompletionsArgs) => complete,
+        #[command(hide = true)]
+        ManPages(ManPagesArgs) => write_pages,
+    }
 }
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the
@@ -148,16 +158,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Prints clap's error or the requested help, and ends the process.
 fn refuse(error: &clap::Error) -> ! {
-    let unknown = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg];
-    let unknown = unknown.into_iter().find_map(|kind| error.get(kind));
-    let message = unknown.and_then(|name| {
-        let ContextValue::String(name) = name else { return None };
-        let given = std::env::args().map(|before| removed(&format!("{before} {name}")));
-        given.flatten().next().or_else(|| removed(name))
-    });
-    if let Some(message) = message {
-        let _ = writeln!(stderr(), "error: {message}");
-    } else if error.use_stderr() {
+    if error.use_stderr() {
         // The message repeats arguments. They may be items, with control characters.
         let _ = write!(stderr(), "{}", error.render());
     } else {

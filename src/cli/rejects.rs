@@ -28,14 +28,8 @@ const SHOWN: usize = 200;
 /// urlseen rejects list     # the newest 20
 /// urlseen rejects requeue  # back to the source
 /// ```
-#[derive(Debug, clap::Args)]
-pub(super) struct RejectsArgs {
-    #[command(subcommand)]
-    command: RejectsCommand,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum RejectsCommand {
+pub(super) enum RejectsCommand {
     List(RejectListArgs),
     /// Put rejected items back at the end of the source.
     ///
@@ -78,14 +72,14 @@ enum RejectsCommand {
     },
 }
 
-pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
+pub(super) fn run(command: &RejectsCommand) -> anyhow::Result<Outcome> {
     let (RejectsCommand::List(RejectListArgs { settings, .. })
     | RejectsCommand::Requeue { settings, .. }
-    | RejectsCommand::Drop { settings, .. }) = &args.command;
+    | RejectsCommand::Drop { settings, .. }) = command;
     each_partition(settings.load_all()?, |config| {
         runtime()?.block_on(async {
             let list = RejectsList::open(&config.redis.url, config.keys(), config.list()).await?;
-            match &args.command {
+            match command {
                 RejectsCommand::List(args) => show(list, args).await,
                 RejectsCommand::Requeue { reason, .. } => requeue(list, reason.as_deref()).await,
                 RejectsCommand::Drop { reason, yes, .. } => {
@@ -208,7 +202,7 @@ const NONE: &str = "-";
 /// urlseen rejects list --json --reason scheme
 /// ```
 #[derive(Debug, clap::Args)]
-struct RejectListArgs {
+pub(super) struct RejectListArgs {
     #[command(flatten)]
     settings: Settings,
     /// Maximum number of rejects to show. If there are more, the newest rejects are shown. 0 shows

@@ -1,6 +1,6 @@
 //! Values that were found in all layers, which the table of keys takes with their types.
 
-use super::problem::{Problems, ValueOrigin, removed};
+use super::problem::{Problems, ValueOrigin};
 use super::raw::{Raw, ValueError};
 use super::rule_kinds::{EffectiveRule, Rules};
 use super::secret::{Secret, masked};
@@ -54,8 +54,9 @@ impl Layers {
                 Err(ValueError::Type) if found != kind => {
                     format!("{key} is {found}, {kind}; allowed: {allowed}")
                 }
-                Err(ValueError::Type | ValueError::Value) => removed(&format!("{key} = {found}"))
-                    .unwrap_or_else(|| format!("{key} is {found}; allowed: {allowed}")),
+                Err(ValueError::Type | ValueError::Value) => {
+                    format!("{key} is {found}; allowed: {allowed}")
+                }
                 Err(ValueError::Because(reason)) => format!("{key} is {found}: {reason}"),
             };
             self.wrong.insert(key);

@@ -39,7 +39,6 @@ pub(crate) use keys::KEYS;
 pub(crate) use layers::DEFAULT_FILE;
 pub use layers::Sources;
 pub use partitions::PartitionChoice;
-pub(crate) use problem::removed;
 pub use problem::{FilePlace, Problems, ValueOrigin};
 pub use rule_kinds::{EffectiveRule, Rules};
 pub use secret::Secret;

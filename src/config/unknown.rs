@@ -2,7 +2,6 @@
 //! similar name, and lists the names that exist.
 
 use super::keys::{KEYS, SECTIONS};
-use super::problem::removed;
 use super::rule_kinds::KINDS;
 
 /// Prefix of environment variables that set a key. The section, `__` and the key follow the prefix.
@@ -11,9 +10,6 @@ pub(super) const PREFIX: &str = "URLSEEN_";
 pub(super) const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
 /// Returns the message about an unknown key `section.key`.
 pub(super) fn unknown_key(name: &str) -> String {
-    if let Some(message) = removed(name) {
-        return message;
-    }
     let key = presentable(name);
     let key = key.escape_debug();
     if nearest(name, ["redis.password"]).is_some() {
@@ -28,9 +24,6 @@ pub(super) fn unknown_key(name: &str) -> String {
 
 /// Returns the message about an unknown section.
 pub(super) fn unknown_section(section: &str) -> String {
-    if let Some(message) = removed(section) {
-        return message;
-    }
     let rules = KINDS.map(|kind| kind.name);
     let nearest = nearest(section, SECTIONS.iter().copied().chain(rules));
     let is_rule = nearest.is_some_and(|it| rules.contains(&it));
@@ -42,9 +35,6 @@ pub(super) fn unknown_section(section: &str) -> String {
 /// Returns the message about an environment variable that names no key.
 pub(super) fn unknown_variable(name: &str) -> String {
     let name = name[PREFIX.len()..].to_lowercase().replace("__", ".");
-    if let Some(message) = removed(&name) {
-        return message;
-    }
     let nearest = match nearest(&name, ["redis.password"]) {
         Some(_) => Some(PASSWORD.to_owned()),
         None => nearest_key(&name).map(variable),

@@ -33,7 +33,7 @@ Exit status:
   0  no problem was found
   2  the configuration is wrong, or does not fit the filter
   3  the server, the storage folder or the machine has a problem")]
-pub(super) struct ConfigCheckArgs {
+pub(in crate::cli) struct ConfigCheckArgs {
     #[command(flatten)]
     settings: Settings,
     /// Check only the configuration, and not the server, the storage folder and this machine

@@ -31,7 +31,7 @@ use crate::config::DEFAULT_FILE;
 /// urlseen config test --config news.toml urls.toml  # with examples in a file of their own
 /// ```
 #[derive(Debug, clap::Args)]
-pub(super) struct ConfigTestArgs {
+pub(in crate::cli) struct ConfigTestArgs {
     #[command(flatten)]
     settings: Settings,
     /// Files with examples. Default: the configuration file

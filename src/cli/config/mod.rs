@@ -8,36 +8,23 @@ use std::collections::BTreeMap;
 
 use crate::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
 
+use crate::cli::commands;
 use crate::cli::prelude::*;
 use crate::cli::settings::Layers;
 
-/// Check, show or write the configuration.
-///
-/// Examples:
-/// ```text
-/// urlseen config check
-/// urlseen config show --set filter.capacity=1e9
-/// ```
-#[derive(Debug, clap::Args)]
-pub(super) struct ConfigArgs {
-    #[command(subcommand)]
-    command: ConfigCommand,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum ConfigCommand {
-    Check(check::ConfigCheckArgs),
-    Test(examples::ConfigTestArgs),
-    Show(ConfigShowArgs),
-    Init(init::ConfigInitArgs),
-}
-
-pub(super) fn run(args: &ConfigArgs) -> anyhow::Result<Outcome> {
-    match &args.command {
-        ConfigCommand::Check(args) => check::run(args),
-        ConfigCommand::Test(args) => examples::run(args),
-        ConfigCommand::Show(args) => show(args),
-        ConfigCommand::Init(args) => init::run(args),
+commands! {
+    /// Check, show or write the configuration.
+    ///
+    /// Examples:
+    /// ```text
+    /// urlseen config check
+    /// urlseen config show --set filter.capacity=1e9
+    /// ```
+    ConfigCommand {
+        Check(check::ConfigCheckArgs) => check::run,
+        Test(examples::ConfigTestArgs) => examples::run,
+        Show(ConfigShowArgs) => show,
+        Init(init::ConfigInitArgs) => init::run,
     }
 }
 
@@ -56,7 +43,7 @@ const WIDEST: usize = 40;
 /// urlseen config show --set crawl.name=news --toml  # > news.toml
 /// ```
 #[derive(Debug, clap::Args)]
-struct ConfigShowArgs {
+pub(super) struct ConfigShowArgs {
     #[command(flatten)]
     layers: Layers,
     /// Show only keys that the file, the environment or --set have set

@@ -22,14 +22,8 @@ pub(super) use show::{show, show_in_redis};
 /// urlseen storage show
 /// urlseen storage adopt
 /// ```
-#[derive(Debug, clap::Args)]
-pub(super) struct StorageArgs {
-    #[command(subcommand)]
-    command: StorageCommand,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum StorageCommand {
+pub(super) enum StorageCommand {
     /// Print the contents of a storage folder: its filter, its snapshots and its log.
     ///
     /// The command changes nothing in the folder, so it can run while a daemon uses the folder. If
@@ -159,8 +153,8 @@ enum StorageCommand {
     },
 }
 
-pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
-    match &args.command {
+pub(super) fn run(command: &StorageCommand) -> anyhow::Result<Outcome> {
+    match command {
         StorageCommand::Show { folder, json } => {
             each_partition(folder.locate_all()?, |config| match folder_of(&config) {
                 Some(folder) => show(folder, *json),

@@ -38,7 +38,7 @@ const SHOWN: usize = 20;
 /// urlseen config init --redis redis://redis.example --crawl news --output news.toml
 /// ```
 #[derive(Debug, clap::Args)]
-pub(super) struct ConfigInitArgs {
+pub(in crate::cli) struct ConfigInitArgs {
     /// The Redis to look at. Default: the one in `URLSEEN_REDIS__URL`, or the one of this machine
     #[arg(long, value_name = "URL")]
     redis: Option<String>,
