@@ -1,19 +1,11 @@
 //! `urlseen check`, which tests whether items have been seen, and `urlseen forget`, which lets them
 //! pass again.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufWriter, IsTerminal};
 use std::os::unix::ffi::OsStringExt;
 
-use redis::cmd;
-use serde::Serialize;
-use urlseen_engine::flow::input;
 use urlseen_engine::item::Identity;
-use urlseen_fingerprint::{Partition, PartitionCount};
-use urlseen_redis::RedisAddress;
 use urlseen_redis::filter::ask::find_verdicts;
-use urlseen_storage::Target;
 
 use crate::admin::ItemText;
 use crate::cli::prelude::*;

@@ -2,13 +2,11 @@
 //! and unite two filters into a new filter. Both filters are only read.
 
 use urlseen_analysis::{Overlap, Totals};
-use urlseen_filter::kinds::NATIVE;
-use urlseen_filter::{FilterKind, SHARDS};
-use urlseen_storage::{Target, Tombstones};
+use urlseen_filter::FilterKind;
+use urlseen_storage::Tombstones;
 
-use crate::cli::moving::{NewFolder, saved};
+use crate::cli::moving::saved;
 use crate::cli::prelude::*;
-use crate::cli::table::COMPARED;
 
 /// Count the fingerprints in each of two filters, in their union, and in their intersection.
 ///

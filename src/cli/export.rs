@@ -1,14 +1,8 @@
 //! `urlseen export`: writes the filter or the fingerprints of a crawl for other programs.
 
-use std::io::BufWriter;
-
-use redis::cmd;
 use serde_json::Value;
 use urlseen_engine::flow::feed::{Feed, Page};
-use urlseen_engine::flow::import::Origin;
-use urlseen_filter::kinds::REDISBLOOM;
-use urlseen_redis::RedisAddress;
-use urlseen_storage::{Archive, Target};
+use urlseen_storage::Archive;
 
 use crate::cli::moving;
 use crate::cli::prelude::*;

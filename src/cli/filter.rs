@@ -1,22 +1,17 @@
 //! `urlseen filter`: prints the unseen lines of files or of a pipe.
 
-use std::io::{BufWriter, IsTerminal};
-
 use crate::cli::prelude::*;
-use crate::cli::records::RecordOptions;
 use crate::cli::settings::FilterOptions;
-use anyhow::bail;
 use memchr::memmem;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen_engine::engine::{WorksError, query};
+use urlseen_engine::engine::WorksError;
 use urlseen_engine::flow::driver::{Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::Page;
-use urlseen_engine::flow::input;
 use urlseen_engine::flow::reasons::{Reason, Reasons};
 use urlseen_engine::flow::records::Records;
+use urlseen_engine::item::bare_url;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::key::NoKey;
-use urlseen_engine::item::{Form, bare_url};
 use urlseen_storage::Folder;
 
 /// Size of the output buffer, in bytes.

@@ -1,12 +1,8 @@
 //! `urlseen fingerprint`: prints the fingerprint of each request.
 
-use std::io::BufWriter;
-
 use crate::admin::printable;
 use crate::cli::prelude::*;
-use crate::cli::records::RecordOptions;
 use crate::cli::settings::Computing;
-use urlseen_engine::flow::input;
 use urlseen_engine::item::bare_url;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_filter::choice::is_object;

@@ -8,8 +8,6 @@ use serde_json::Value;
 use urlseen_redis::connect::server_time;
 use urlseen_redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 
-use urlseen_engine::item::ItemSummary;
-
 use crate::cli::prelude::*;
 
 /// Show the requests that consumers hold, and requeue the requests of stopped consumers.

@@ -1,21 +1,13 @@
 //! `urlseen import`: adds the fingerprints of an earlier crawl to a filter.
 
 use clap::Args as _;
-use urlseen_analysis::Input;
-use urlseen_engine::engine::query;
 use urlseen_engine::flow::driver::{Flow, Progress};
-use urlseen_engine::flow::import::{ImportFormat, Origin};
-use urlseen_engine::item::Form;
-use urlseen_filter::kinds::REDISBLOOM;
+use urlseen_engine::flow::import::ImportFormat;
 use urlseen_filter::memory;
-use urlseen_fingerprint::Algorithm;
-use urlseen_storage::{Folder, Rebase};
+use urlseen_storage::Folder;
 
-use crate::cli::moving::NewFolder;
 use crate::cli::prelude::*;
-use crate::cli::records::RecordOptions;
 use crate::cli::settings::{FilterOptions, word};
-use crate::cli::table::{SUMMARY, filled, paced};
 use crate::cli::{moving, sample};
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.

@@ -3,18 +3,14 @@
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
 use std::fs::File;
-use std::io::BufWriter;
 
-use anyhow::{anyhow, bail};
-use redis::{Value, cmd};
+use anyhow::anyhow;
+use redis::Value;
 use urlseen_filter::RedisBloomFilter;
-use urlseen_filter::kinds::REDISBLOOM;
 use urlseen_filter::peers::redisbloom::dump::{self, DumpError, DumpFormatError};
 use urlseen_filter::peers::redisbloom::{Chunk, Filter, Loader};
-use urlseen_redis::RedisAddress;
 use urlseen_redis::connect::connect;
-use urlseen_redis::error::LinkError;
-use urlseen_storage::{AtRest, RecoveryError, Target};
+use urlseen_storage::RecoveryError;
 
 use crate::cli::prelude::*;
 

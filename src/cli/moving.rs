@@ -4,12 +4,11 @@
 use std::fs::{self, File};
 
 use urlseen_engine::engine::EngineError;
-use urlseen_engine::engine::store::{Keeping, Recovery};
-use urlseen_filter::kinds::NATIVE;
+use urlseen_engine::engine::store::Recovery;
+use urlseen_filter::Saved;
 use urlseen_filter::native::Native;
-use urlseen_filter::{SHARDS, Saved};
-use urlseen_redis::protocol::Leased;
-use urlseen_storage::{Folder, LiveFilter as _, Rebase};
+use urlseen_storage::Folder;
+use urlseen_storage::LiveFilter as _;
 
 use crate::cli::prelude::*;
 

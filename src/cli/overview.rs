@@ -1,12 +1,13 @@
 //! Overview of all partitions of a crawl, for `urlseen status`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use indicatif::HumanFloatCount;
 
 use crate::cli::prelude::*;
 use crate::cli::status::span;
-use crate::report::{Counts, FATES, HeldStatus};
+use crate::report::FATES;
+use crate::report::HeldStatus;
 
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
 /// of them have lost. `speed` is that of all partitions together.

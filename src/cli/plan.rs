@@ -1,8 +1,6 @@
 //! `urlseen plan`: computes the memory and the error rates of a filter.
 
 use urlseen_analysis::{Figures, PlanError, Steady, Target, amount};
-use urlseen_filter::expire_after::ExpireAfter;
-use urlseen_filter::{Capacity, ErrorRate};
 
 use crate::cli::prelude::*;
 

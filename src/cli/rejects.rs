@@ -2,12 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::io::BufWriter;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
-use urlseen_engine::item::ItemSummary;
 use urlseen_redis::reject::{Reject, RejectedItem};
 
 use crate::admin::printable::{terminal_size, width};

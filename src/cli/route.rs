@@ -2,12 +2,11 @@
 
 use tokio::sync::watch;
 
-use crate::admin::telemetry::Console;
-use crate::admin::{CheckError, Sample, View};
+use crate::admin::CheckError;
+use crate::admin::Sample;
 use crate::cli::prelude::*;
 use crate::config::is_address;
-use crate::pipeline::shutdown;
-use crate::report::{RouteStatus, Statuses};
+use crate::report::RouteStatus;
 use crate::route::Router;
 
 /// Move items from a list to the partitions of the crawl.

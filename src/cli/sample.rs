@@ -4,11 +4,10 @@
 use std::cmp::Reverse;
 
 use redis::pipe;
-use urlseen_analysis::{Input, requests as requests_of};
+use urlseen_analysis::requests as requests_of;
 use urlseen_engine::item::OwnedRequest;
-use urlseen_fingerprint::canonical::CanonicalForm;
+use urlseen_fingerprint::Fingerprinter;
 use urlseen_fingerprint::choice::Choice as _;
-use urlseen_fingerprint::{Algorithm, Fingerprinter};
 
 use crate::cli::prelude::*;
 

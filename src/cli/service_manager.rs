@@ -3,12 +3,8 @@
 
 use sd_notify::{NotifyState, notify};
 use tokio::task::spawn_blocking;
-use tracing::warn;
 
-use crate::admin::View;
 use crate::cli::prelude::*;
-use crate::pipeline::shutdown::Stop;
-use crate::report::Statuses;
 
 /// Time between two looks at the phase of the daemon.
 const LOOK: Duration = Duration::from_millis(200);

@@ -2,13 +2,9 @@
 
 use crate::config::{Filter, Problems, choose};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use urlseen_engine::engine::store::Keeping;
-use urlseen_filter::choice::{Choice, FilterPlace};
-use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_filter::FillWatch;
+use urlseen_filter::choice::Choice;
 use urlseen_filter::memory::Available;
-use urlseen_filter::{Capacity, ErrorRate, FillWatch, Kind};
-use urlseen_fingerprint::Algorithm;
-use urlseen_fingerprint::canonical::CanonicalForm;
 use urlseen_fingerprint::same::{SameRules, TrackingList};
 use urlseen_storage::StoragePolicy;
 

@@ -1,31 +1,27 @@
 //! Functions that several commands share: the runtime of the process, its connections to Redis,
 //! work on partitions, the start of a filter, and its settings in the configuration.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::BufRead;
 use std::sync::OnceLock;
 
 use crate::config::Rollback;
 use anyhow::anyhow;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
-use tracing::info;
 use urlseen_analysis::Crawl;
-use urlseen_engine::engine::store::Keeping;
 use urlseen_engine::engine::{Engine, Parts};
-use urlseen_engine::item::{Form, Reader};
-use urlseen_filter::SpecError;
 use urlseen_filter::id::random;
 use urlseen_redis::backoff::Backoff;
 use urlseen_redis::connect;
-use urlseen_redis::error::LinkError;
 use urlseen_redis::preflight::preflight;
-use urlseen_redis::protocol::{LeaseHolder, Leased};
+use urlseen_redis::protocol::LeaseHolder;
 use urlseen_storage::{Difference, Folder, OpenError, StoragePolicy};
 
-use crate::admin::{AdminServer, Limits, StartError, View};
+use crate::admin::AdminServer;
+use crate::admin::Limits;
+use crate::admin::StartError;
 use crate::cli::prelude::*;
 use crate::cli::service_manager;
-use crate::pipeline::shutdown::Stop;
 
 /// Returns the runtime of the process. It runs its tasks on the calling thread, while the thread
 /// waits for it.

@@ -1,14 +1,15 @@
 //! `urlseen status`: shows the state and counts of a daemon.
 
-use std::fmt::Display;
-
 use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::{storage, watch};
-use crate::report::{
-    Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount, HeldStatus,
-    Lists,
-};
+use crate::report::Asked;
+use crate::report::ClientsStatus;
+use crate::report::FilterStatus;
+use crate::report::GenerationsStatus;
+use crate::report::GroupCount;
+use crate::report::HeldStatus;
+use crate::report::Lists;
 use urlseen_analysis::lost_text;
 use urlseen_storage::{ArchiveSize, Footprint};
 

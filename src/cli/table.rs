@@ -1,6 +1,5 @@
 //! Tables with a name and a text in each row, for people.
 
-use std::fmt::Display;
 use std::io::StdoutLock;
 
 use crate::admin::printable::{Plain, json_text};

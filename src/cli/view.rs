@@ -1,16 +1,15 @@
 //! Answers of a running daemon to its admin endpoint.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::admin::{CheckError, Sample, View};
+use crate::admin::CheckError;
+use crate::admin::Sample;
 use crate::cli::prelude::*;
-use crate::report::{Statuses, Watch};
+use crate::report::Watch;
 use crate::serve::ClientCount;
 use urlseen_engine::engine::Handle;
-use urlseen_engine::item::{Identity, Reader};
+use urlseen_engine::item::Identity;
 use urlseen_filter::Verdict;
-use urlseen_fingerprint::{Partition, PartitionCount};
 
 /// Running daemon, as the admin endpoint sees it.
 pub(super) struct Daemon {

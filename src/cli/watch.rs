@@ -2,15 +2,13 @@
 //! prints their items.
 
 use std::convert::Infallible;
-use std::io::IsTerminal;
 
 use crate::admin::Sample;
 use crate::admin::printable::terminal_size;
 use crate::cli::overview::{self, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::settings::daemon_of;
-use crate::pipeline::shutdown;
-use crate::report::{Counts, FATES};
+use crate::report::FATES;
 
 /// Time between two drawings.
 const PERIOD: Duration = Duration::from_secs(1);

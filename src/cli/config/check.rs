@@ -1,6 +1,5 @@
 //! `urlseen config check`: makes the checks of a daemon's start, and starts nothing.
 
-use std::fmt::Display;
 use std::fs;
 use std::net::TcpListener;
 

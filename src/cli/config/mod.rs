@@ -4,8 +4,6 @@ mod check;
 mod examples;
 mod init;
 
-use std::collections::BTreeMap;
-
 use crate::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_text};
 
 use crate::cli::commands;

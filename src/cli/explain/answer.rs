@@ -1,6 +1,5 @@
 //! Verdict of the filter on an item, and its certainty.
 
-use serde::Serialize;
 use urlseen_filter::generation::Generation;
 use urlseen_redis::filter::opening::RedisOpenError;
 use urlseen_storage::{Look, Named, look, named, timing_of};

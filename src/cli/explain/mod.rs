@@ -8,12 +8,10 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 
 use answer::AnswerShown;
-use serde::Serialize;
 use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 
 use crate::admin::ItemText;
 use crate::cli::prelude::*;
-use crate::cli::table::COMPARED;
 
 /// Explain the fingerprint of an item and the verdict of the filter.
 ///

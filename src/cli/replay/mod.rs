@@ -5,15 +5,18 @@ mod report;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::prelude::*;
-use crate::cli::records::RecordOptions;
 use crate::cli::sample::{self, Sample};
-use crate::config::{Filter, Kind, choose};
-use crate::pipeline::shutdown;
-use anyhow::bail;
-use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Setup, replay, suggest};
+use crate::config::Filter;
+use crate::config::choose;
+use urlseen_analysis::Ending;
+use urlseen_analysis::LaneSpec;
+use urlseen_analysis::Plot;
+use urlseen_analysis::Report;
+use urlseen_analysis::Setup;
+use urlseen_analysis::replay;
+use urlseen_analysis::suggest;
 use urlseen_engine::flow::driver::Progress;
-use urlseen_engine::flow::import::{ImportFormat, Origin};
-use urlseen_filter::Capacity;
+use urlseen_engine::flow::import::ImportFormat;
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///

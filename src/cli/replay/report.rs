@@ -5,10 +5,8 @@ use urlseen_analysis::{
     grouped, size,
 };
 use urlseen_engine::flow::reasons::Reason;
-use urlseen_engine::item::ItemSummary;
 
 use crate::cli::prelude::*;
-use crate::cli::table::paced;
 
 /// Maximum width of a rejected item in the report, in columns.
 const SHOWN: usize = 60;

@@ -3,17 +3,15 @@
 mod descriptors;
 mod process;
 
-use crate::admin::telemetry::Console;
-use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Ending, Parts, Pipeline, Shared, Standalone};
-use crate::report::{ByRule, Report, Reporter};
+use crate::report::Report;
+use crate::report::Reporter;
 use crate::serve::{ClientCount, QueryServer};
 use tokio::task::JoinSet;
-use tracing::{info, warn};
 use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::{self, Engine};
-use urlseen_filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
-use urlseen_fingerprint::Partition;
+use urlseen_filter::REMEDY_IN_FOLDER;
+use urlseen_filter::REMEDY_IN_REDIS;
 use urlseen_storage::Folder;
 
 use crate::cli::prelude::*;

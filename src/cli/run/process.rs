@@ -5,21 +5,19 @@ use std::cell::RefCell;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use serde::Serialize;
 use tokio::task::JoinSet;
-use tracing::{Instrument, error, info, info_span};
-use urlseen_engine::engine::query;
+use tracing::Instrument;
+use tracing::error;
+use tracing::info_span;
 use urlseen_engine::engine::query::Asked;
 
 use super::{Ended, RunArgs, Work, begin, full, open, serve};
 use crate::admin::AdminServer;
-use crate::admin::telemetry::Console;
 use crate::cli::prelude::*;
-use crate::cli::table::{filled, paced};
 use crate::cli::view::Partitions;
 use crate::pipeline::Ending;
-use crate::pipeline::shutdown::{self, Stop};
-use crate::report::{ByRule, FilterStatus, Report};
+use crate::report::FilterStatus;
+use crate::report::Report;
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);

@@ -2,14 +2,15 @@
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
 use urlseen_engine::engine::EngineError;
-use urlseen_filter::choice::FilterPlace;
-use urlseen_filter::kinds::NATIVE;
-use urlseen_filter::{KeyHash, Kind, OverFrozen, SHARDS};
-use urlseen_storage::{Folder, LiveFilter as _, Rebase};
+use urlseen_filter::KeyHash;
+use urlseen_filter::OverFrozen;
+use urlseen_storage::Folder;
+use urlseen_storage::LiveFilter as _;
 
-use crate::cli::moving::{NewFolder, beside, recovered, renamed};
+use crate::cli::moving::beside;
+use crate::cli::moving::recovered;
+use crate::cli::moving::renamed;
 use crate::cli::prelude::*;
-use urlseen_redis::protocol::Leased;
 
 /// Crawl that does not run, for commands that change its filter.
 pub(super) struct Repair {

@@ -2,9 +2,6 @@
 
 use crate::config::toml_text;
 
-use urlseen_fingerprint::Algorithm;
-use urlseen_fingerprint::canonical::CanonicalForm;
-
 use super::found::{FoundKey, Use};
 use crate::cli::prelude::*;
 use crate::cli::sample::Sample;

@@ -1,10 +1,8 @@
 //! Crawls of other projects in a Redis, found by the names and types of their keys.
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use redis::Pipeline;
-use urlseen_redis::error::LinkError;
 
 use super::draft::shell;
 use crate::cli::prelude::*;

@@ -6,10 +6,6 @@ mod found;
 use std::ffi::OsStr;
 use std::fs::File;
 
-use urlseen_analysis::Input;
-use urlseen_fingerprint::Algorithm;
-use urlseen_redis::RedisAddress;
-
 use self::draft::{Draft, shell, text};
 use self::found::{Found, FoundKey, PossibleFilter, Use};
 use crate::cli::prelude::*;
