@@ -35,7 +35,7 @@ Exit status:
   3  a server or a file failed")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
-    folder: Folder,
+    folder: FolderOptions,
     /// Print a JSON object for each item
     #[arg(long)]
     json: bool,

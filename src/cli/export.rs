@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 use urlseen_engine::flow::feed::{Feed, Page};
+use urlseen_engine::flow::import::ImportFormat;
 use urlseen_storage::Archive;
 
 use crate::cli::moving;
 use crate::cli::prelude::*;
+use crate::cli::settings::word;
 
 /// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
 /// scrapy-redis.
@@ -35,7 +37,7 @@ use crate::cli::prelude::*;
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct ExportArgs {
     #[command(flatten)]
-    folder: Folder,
+    folder: FolderOptions,
     /// Write the RedisBloom filter to this new file, as a dump
     #[arg(long, value_name = "FILE", group = "to")]
     redisbloom_file: Option<PathBuf>,
@@ -64,11 +66,11 @@ pub(super) struct ExportArgs {
     /// Form of the printed fingerprints: lines of hex digits, or the file format of requests.seen
     /// in Scrapy 2.19
     #[arg(long, value_name = "FORMAT", default_value = "hex")]
-    #[arg(value_parser = ["hex", "requests-seen"])]
+    #[arg(value_parser = word(|it: &ImportFormat| *it != ImportFormat::Auto))]
     #[arg(
         conflicts_with_all = ["redisbloom_file", "redisbloom", "to_redis", "archive_to_set"]
     )]
-    format: String,
+    format: ImportFormat,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
@@ -119,13 +121,9 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-fn form(args: &ExportArgs) -> SetForm {
-    if args.format == "hex" { SetForm::Hex } else { SetForm::RequestsSeen }
-}
-
 /// Prints the fingerprints in a set.
 fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
-    let (config, form) = (args.folder.settings.load()?, form(args));
+    let config = args.folder.settings.load()?;
     let mut output = BufWriter::new(io::stdout().lock());
     let bar = Bar::counting("fingerprints written");
     let set = Origin::Set { address: Box::new(config.redis.url), key: key.to_owned() };
@@ -134,7 +132,7 @@ fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
         let Page { items, bad_count, read, .. } = page?;
         for digest in items.iter() {
             let digest = Fingerprint::from_raw(digest).expect("the feed has digests");
-            write_fingerprint(&mut output, form, &digest)?;
+            write_fingerprint(&mut output, args.format, &digest)?;
         }
         (fingerprints, bad) = (fingerprints + items.len() as u64, bad + bad_count);
         bar.show(read, expected);
@@ -177,10 +175,7 @@ fn export_archive(args: &ExportArgs) -> anyhow::Result<Outcome> {
     };
     // The lock of the folder keeps daemons away, so the crawl cannot change after this line.
     let folder = AtRest::open(dir)?;
-    let Some(header) = folder.header() else {
-        anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
-    };
-    let algorithm = header.spec().filter.fingerprint.algorithm;
+    let algorithm = start::spec_of(folder.header(), dir)?.filter.fingerprint.algorithm;
     let target = if args.folder.storage.is_some() || config.source.kind == SourceKind::None {
         Target::Last
     } else {
@@ -190,7 +185,7 @@ fn export_archive(args: &ExportArgs) -> anyhow::Result<Outcome> {
     check(&archive, args.partial, dir)?;
     let count = match &args.archive_to_set {
         Some(key) => add(archive, &config.redis.url, key)?,
-        None => print(archive, form(args))?,
+        None => print(archive, args.format)?,
     };
     let ArchiveCount { fingerprints, new, text } = count;
     let name = algorithm.name();
@@ -278,10 +273,10 @@ fn each(
     Ok(count)
 }
 
-fn print(archive: Archive<'_>, form: SetForm) -> anyhow::Result<ArchiveCount> {
+fn print(archive: Archive<'_>, format: ImportFormat) -> anyhow::Result<ArchiveCount> {
     let mut output = BufWriter::new(io::stdout().lock());
     let count =
-        each(archive, |fingerprint| Ok(write_fingerprint(&mut output, form, fingerprint)?))?;
+        each(archive, |fingerprint| Ok(write_fingerprint(&mut output, format, fingerprint)?))?;
     output.flush()?;
     Ok(count)
 }
@@ -312,28 +307,20 @@ fn add(archive: Archive<'_>, server: &RedisAddress, key: &str) -> anyhow::Result
 /// client.
 const COUNT: u64 = 10_000;
 
-/// Form of the fingerprints in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SetForm {
-    /// A line of hex digits for each fingerprint.
-    Hex,
-    /// The file `requests.seen` of Scrapy 2.19. For each fingerprint, it has the length of the
-    /// digest in two bytes (big endian), and then the digest.
-    RequestsSeen,
-}
-
-/// Writes a fingerprint to `output` in the given form.
+/// Writes a fingerprint to `output` as a line of hex digits, or in the form of the file
+/// `requests.seen` of Scrapy 2.19: the length of the digest in two bytes (big endian), and then the
+/// digest.
 ///
 /// # Errors
 /// The output fails.
 fn write_fingerprint(
     output: &mut dyn Write,
-    form: SetForm,
+    format: ImportFormat,
     fingerprint: &Fingerprint,
 ) -> io::Result<()> {
-    match form {
-        SetForm::Hex => writeln!(output, "{fingerprint}"),
-        SetForm::RequestsSeen => {
+    match format {
+        ImportFormat::Auto | ImportFormat::Hex => writeln!(output, "{fingerprint}"),
+        ImportFormat::RequestsSeen => {
             let bytes = fingerprint.as_bytes();
             let length = u16::try_from(bytes.len()).expect("a digest is short");
             output.write_all(&length.to_be_bytes())?;

@@ -12,7 +12,6 @@ use urlseen_engine::flow::records::Records;
 use urlseen_engine::item::bare_url;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::key::NoKey;
-use urlseen_storage::Folder;
 
 /// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 17;

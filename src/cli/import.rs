@@ -4,7 +4,6 @@ use clap::Args as _;
 use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::import::ImportFormat;
 use urlseen_filter::memory;
-use urlseen_storage::Folder;
 
 use crate::cli::prelude::*;
 use crate::cli::settings::{FilterOptions, word};
@@ -38,11 +37,7 @@ use crate::cli::{moving, sample};
 #[derive(Debug, clap::Args)]
 pub(super) struct ImportArgs {
     #[command(flatten)]
-    settings: Settings,
-    /// The storage folder. Default: storage.dir of the configuration
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
-    #[arg(conflicts_with_all = ["redis_set", "redisbloom", "from_redis"])]
-    storage: Option<PathBuf>,
+    folder: FolderOptions,
     #[command(flatten)]
     shape: FilterOptions,
     /// Format of the files: hex, requests-seen or auto. With auto, the command detects the format
@@ -84,19 +79,22 @@ pub(super) struct ImportArgs {
 }
 
 /// Requires `--storage` for the options that describe a filter, such as `--capacity`. Without
-/// `--storage`, the configuration describes the filter. `--algorithm` and `--canonical-form` state
-/// how the imported fingerprints were computed.
+/// `--storage`, the configuration describes the filter, and the Redis to import from. `--algorithm`
+/// and `--canonical-form` state how the imported fingerprints were computed.
 pub(super) fn grammar(command: clap::Command) -> clap::Command {
     let options = FilterOptions::augment_args(clap::Command::new("shape"));
     let ids = options.get_arguments().map(|option| option.get_id().as_str());
     let ids = ids.filter(|id| !["algorithm", "canonical_form"].contains(id));
-    let command = command.mut_group("RecordOptions", |part| part.requires("urls"));
+    let in_redis = ["redis_set", "redisbloom", "from_redis"];
+    let command = command
+        .mut_group("RecordOptions", |part| part.requires("urls"))
+        .mut_arg("storage", |storage| storage.conflicts_with_all(in_redis));
     ids.fold(command, |command, id| command.mut_arg(id, |option| option.requires("storage")))
 }
 
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     if args.from_redis {
-        let config = args.settings.load()?;
+        let config = args.folder.settings.load()?;
         check_algorithm(args, &config)?;
         return moving::from_redis(&config, args.json);
     }
@@ -156,12 +154,12 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 /// the input.
 fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
-    let (folder, keeping, threads, origin) = if let Some(storage) = &args.storage {
+    let (folder, keeping, threads, origin) = if let Some(storage) = &args.folder.storage {
         let folder = Folder::open(storage)?;
         let keeping = settings::keeping(args.shape.spec(folder.header())?);
         (folder, keeping, 0, files())
     } else {
-        let config = args.settings.load()?;
+        let config = args.folder.settings.load()?;
         refuse_if!(
             config.filter.place == FilterPlace::Redis,
             "filter.place is \"redis\", and the command imports only into a storage folder. With \
@@ -276,13 +274,11 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
 
 /// Returns the configuration of a crawl with the filter of RedisBloom to import.
 fn redisbloom(args: &ImportArgs) -> anyhow::Result<Config> {
-    if let Some(storage) = &args.storage {
-        let mut config = Config::default();
-        config.storage.dir.clone_from(storage);
+    let mut config = args.folder.locate()?;
+    if args.folder.storage.is_some() {
         config.computed_by(args.shape.computing.changed(FingerprintSpec::default()));
         return Ok(config);
     }
-    let config = args.settings.load()?;
     check_algorithm(args, &config)?;
     refuse_if!(
         config.filter.kind != REDISBLOOM,

@@ -153,17 +153,19 @@ pub(super) async fn load(
                 done += data.len() as u64;
                 bar.show(done, all);
             }
-            // The key did not exist before, and a refused first chunk does not create it.
-            Err(why) if is_first && !is_unknown(&why) => {
-                return Err(named(why, address, LOADCHUNK));
-            }
             Err(why) => {
-                let left = if is_first {
+                // The server may have executed the command in spite of such an error.
+                let is_unknown =
+                    matches!(why, LinkError::LostConnection { .. } | LinkError::Garbled { .. });
+                let left = if is_first && !is_unknown {
+                    // The key did not exist before, and a refused first chunk does not create it.
+                    return Err(named(why, address, LOADCHUNK));
+                } else if is_first {
                     format!(
                         "the key {key} may be incomplete: if it exists, delete it (DEL), and \
                          repeat the command"
                     )
-                } else if remove((!is_unknown(&why)).then_some(link), address, key).await {
+                } else if remove(address, key).await {
                     format!("the key {key} was removed again")
                 } else {
                     format!(
@@ -185,26 +187,11 @@ pub(super) async fn load(
     Ok(())
 }
 
-/// Removes a key that the load has created. Uses `link`, or a new connection if there is no `link`
-/// or if `link` fails. Returns true if the key is gone.
-async fn remove(link: Option<Link>, address: &RedisAddress, key: &str) -> bool {
-    let mut unlink = cmd("UNLINK");
-    unlink.arg(key);
-    if let Some(mut link) = link
-        && link.call(&unlink).await.is_ok()
-    {
-        return true;
-    }
-    let again = async {
-        let mut link = connect(&address.for_key(key)).await?;
-        link.call(&unlink).await
-    };
-    again.await.is_ok()
-}
-
-/// Returns true if the server may have executed the command in spite of the error.
-fn is_unknown(trouble: &LinkError) -> bool {
-    matches!(trouble, LinkError::LostConnection { .. } | LinkError::Garbled { .. })
+/// Removes a key that the load has created, over a new connection. Returns true if the key is gone.
+async fn remove(address: &RedisAddress, key: &str) -> bool {
+    let removed =
+        async { connect(&address.for_key(key)).await?.call(cmd("UNLINK").arg(key)).await };
+    removed.await.is_ok()
 }
 
 /// Returns the reply to `BF.SCANDUMP`.

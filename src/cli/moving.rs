@@ -7,7 +7,6 @@ use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Recovery;
 use urlseen_filter::Saved;
 use urlseen_filter::native::Native;
-use urlseen_storage::Folder;
 use urlseen_storage::LiveFilter as _;
 
 use crate::cli::prelude::*;

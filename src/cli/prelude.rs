@@ -33,13 +33,13 @@ pub(super) use urlseen_redis::error::LinkError;
 pub(super) use urlseen_redis::filter::opening::{self, Opened, Wanted};
 pub(super) use urlseen_redis::link::Link;
 pub(super) use urlseen_redis::protocol::Leased;
-pub(super) use urlseen_storage::{AtRest, Head, Header, Rebase, StorageSpec, Target};
+pub(super) use urlseen_storage::{AtRest, Folder, Head, Header, Rebase, StorageSpec, Target};
 
 pub(super) use super::Outcome;
 pub(super) use super::bar::{Bar, BarAudience};
 pub(super) use super::moving::NewFolder;
 pub(super) use super::records::RecordOptions;
-pub(super) use super::settings::{Folder, Settings, folder_of};
+pub(super) use super::settings::{FolderOptions, Settings, folder_of};
 pub(super) use super::start::{
     confirmed, connect, each_partition, find, refuse_if, runtime, usage,
 };

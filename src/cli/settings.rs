@@ -101,7 +101,7 @@ impl Settings {
 
 /// Storage folder of a command, named by its path or by the configuration.
 #[derive(Debug, clap::Args)]
-pub(super) struct Folder {
+pub(super) struct FolderOptions {
     #[command(flatten)]
     pub(super) settings: Settings,
     /// The storage folder. Default: storage.dir of the configuration
@@ -120,13 +120,13 @@ pub(super) fn daemon_of(config: &Config, what: &str) -> anyhow::Result<AdminClie
     let Some(folder) = folder_of(config) else {
         return Err(usage(format!(
             "the filter is in Redis, and its daemon has no socket to ask; {what} needs \
-             filter.place = \"local\""
+             filter.place = \"local\". Or set admin.listen, and ask for / or /healthz there"
         )));
     };
     Ok(AdminClient::new(folder)?)
 }
 
-impl Folder {
+impl FolderOptions {
     /// Returns the configuration. With `--storage`, returns the default configuration with this
     /// folder.
     pub(super) fn locate(&self) -> anyhow::Result<Config> {

@@ -15,7 +15,7 @@ use urlseen_redis::backoff::Backoff;
 use urlseen_redis::connect;
 use urlseen_redis::preflight::preflight;
 use urlseen_redis::protocol::LeaseHolder;
-use urlseen_storage::{Difference, Folder, OpenError, StoragePolicy};
+use urlseen_storage::{Difference, OpenError, StoragePolicy};
 
 use crate::admin::AdminServer;
 use crate::admin::Limits;

@@ -2,6 +2,7 @@
 
 use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
+use crate::cli::settings::daemon_of;
 use crate::cli::{storage, watch};
 use crate::report::Asked;
 use crate::report::ClientsStatus;
@@ -31,7 +32,7 @@ use urlseen_storage::{ArchiveSize, Footprint};
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
     #[command(flatten)]
-    folder: Folder,
+    folder: FolderOptions,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -51,7 +52,10 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         return watch::watch(all);
     }
     if args.health {
-        return health(all);
+        for config in &all {
+            runtime()?.block_on(daemon_of(config, "--health")?.health())?;
+        }
+        return Ok(Outcome::Done);
     }
     if all[0].filter.place == FilterPlace::Redis {
         return each_partition(all, |config| storage::show_in_redis(&config, args.json));
@@ -82,19 +86,6 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         }
     });
     answer(json, |out| watch::print(&found, &mut Speeds::default(), out))
-}
-
-/// Checks that a healthy daemon runs all partitions.
-fn health(all: Vec<Config>) -> anyhow::Result<Outcome> {
-    for config in all {
-        let Some(folder) = folder_of(&config) else {
-            let reason = "the filter is in Redis, so the daemon has no socket for --health: set \
-                          admin.listen, and ask for /healthz there";
-            return Err(start::usage(reason));
-        };
-        runtime()?.block_on(async { AdminClient::new(folder)?.health().await })?;
-    }
-    Ok(Outcome::Done)
 }
 
 /// Prints the table of a status, with the speed of the crawl if it is known.

@@ -188,7 +188,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 pub(super) struct TapArgs {
     #[command(flatten)]
-    folder: Folder,
+    folder: FolderOptions,
     /// Show only items with this fate
     #[arg(long, value_name = "FATE", value_parser = FATES)]
     fate: Vec<String>,

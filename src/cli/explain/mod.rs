@@ -30,7 +30,7 @@ use crate::cli::prelude::*;
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
-    folder: Folder,
+    folder: FolderOptions,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
@@ -60,7 +60,7 @@ struct Subject {
 }
 
 impl Subject {
-    fn new(folder: &Folder) -> anyhow::Result<Self> {
+    fn new(folder: &FolderOptions) -> anyhow::Result<Self> {
         let mut config = folder.locate()?;
         let header = folder_of(&config).map(urlseen_storage::header_of).transpose()?.flatten();
         if let Some(header) = &header {

@@ -12,7 +12,6 @@ use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::{self, Engine};
 use urlseen_filter::REMEDY_IN_FOLDER;
 use urlseen_filter::REMEDY_IN_REDIS;
-use urlseen_storage::Folder;
 
 use crate::cli::prelude::*;
 use crate::cli::view::Daemon;

@@ -37,7 +37,7 @@ pub(super) enum StorageCommand {
     /// ```
     Show {
         #[command(flatten)]
-        folder: Folder,
+        folder: FolderOptions,
         /// Print the contents as JSON
         #[arg(long)]
         json: bool,
@@ -62,7 +62,7 @@ pub(super) enum StorageCommand {
     /// ```
     Adopt {
         #[command(flatten)]
-        folder: Folder,
+        folder: FolderOptions,
         /// Give up what a damaged log makes unusable, without a question. Required for that if
         /// standard input is not a terminal
         #[arg(long)]
@@ -107,7 +107,7 @@ pub(super) enum StorageCommand {
     /// ```
     CatchUp {
         #[command(flatten)]
-        folder: Folder,
+        folder: FolderOptions,
         /// The time, such as 10d, 12h or 90m
         #[arg(value_parser = humantime::parse_duration)]
         time: Duration,
@@ -222,7 +222,7 @@ fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
 
 /// Adds a time to that of the generations in a folder.
 fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
-    let (at, mut folder) = (dir.display(), urlseen_storage::Folder::open(dir)?);
+    let (at, mut folder) = (dir.display(), Folder::open(dir)?);
     let header = folder.header().map(|header| header.spec().filter.parameters.expire_after());
     let Some(Some(expire_after)) = header else {
         return Err(usage(format!("{at} holds no filter whose fingerprints expire")));

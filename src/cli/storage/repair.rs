@@ -4,7 +4,6 @@
 use urlseen_engine::engine::EngineError;
 use urlseen_filter::KeyHash;
 use urlseen_filter::OverFrozen;
-use urlseen_storage::Folder;
 use urlseen_storage::LiveFilter as _;
 
 use crate::cli::moving::beside;
