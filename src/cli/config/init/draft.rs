@@ -76,8 +76,8 @@ impl Draft {
         }
         if is_trial {
             draft.reasons.push(
-                "to undo the trial, stop the spiders, wait until `urlseen status` shows an empty \
-                 source and processing list, stop urlseen, and remove the settings"
+                "to undo the trial, stop the spiders, wait until `urlseen status` shows 0 for \
+                 source, processing and held, stop urlseen, and remove the settings"
                     .to_owned(),
             );
         }
