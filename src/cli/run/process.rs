@@ -1,29 +1,27 @@
-//! Process that runs partitions of a crawl, each as a pipeline of its own, its progress, and the
-//! summary at its end.
+//! Process that runs partitions of a crawl, each as a pipeline of its own, and the summary at its
+//! end.
 
 use std::cell::RefCell;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::task::JoinSet;
-use tracing::Instrument;
-use tracing::error;
-use tracing::info_span;
-use urlseen_engine::engine::query::Asked;
+use tracing::{Instrument, error, info_span};
+use urlseen_engine::engine::query::{Asked, Asker};
+use urlseen_engine::engine::{self, Engine};
+use urlseen_filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 
-use super::{Ended, RunArgs, Work, begin, full, open, serve};
+use super::RunArgs;
+use super::progress::Progress;
 use crate::admin::AdminServer;
 use crate::cli::prelude::*;
-use crate::cli::view::Partitions;
-use crate::pipeline::Ending;
-use crate::report::FilterStatus;
-use crate::report::Report;
+use crate::cli::view::{Daemon, Partitions};
+use crate::pipeline::{Ending, Parts, Pipeline, Shared, Standalone};
+use crate::report::{FilterStatus, Report, Reporter};
+use crate::serve::{ClientCount, QueryServer};
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
-
-/// Time between two progress lines in the log while nothing happens.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// Everything that the partitions of a process share.
 struct Process<'a> {
@@ -99,19 +97,61 @@ impl Process<'_> {
         ended
     }
 
+    /// Opens the filter in the locked storage folder or in Redis. Returns `None` if the process was
+    /// told to stop during standby.
+    async fn open(&self, config: &Config) -> anyhow::Result<Option<OpenedFilter>> {
+        let enter = |phase| self.view.enter(config.partition, phase);
+        let (mut stop, threads) = (self.stop.clone(), self.threads.clone());
+        if config.filter.place == FilterPlace::Local {
+            let folder = if self.args.standby {
+                start::standby(&config.storage.dir, &mut stop, enter).await?
+            } else {
+                Some(Folder::open(&config.storage.dir)?)
+            };
+            return folder.map(|folder| in_folder(config, folder, threads)).transpose();
+        }
+        let wanted = config.redis_filter()?;
+        let open = || start::open(config, &wanted);
+        let Some(opened) = start::until(&mut stop, enter, open).await? else { return Ok(None) };
+        let (kind, hasher) = (Arc::clone(&opened.filter), opened.hasher());
+        let (recent, items) = (config.filter.recent, start::items(config));
+        let parts = engine::Parts::in_redis(kind, hasher, recent, items, threads);
+        let store = Local::volatile(Engine::start(&parts)?);
+        Ok(Some((config.filter_spec()?.parameters, store, Some(Shared::new(wanted, opened)))))
+    }
+
     /// Runs a partition until its end. Returns `None` if the process was told to stop during
     /// standby.
     async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
-        let enter = |phase| self.view.enter(config.partition, phase);
-        let threads = || self.threads.clone();
-        let mut stop = self.stop.clone();
-        let Some(opened) = open(self.args, config, threads(), &mut stop, enter).await? else {
-            return Ok(None);
-        };
+        let Some((parameters, store, shared)) = self.open(config).await? else { return Ok(None) };
         let (asker, dispatcher) = query::open(config.forget.max_len);
-        let (mut clients, count) = serve(config, asker, threads()).await?;
-        let (mut work, view) = begin(self.args, config, opened, dispatcher, count, stop)?;
-        let view = Arc::new(view);
+        let (mut clients, count) = serve(config, asker, self.threads.clone()).await?;
+        let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
+        let works = store.work(dispatcher).map_err(RunError::Thread)?;
+        let (reporter, stop) = (Reporter::new(config), self.stop.clone());
+        let view = Arc::new(Daemon::new(config, reporter.watch(), filter, count));
+        let mut work = if config.source.kind == SourceKind::None {
+            let when_full = config.filter.when_full;
+            Work::Standalone(Box::new(Standalone::new(
+                works, parameters, limit, when_full, reporter, stop,
+            )))
+        } else {
+            let protocol = config.protocol();
+            let parts = Parts {
+                server: Arc::new(config.redis.url.clone()),
+                protocol: match &shared {
+                    Some(shared) => protocol.with_filter(shared.filter()),
+                    None => protocol,
+                },
+                forgets: start::forgets(config),
+                config: config.clone(),
+                drain: self.args.drain,
+                standby: self.args.standby,
+            };
+            Work::Queue(Box::new(Pipeline::new(
+                parts, works, parameters, limit, shared, reporter, stop,
+            )))
+        };
         self.view.run(config.partition, Arc::clone(&view));
         // The socket is removed before `work` releases the folder's lock. If the filter is in
         // Redis, there is no folder for a socket.
@@ -134,7 +174,7 @@ impl Process<'_> {
         if ending == Ending::Full {
             error!("{}", full(config, report.filter.keys, lacks_room)?);
         }
-        Ok(Some(Ended { ending, report, rules }))
+        Ok(Some(Ended { items: report.counts.items(), report, ending, rules }))
     }
 
     /// Works until the run ends.
@@ -160,161 +200,123 @@ impl Process<'_> {
     }
 }
 
+/// Filter of a partition that is about to run: its parameters, its engine, and if it is in Redis,
+/// its place there.
+type OpenedFilter = (Parameters, Local, Option<Shared>);
+
+/// Opens the filter in the configured storage folder.
+fn in_folder(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<OpenedFilter> {
+    if let Some(warning) = start::archive_warning(config, &folder)? {
+        warn!("{warning}");
+    }
+    let parameters = config.filter_spec()?.parameters;
+    let store = start::kept(folder, start::keeping(config)?, start::items(config), threads)?;
+    let fill = store.engine.gauge().fill();
+    let outlook = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning);
+    for warning in outlook.into_iter().chain(settings::outgrown(&parameters)) {
+        warn!("{warning}");
+    }
+    info!("the filter is ready: {}", settings::described(&parameters));
+    Ok((parameters, store, None))
+}
+
+/// Work of a run, with its filter.
+enum Work {
+    /// Moves items from the source to the sink, and answers clients.
+    Queue(Box<Pipeline>),
+    /// Answers clients, without a source and a sink.
+    Standalone(Box<Standalone>),
+}
+
+/// Starts the server for clients, if `serve.listen` is set. Returns its task and the counts of its
+/// clients.
+async fn serve(
+    config: &Config,
+    asker: Asker,
+    threads: Threads,
+) -> anyhow::Result<(JoinSet<()>, Option<ClientCount>)> {
+    let mut tasks = JoinSet::new();
+    let Some(address) = &config.serve.listen else { return Ok((tasks, None)) };
+    let server = QueryServer::bind(address, config, start::items(config), asker, threads).await?;
+    let bound = server.address()?;
+    info!(
+        "clients can use the Redis protocol at {bound} for the keys {}",
+        config.serve.keys.join(", ")
+    );
+    if !bound.ip().is_loopback() && config.serve_password.is_none() {
+        warn!(
+            "every program that can reach {bound} can add to the filter. To prevent this, set \
+             URLSEEN_SERVE_PASSWORD in the environment"
+        );
+    }
+    let count = server.client_count();
+    tasks.spawn(server.run());
+    Ok((tasks, Some(count)))
+}
+
+/// Result of a run that ended without an error, as `--json` prints it.
+#[derive(Serialize)]
+pub(super) struct Ended {
+    #[serde(flatten)]
+    report: Report,
+    items: u64,
+    pub(super) ending: Ending,
+    #[serde(flatten)]
+    rules: ByRule,
+}
+
 impl Ended {
     /// Adds the result of another partition.
     fn and(self, other: Self) -> Self {
         Self {
-            ending: self.ending.max(other.ending),
             report: self.report.and(&other.report),
+            items: self.items + other.items,
+            ending: self.ending.max(other.ending),
             rules: self.rules.and(other.rules),
         }
     }
-}
 
-/// Progress of all partitions, as one line.
-struct Progress<'a> {
-    console: &'a Console,
-    source: SourceKind,
-    /// Last report of each partition.
-    reports: Vec<Option<Report>>,
-    /// Last sum of the reports, with its time.
-    last: Option<(Instant, Report)>,
-    /// Time of the last line.
-    shown: Option<Instant>,
-}
-
-impl<'a> Progress<'a> {
-    fn new(console: &'a Console, source: SourceKind, partitions: usize) -> Self {
-        let reports = vec![None; partitions];
-        Self { console, source, reports, last: None, shown: None }
+    /// Prints the summary at the end of a run.
+    pub(super) fn print(&self, source: SourceKind, json: bool) -> anyhow::Result<Outcome> {
+        answer(json.then(|| serde_json::to_string(self)).transpose()?, |out| {
+            let mut rows = Rows::new(out, CRAWL);
+            let Report { counts, asked, seconds, .. } = &self.report;
+            if source != SourceKind::None {
+                status::items(&mut rows, counts, &self.rules, paced(self.items, *seconds))?;
+            }
+            if source == SourceKind::None || *asked != Asked::default() {
+                status::asked(&mut rows, asked, format_args!("in {seconds:.2} s"))?;
+            }
+            let FilterStatus { keys, fill, error_rate, .. } = self.report.filter;
+            rows.count("filter", keys, filled(fill, error_rate))
+        })
     }
+}
 
-    /// Notes the report of a partition. Shows the sum of all reports, once in each interval.
-    fn show(&mut self, index: usize, report: &Report, interval: Option<Duration>) {
-        let is_terminal = self.console.is_terminal();
-        let idle = if is_terminal { Duration::ZERO } else { IDLE };
-        let Some(line) = self.line(index, report, interval, idle, Instant::now()) else { return };
-        if is_terminal {
-            self.console.show(line);
+/// Returns the message for a run that a full filter has ended. `lacks_room` is true if the filter
+/// could not take further items, with any value of `filter.when_full`.
+fn full(config: &Config, keys: u64, lacks_room: bool) -> Result<String, SpecError> {
+    let parameters = config.filter_spec()?.parameters;
+    let Some(limit) = config.limit(&parameters).filter(|_| !lacks_room) else {
+        let may_not_grow = parameters.field("filter.expansion") == Some(0);
+        let more = if may_not_grow {
+            ". filter.expansion is 0, so the filter does not grow: set filter.expansion = 2, and \
+             empty the filter: urlseen storage reset. All seen items are emitted again"
         } else {
-            info!("{line}");
-        }
-    }
-
-    /// Notes the report of a partition at the time `now`. Returns the line to show, if it is time:
-    /// one line in each `interval`, and one in each `idle` while nothing happens.
-    fn line(
-        &mut self,
-        index: usize,
-        report: &Report,
-        interval: Option<Duration>,
-        idle: Duration,
-        now: Instant,
-    ) -> Option<String> {
-        self.reports[index] = Some(*report);
-        let is_within = |time: Instant, wait| now.duration_since(time) < wait;
-        let wait = interval.unwrap_or_default().mul_f64(0.5);
-        if self.last.is_some_and(|(time, _)| is_within(time, wait)) {
-            return None;
-        }
-        let reports = self.reports.iter().flatten().copied();
-        let sum = reports.reduce(|one, other| one.and(&other))?;
-        let before = self.last.replace((now, sum)).map(|(_, report)| report);
-        let is_idle = before.is_some_and(|before| sum.is_idle_since(&before));
-        if is_idle && self.shown.is_some_and(|time| is_within(time, idle)) {
-            return None;
-        }
-        self.shown = Some(now);
-        Some(progress(self.source, &sum, before.as_ref()))
-    }
-
-    /// Notes that a partition has ended: nothing waits in it for this process.
-    fn end(&mut self, index: usize) {
-        if let Some(report) = &mut self.reports[index] {
-            report.is_over();
-        }
-    }
-}
-
-/// Returns the line of progress during a run. Its rates are for the time since the report `before`.
-fn progress(source: SourceKind, report: &Report, before: Option<&Report>) -> String {
-    let Report { counts, asked, seconds, source: waiting, processing, filter } = report;
-    let since = before.map_or(0.0, |before| before.seconds);
-    let rate = |now: u64, of: fn(&Report) -> u64| {
-        (now - before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
-    };
-    let mut parts = Vec::new();
-    if source != SourceKind::None {
-        let rate = rate(counts.items(), |before| before.counts.items());
-        let (items, unseen, waiting) = (counts.items(), counts.unseen, waiting + processing);
-        parts.push(format!("{items} items, {unseen} unseen, {rate:.0}/s, {waiting} waiting"));
-    }
-    if source == SourceKind::None || *asked != Asked::default() {
-        let rate = rate(asked.all(), |before| before.asked.all());
-        parts.push(format!("{} asked, {} unseen, {rate:.0}/s", asked.all(), asked.unseen));
-    }
-    let (fill, error_rate) = (100.0 * filter.fill, filter.error_rate);
-    parts.push(format!("filter {fill:.1} % full, error rate {error_rate:.1e}"));
-    parts.join(", ")
-}
-
-/// Summary of a run, as `--json` prints it.
-#[derive(Serialize)]
-struct RunShown<'a> {
-    #[serde(flatten)]
-    report: &'a Report,
-    items: u64,
-    ending: Ending,
-    #[serde(flatten)]
-    rules: &'a ByRule,
-}
-
-/// Prints the summary at the end of a run.
-pub(super) fn summarize(
-    source: SourceKind,
-    report: &Report,
-    rules: &ByRule,
-    ending: Ending,
-    json: bool,
-) -> anyhow::Result<Outcome> {
-    let shown = RunShown { report, items: report.counts.items(), ending, rules };
-    answer(json.then(|| serde_json::to_string(&shown)).transpose()?, |out| {
-        let mut rows = Rows::new(out, CRAWL);
-        let (counts, seconds) = (&report.counts, report.seconds);
-        if source != SourceKind::None {
-            status::items(&mut rows, counts, rules, paced(counts.items(), seconds))?;
-        }
-        if source == SourceKind::None || report.asked != Asked::default() {
-            status::asked(&mut rows, &report.asked, format_args!("in {seconds:.2} s"))?;
-        }
-        let FilterStatus { keys, fill, error_rate, .. } = report.filter;
-        rows.count("filter", keys, filled(fill, error_rate))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_idle_daemon_logs_a_line_an_hour() {
-        let console = Console::new();
-        let mut progress = Progress::new(&console, SourceKind::List, 1);
-        let begun = Instant::now();
-        let mut report = Report::default();
-        let mut line_at = |seconds: u64, unseen: u64| {
-            report.counts.unseen = unseen;
-            report.seconds = seconds as f64;
-            let now = begun + Duration::from_secs(seconds);
-            progress.line(0, &report, Some(Duration::from_secs(10)), IDLE, now)
+            ""
         };
-        let lines = (0..1000).filter(|tick| line_at(10 * tick, 1).is_some());
-        assert_eq!(lines.collect::<Vec<_>>(), [0, 360, 720]);
-        // The rate is that of the last interval, not of the hour.
-        let line = line_at(10_000, 101).unwrap();
-        assert!(line.starts_with("101 items, 101 unseen, 10/s, "), "{line}");
-        assert_eq!(line_at(10_010, 101), None);
-        assert_eq!(line_at(10_012, 102), None, "half of the interval has not passed");
-        assert!(line_at(10_020, 102).is_some());
-    }
+        return Ok(format!(
+            "the filter holds {keys} fingerprints and has no room for more: items without a \
+             verdict wait in the source. Give the process more memory if it had too little{more}"
+        ));
+    };
+    let remedy = match config.filter.place {
+        FilterPlace::Local => REMEDY_IN_FOLDER,
+        FilterPlace::Redis => REMEDY_IN_REDIS,
+    };
+    Ok(format!(
+        "the filter holds {limit} fingerprints or more, as many as it is made for, and \
+         filter.when_full is \"stop\": items without a verdict wait in the source. To continue \
+         with more errors, set filter.when_full = \"warn\" and start again. {remedy}"
+    ))
 }
