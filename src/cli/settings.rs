@@ -71,7 +71,7 @@ impl Settings {
 
     /// Reads and checks the configuration of the whole crawl.
     pub(super) fn load_crawl(&self) -> Result<Config, Problems> {
-        self.load_for(|_| None)
+        Config::load(self.layers.sources(&[]))
     }
 
     /// Returns the configurations of all partitions of `crawl`, or of the one that the user named.
@@ -87,15 +87,6 @@ impl Settings {
             ))
         })?;
         Ok(vec![crawl.of_partition(partition)])
-    }
-
-    /// Reads the configuration and checks it. `machine` can report that this machine does not
-    /// permit the configuration: see [`Config::load_for`].
-    pub(super) fn load_for(
-        &self,
-        machine: impl FnOnce(&Config) -> Option<(&'static str, String)>,
-    ) -> Result<Config, Problems> {
-        Config::load_for(self.layers.sources(&[]), machine)
     }
 }
 

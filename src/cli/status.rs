@@ -1,5 +1,7 @@
 //! `urlseen status`: shows the state and counts of a daemon.
 
+use indicatif::HumanDuration;
+
 use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::settings::daemon_of;
@@ -89,12 +91,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Prints the table of a status, with the speed of the crawl if it is known.
-pub(super) fn print(
-    status: &Status,
-    speed: Option<Speed>,
-    now: SystemTime,
-    out: impl Write,
-) -> io::Result<()> {
+pub(super) fn print(status: &Status, speed: Option<Speed>, out: impl Write) -> io::Result<()> {
     let mut rows = Rows::new(out, CRAWL);
     rows.row("crawl", &status.crawl)?;
     rows.row("phase", &status.phase)?;
@@ -113,14 +110,14 @@ pub(super) fn print(
         asked(&mut rows, &status.asked, "since the start; of these")?;
     }
     status.clients.as_ref().map_or(Ok(()), |clients| self::clients(&mut rows, clients))?;
-    process(&mut rows, status, now)?;
-    status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage, now))
+    process(&mut rows, status)?;
+    status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage))
 }
 
 /// Prints the process, its Redis, its last commit and its lease.
-fn process(rows: &mut Rows<impl Write>, status: &Status, now: SystemTime) -> io::Result<()> {
+fn process(rows: &mut Rows<impl Write>, status: &Status) -> io::Result<()> {
     let Status { pid, version, since, redis, head, lease_seconds, .. } = status;
-    rows.row("process", format!("{pid}, urlseen {version}, for {}", age(*since, now)))?;
+    rows.row("process", format!("{pid}, urlseen {version}, for {}", age(*since)))?;
     rows.row("redis", redis)?;
     if let Some(head) = head {
         rows.row("batch", format!("{} ({})", HumanCount(head.seq), head.commit_id))?;
@@ -252,25 +249,10 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
     rows.some("", forgotten, "of these were forgotten and pass again")
 }
 
-/// Seconds of a century. Longer times are not shown exactly.
-const CENTURY: u64 = 100 * 31_557_600;
-
-/// Formats a time in its largest unit, or in two if the largest is less than ten.
+/// Formats a time in its largest unit, such as 61s or 6w.
 pub(super) fn span(seconds: f64) -> String {
-    let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).as_secs();
-    if time > CENTURY {
-        return "100 years or more".to_owned();
-    }
-    let text = humantime::format_duration(Duration::from_secs(time)).to_string();
-    let parts = text.split(' ').map(|part| {
-        let (number, unit) = part.split_at(part.find(char::is_alphabetic).unwrap_or(part.len()));
-        // Only long units stand apart: 11 months, 3h.
-        let gap = if unit.len() > 2 { " " } else { "" };
-        (number.len(), format!("{number}{gap}{unit}"))
-    });
-    let parts: Vec<_> = parts.collect();
-    let most = if parts[0].0 > 1 { 1 } else { 2 };
-    parts.into_iter().take(most).map(|(_, part)| part).collect::<Vec<_>>().join(" ")
+    let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    format!("{:#}", HumanDuration(time))
 }
 
 fn generations(rows: &mut Rows<impl Write>, generations: &GenerationsStatus) -> io::Result<()> {
@@ -301,11 +283,10 @@ pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result
     }
 }
 
-fn storage(rows: &mut Rows<impl Write>, storage: &Footprint, now: SystemTime) -> io::Result<()> {
+fn storage(rows: &mut Rows<impl Write>, storage: &Footprint) -> io::Result<()> {
     let Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = storage;
     let last = last_snapshot.as_ref().and_then(|last| humantime::parse_rfc3339(last).ok());
-    let last =
-        last.map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
+    let last = last.map_or_else(String::new, |last| format!(", the last one {} ago", age(last)));
     let (dir, log) = (dir.display(), BinaryBytes(*log_bytes));
     rows.row(
         "storage",
@@ -316,28 +297,8 @@ fn storage(rows: &mut Rows<impl Write>, storage: &Footprint, now: SystemTime) ->
     rows.row("archive", format!("{}; {extent}", BinaryBytes(*bytes)))
 }
 
-/// Returns the time from `then` to `now`, to the second.
-fn age(then: SystemTime, now: SystemTime) -> impl Display {
-    let age = now.duration_since(then).unwrap_or_default();
+/// Returns the time since `then`, to the second.
+fn age(then: SystemTime) -> impl Display {
+    let age = then.elapsed().unwrap_or_default();
     humantime::format_duration(Duration::from_secs(age.as_secs()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::span;
-
-    #[test]
-    fn a_time_has_one_or_two_units() {
-        let day = 86_400.0;
-        for (seconds, text) in [
-            (0.0, "0s"),
-            (61.0, "1m 1s"),
-            (36_061.0, "10h"),
-            (340.0 * day, "11 months"),
-            (40.0 * day, "1 month 9 days"),
-            (f64::MAX, "100 years or more"),
-        ] {
-            assert_eq!(span(seconds), text);
-        }
-    }
 }

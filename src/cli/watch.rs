@@ -72,7 +72,7 @@ pub(super) fn print(
     let speed = counts.and_then(|counts| speeds.note(counts, Instant::now()));
     match found {
         [(_, None)] => Ok(()),
-        [(_, Some(status))] => status::print(status, speed, SystemTime::now(), text),
+        [(_, Some(status))] => status::print(status, speed, text),
         _ => overview::print(found, speed, text),
     }
 }

@@ -41,7 +41,8 @@ pub(in crate::cli) struct ConfigCheckArgs {
 }
 
 pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
-    let crawl = args.settings.load_for(if args.offline { Config::divided } else { machine })?;
+    let sources = args.settings.layers.sources(&[]);
+    let crawl = Config::load_for(sources, if args.offline { Config::divided } else { machine })?;
     if args.offline {
         let mut findings = Findings::default();
         for config in args.settings.partitions_of(&crawl)?.iter().take(1) {

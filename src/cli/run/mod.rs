@@ -41,7 +41,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let config = args.settings.load_for(machine)?;
+    let config = Config::load_for(args.settings.layers.sources(&[]), machine)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     refuse_if!(

@@ -7,7 +7,11 @@ use crate::cli::prelude::*;
 use crate::cli::sample::Sample;
 
 /// Configuration for a crawl, with the reasons and the next commands.
-pub(super) struct Draft {
+pub(super) struct Draft<'a> {
+    /// Name of the crawl that the file is for.
+    pub(super) name: &'a str,
+    /// True if Redis has keys of the crawl.
+    pub(super) was_crawled: bool,
     /// Text of the configuration file.
     pub(super) file: String,
     /// Reasons for the values.
@@ -18,7 +22,7 @@ pub(super) struct Draft {
     is_trial: bool,
 }
 
-impl Draft {
+impl<'a> Draft<'a> {
     /// Returns the configuration for the crawl `name` with these keys. `url` is the address of
     /// Redis if the file should have it. In a trial, the crawl keeps its own filter and queue.
     /// `sample` tells how the set of the crawl has the requests of its queue.
@@ -26,7 +30,7 @@ impl Draft {
     /// # Errors
     /// The keys do not determine a configuration.
     pub(super) fn new(
-        name: &str,
+        name: &'a str,
         keys: &[FoundKey],
         url: Option<&str>,
         is_trial: bool,
@@ -54,7 +58,8 @@ impl Draft {
              filter that urlseen can use there: give the command without --trial"
         );
         let (file, reasons, next) = Default::default();
-        let mut draft = Self { file, reasons, next, is_trial };
+        let was_crawled = !keys.is_empty();
+        let mut draft = Self { name, was_crawled, file, reasons, next, is_trial };
         draft.line("# `urlseen config show` prints all keys with their values.");
         draft.line("[crawl]");
         draft.line(&format!("name = {}", text(name)));
@@ -69,10 +74,10 @@ impl Draft {
             draft.reasons.push(reason.to_owned());
         }
         let queue = keys.iter().find(is_queue);
-        if keys.is_empty() {
-            draft.new_crawl(name);
+        if was_crawled {
+            draft.queue(queue, url);
         } else {
-            draft.queue(name, queue, url);
+            draft.new_crawl();
         }
         if is_trial {
             draft.reasons.push(
@@ -180,7 +185,8 @@ impl Draft {
     }
 
     /// Adds the sections for a crawl without keys in Redis.
-    fn new_crawl(&mut self, name: &str) {
+    fn new_crawl(&mut self) {
+        let name = self.name;
         self.line("\n[filter]");
         self.line("# Number of different URLs. `urlseen plan` shows the memory of the filter.");
         self.line(&format!("capacity = {}", Config::default().filter.capacity));
@@ -195,7 +201,7 @@ impl Draft {
 
     /// Adds the section for the sink, and the command that renames the queue. In a trial, the queue
     /// itself is the sink.
-    fn queue(&mut self, name: &str, queue: Option<&FoundKey>, url: Option<&str>) {
+    fn queue(&mut self, queue: Option<&FoundKey>, url: Option<&str>) {
         let becomes = if self.is_trial { "is" } else { "becomes" };
         let (kind, what) = match queue {
             Some(FoundKey { used_as: Use::ListQueue, .. }) => ("list", "a list"),
@@ -208,10 +214,10 @@ impl Draft {
         self.line(&format!("\n[sink]\nkind = \"{kind}\""));
         self.reasons.push(reason);
         if self.is_trial {
-            let key = queue.map_or(format!("{name}:requests"), |queue| queue.key.clone());
+            let key = queue.map_or(format!("{}:requests", self.name), |queue| queue.key.clone());
             self.line(&format!("key = {}", text(&key)));
         } else if let Some(queue) = queue {
-            let sink = shell(&format!("{name}:unseen"));
+            let sink = shell(&format!("{}:unseen", self.name));
             self.next.push(format!("{} rename {} {sink}", redis_cli(url), shell(&queue.key)));
         }
     }

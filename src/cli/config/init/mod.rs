@@ -85,7 +85,7 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
     let written = File::create_new(&args.output);
     let written = written.and_then(|mut file| file.write_all(draft.file.as_bytes()));
     written.with_context(|| format!("{} cannot be written", args.output.display()))?;
-    print_draft(&draft, args, &name, &config, !keys.is_empty())?;
+    print_draft(&draft, args, &config)?;
     Ok(Outcome::Done)
 }
 
@@ -171,14 +171,8 @@ fn described(found: &FoundKey) -> String {
     format!("{}: {what}", found.key)
 }
 
-fn print_draft(
-    draft: &Draft,
-    args: &ConfigInitArgs,
-    name: &str,
-    config: &Config,
-    was_crawled: bool,
-) -> io::Result<()> {
-    let (Draft { reasons, next, .. }, file) = (draft, &args.output);
+fn print_draft(draft: &Draft<'_>, args: &ConfigInitArgs, config: &Config) -> io::Result<()> {
+    let (&Draft { name, was_crawled, ref reasons, ref next, .. }, file) = (draft, &args.output);
     let mut rows = Rows::new(stdout(), WIDTHS);
     rows.each("reasons", reasons)?;
     rows.row("written", file.display())?;
