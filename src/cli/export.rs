@@ -5,6 +5,7 @@ use urlseen_engine::flow::feed::{Feed, Page};
 use urlseen_engine::flow::import::ImportFormat;
 use urlseen_storage::Archive;
 
+use crate::cli::migrate::ForeignKey;
 use crate::cli::moving;
 use crate::cli::prelude::*;
 use crate::cli::settings::word;
@@ -108,7 +109,8 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         }
         (None, key) => {
             let key = key.as_deref().unwrap_or_default();
-            runtime()?.block_on(migrate::load(&config.redis.url, key, &filter, &bar))?;
+            let place = ForeignKey { address: &config.redis.url, key };
+            runtime()?.block_on(place.load(&filter, &bar))?;
             format!("{key} at {}", config.redis.url)
         }
     };
@@ -184,7 +186,7 @@ fn export_archive(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let archive = folder.archive(target)?;
     check(&archive, args.partial, dir)?;
     let count = match &args.archive_to_set {
-        Some(key) => add(archive, &config.redis.url, key)?,
+        Some(key) => add(archive, &ForeignKey { address: &config.redis.url, key })?,
         None => print(archive, args.format)?,
     };
     let ArchiveCount { fingerprints, new, text } = count;
@@ -281,9 +283,9 @@ fn print(archive: Archive<'_>, format: ImportFormat) -> anyhow::Result<ArchiveCo
     Ok(count)
 }
 
-fn add(archive: Archive<'_>, server: &RedisAddress, key: &str) -> anyhow::Result<ArchiveCount> {
-    let runtime = runtime()?;
-    let mut link = runtime.block_on(migrate::open(server, key, &["set", "none"], "a set"))?;
+fn add(archive: Archive<'_>, set: &ForeignKey<'_>) -> anyhow::Result<ArchiveCount> {
+    let (runtime, key) = (runtime()?, set.key);
+    let mut link = runtime.block_on(set.open(&["set", "none"], "a set"))?;
     let (mut page, mut new) = (Vec::new(), 0);
     let mut flush = |page: &mut Vec<String>| {
         if !page.is_empty() {

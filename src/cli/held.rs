@@ -88,19 +88,18 @@ pub(super) fn run(command: &HeldCommand) -> anyhow::Result<Outcome> {
         runtime()?.block_on(async {
             let mut session = HeldSession { calls, link: connect(&config).await? };
             match command {
-                HeldCommand::List(args) => session.list(args, timeout).await?,
+                HeldCommand::List(args) => session.list(args, timeout).await,
                 HeldCommand::Requeue { consumers, .. } => {
                     let back = HumanCount(session.requeue_all(consumers, timeout).await?);
-                    writeln!(stdout(), "{back} requests are back in {}", config.sink.key)?;
+                    done(format_args!("{back} requests are back in {}", config.sink.key))
                 }
             }
-            Ok(Outcome::Done)
         })
     })
 }
 
 impl HeldSession {
-    async fn list(&mut self, args: &HeldListArgs, timeout: Duration) -> anyhow::Result<()> {
+    async fn list(&mut self, args: &HeldListArgs, timeout: Duration) -> anyhow::Result<Outcome> {
         let mut out = stdout();
         let heartbeats = self.heartbeats().await?;
         // This user may not be permitted to ask the server.
@@ -150,7 +149,7 @@ impl HeldSession {
                 }
             }
         }
-        Ok(())
+        Ok(Outcome::Done)
     }
 
     /// Requeues the requests of the named consumers. Without a name, requeues the requests of all

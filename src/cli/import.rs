@@ -240,7 +240,8 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
         (Some(path), _) => migrate::read(path, limit, &bar)?,
         (None, key) => {
             let key = key.as_deref().unwrap_or_default();
-            runtime()?.block_on(migrate::dump(&config.redis.url, key, limit, &bar))?
+            let place = migrate::ForeignKey { address: &config.redis.url, key };
+            runtime()?.block_on(place.dump(limit, &bar))?
         }
     };
     drop(bar);

@@ -14,34 +14,6 @@ use urlseen_storage::RecoveryError;
 
 use crate::cli::prelude::*;
 
-/// Returns the type of a key, as the command `TYPE` names it.
-pub(super) async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {
-    Ok(cmd("TYPE").arg(key).query_async(link).await?)
-}
-
-/// Connects to a server, and checks that the key there has one of these types. A missing key has
-/// the type `none`.
-///
-/// # Errors
-/// Fails if Redis fails, or if the key has another type.
-pub(super) async fn open(
-    address: &RedisAddress,
-    key: &str,
-    allowed: &[&str],
-    what: &str,
-) -> anyhow::Result<Link> {
-    let mut link = connect(&address.for_key(key)).await?;
-    match type_of(&mut link, key).await?.as_str() {
-        found if allowed.contains(&found) => Ok(link),
-        "none" => {
-            bail!("there is no key {key} at {address}; check redis.url and the database in it")
-        }
-        found => {
-            bail!("the key {key} holds a {found}, and {what} was expected: use another key")
-        }
-    }
-}
-
 /// Reads the filter of RedisBloom in a storage folder.
 pub(super) fn of_folder(folder: &AtRest) -> anyhow::Result<Filter> {
     let parameters = &folder.header().ok_or(RecoveryError::Fresh)?.spec().filter.parameters;
@@ -88,137 +60,149 @@ const LOADCHUNK: &str = "BF.LOADCHUNK";
 /// Reply of the command `TYPE` for a key that holds a filter of RedisBloom.
 pub(super) const TYPE: &str = "MBbloom--";
 
-/// Reads the filter at a key. Refuses a filter whose layers take more than `limit` bytes.
-pub(super) async fn dump(
-    address: &RedisAddress,
-    key: &str,
-    limit: u64,
-    bar: &Bar,
-) -> anyhow::Result<Filter> {
-    let mut link = open(address, key, &[TYPE], "a filter of RedisBloom (MBbloom--)").await?;
-    let bad = |problem| anyhow!("the dump of {key}: {problem}");
-    let (mut iterator, header) = chunk(&mut link, address, key, 0).await?;
-    let mut loader = Loader::new(iterator, &header, limit).map_err(bad)?;
-    let (mut done, all) = (0, loader.bytes());
-    loop {
-        let (next, data) = chunk(&mut link, address, key, iterator).await?;
-        if next == 0 {
-            break;
-        }
-        loader.load(next, &data).map_err(bad)?;
-        iterator = next;
-        done += data.len() as u64;
-        bar.show(done, all);
-    }
-    let (_, last) = chunk(&mut link, address, key, 0).await?;
-    if last != header {
-        bail!(
-            "another program changed the filter {key} during the dump: stop the programs that add \
-             to the filter, and repeat the command"
-        );
-    }
-    loader.finish().map_err(bad)
+/// Key on a server, with fingerprints of another project.
+pub(super) struct ForeignKey<'a> {
+    pub(super) address: &'a RedisAddress,
+    pub(super) key: &'a str,
 }
 
-/// Loads the filter into `key`, which must not exist.
-pub(super) async fn load(
-    address: &RedisAddress,
-    key: &str,
-    filter: &Filter,
-    bar: &Bar,
-) -> anyhow::Result<()> {
-    let mut link = connect(&address.for_key(key)).await?;
-    let found = type_of(&mut link, key).await?;
-    if found != "none" {
-        bail!(
-            "the key {key} already exists (type {found}) and stays unchanged: use another key, or \
-             delete it first"
-        );
+impl ForeignKey<'_> {
+    /// Connects to the server. Returns the type of the key, as the command `TYPE` names it.
+    async fn connect(&self) -> Result<(Link, String), LinkError> {
+        let mut link = connect(&self.address.for_key(self.key)).await?;
+        let found = link.query(cmd("TYPE").arg(self.key)).await?;
+        Ok((link, found))
     }
-    // This command only tests whether the server has the module. It is short, because a server
-    // without the module repeats the unknown command in its error.
-    match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
-        Ok(_) | Err(LinkError::Refused { .. }) => {}
-        Err(trouble) => return Err(named(trouble, address, SCANDUMP)),
-    }
-    let (mut done, all) = (0, filter.bytes());
-    let mut header = Vec::new();
-    for Chunk { iterator, data } in filter.chunks() {
-        let is_first = header.is_empty();
-        let mut command = cmd(LOADCHUNK);
-        command.arg(key).arg(iterator).arg(&*data);
-        match link.call(&command).await {
-            Ok(_) if is_first => header = data.into_owned(),
-            Ok(_) => {
-                done += data.len() as u64;
-                bar.show(done, all);
+
+    /// Connects to the server, and checks that the key there has one of these types. A missing key
+    /// has the type `none`.
+    ///
+    /// # Errors
+    /// Fails if Redis fails, or if the key has another type.
+    pub(super) async fn open(&self, allowed: &[&str], what: &str) -> anyhow::Result<Link> {
+        let Self { address, key } = self;
+        match self.connect().await? {
+            (link, found) if allowed.contains(&&*found) => Ok(link),
+            (_, found) if found == "none" => {
+                bail!("there is no key {key} at {address}; check redis.url and the database in it")
             }
-            Err(why) => {
-                // The server may have executed the command in spite of such an error.
-                let is_unknown =
-                    matches!(why, LinkError::LostConnection { .. } | LinkError::Garbled { .. });
-                let left = if is_first && !is_unknown {
-                    // The key did not exist before, and a refused first chunk does not create it.
-                    return Err(named(why, address, LOADCHUNK));
-                } else if is_first {
-                    format!(
-                        "the key {key} may be incomplete: if it exists, delete it (DEL), and \
-                         repeat the command"
-                    )
-                } else if remove(address, key).await {
-                    format!("the key {key} was removed again")
-                } else {
-                    format!(
-                        "the key {key} is incomplete and answers wrongly: delete it (DEL), and \
-                         repeat the command"
-                    )
-                };
-                bail!("{why}. {done} of {all} bytes of the filter had been loaded; {left}");
+            (_, found) => {
+                bail!("the key {key} holds a {found}, and {what} was expected: use another key")
             }
         }
     }
-    let (_, found) = chunk(&mut link, address, key, 0).await?;
-    if found != header {
-        bail!(
-            "the server loaded the filter, but {key} differs from it: another client writes to the \
-             key. The key stays as it is: delete it (DEL), and repeat the command"
-        );
+
+    /// Reads the filter at the key. Refuses a filter whose layers take more than `limit` bytes.
+    pub(super) async fn dump(&self, limit: u64, bar: &Bar) -> anyhow::Result<Filter> {
+        let key = self.key;
+        let mut link = self.open(&[TYPE], "a filter of RedisBloom (MBbloom--)").await?;
+        let bad = |problem| anyhow!("the dump of {key}: {problem}");
+        let (mut iterator, header) = self.chunk(&mut link, 0).await?;
+        let mut loader = Loader::new(iterator, &header, limit).map_err(bad)?;
+        let (mut done, all) = (0, loader.bytes());
+        loop {
+            let (next, data) = self.chunk(&mut link, iterator).await?;
+            if next == 0 {
+                break;
+            }
+            loader.load(next, &data).map_err(bad)?;
+            iterator = next;
+            done += data.len() as u64;
+            bar.show(done, all);
+        }
+        let (_, last) = self.chunk(&mut link, 0).await?;
+        if last != header {
+            bail!(
+                "another program changed the filter {key} during the dump: stop the programs that \
+                 add to the filter, and repeat the command"
+            );
+        }
+        loader.finish().map_err(bad)
     }
-    Ok(())
-}
 
-/// Removes a key that the load has created, over a new connection. Returns true if the key is gone.
-async fn remove(address: &RedisAddress, key: &str) -> bool {
-    let removed =
-        async { connect(&address.for_key(key)).await?.call(cmd("UNLINK").arg(key)).await };
-    removed.await.is_ok()
-}
-
-/// Returns the reply to `BF.SCANDUMP`.
-async fn chunk(
-    link: &mut Link,
-    address: &RedisAddress,
-    key: &str,
-    iterator: i64,
-) -> anyhow::Result<(i64, Vec<u8>)> {
-    let reply = link.call(cmd(SCANDUMP).arg(key).arg(iterator)).await;
-    let reply = reply.map_err(|trouble| named(trouble, address, SCANDUMP))?;
-    let strange = || LinkError::Garbled { cause: format!("the answer to {SCANDUMP} is invalid") };
-    let Value::Array(parts) = reply else { return Err(strange().into()) };
-    match <[Value; 2]>::try_from(parts) {
-        Ok([Value::Int(next), Value::BulkString(data)]) => Ok((next, data)),
-        Ok([Value::Int(next), Value::Nil]) => Ok((next, Vec::new())),
-        _ => Err(strange().into()),
+    /// Loads the filter into the key, which must not exist.
+    pub(super) async fn load(&self, filter: &Filter, bar: &Bar) -> anyhow::Result<()> {
+        let key = self.key;
+        let (mut link, found) = self.connect().await?;
+        if found != "none" {
+            bail!(
+                "the key {key} already exists (type {found}) and stays unchanged: use another key, \
+                 or delete it first"
+            );
+        }
+        // This command only tests whether the server has the module. It is short, because a server
+        // without the module repeats the unknown command in its error.
+        match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
+            Ok(_) | Err(LinkError::Refused { .. }) => {}
+            Err(trouble) => return Err(self.named(trouble, SCANDUMP)),
+        }
+        let (mut done, all) = (0, filter.bytes());
+        let mut header = Vec::new();
+        for Chunk { iterator, data } in filter.chunks() {
+            let is_first = header.is_empty();
+            match link.call(cmd(LOADCHUNK).arg(key).arg(iterator).arg(&*data)).await {
+                Ok(_) if is_first => header = data.into_owned(),
+                Ok(_) => {
+                    done += data.len() as u64;
+                    bar.show(done, all);
+                }
+                Err(why) => {
+                    // The server may have executed the command in spite of such an error.
+                    let is_unknown =
+                        matches!(why, LinkError::LostConnection { .. } | LinkError::Garbled { .. });
+                    let left = if is_first && !is_unknown {
+                        // The key did not exist before, and a refused first chunk does not create
+                        // it.
+                        return Err(self.named(why, LOADCHUNK));
+                    } else if is_first {
+                        format!(
+                            "the key {key} may be incomplete: if it exists, delete it (DEL), and \
+                             repeat the command"
+                        )
+                    } else if self.remove().await.is_ok() {
+                        format!("the key {key} was removed again")
+                    } else {
+                        format!(
+                            "the key {key} is incomplete and answers wrongly: delete it (DEL), and \
+                             repeat the command"
+                        )
+                    };
+                    bail!("{why}. {done} of {all} bytes of the filter had been loaded; {left}");
+                }
+            }
+        }
+        let (_, found) = self.chunk(&mut link, 0).await?;
+        if found != header {
+            bail!(
+                "the server loaded the filter, but {key} differs from it: another client writes to \
+                 the key. The key stays as it is: delete it (DEL), and repeat the command"
+            );
+        }
+        Ok(())
     }
-}
 
-/// Replaces the error for an unknown command: the new error says that the module is missing.
-fn named(trouble: LinkError, address: &RedisAddress, command: &str) -> anyhow::Error {
-    match trouble {
-        LinkError::UnknownCommand { .. } => anyhow!(
-            "Redis at {address} does not know {command}: it has no RedisBloom. Load the module \
-             (loadmodule in redis.conf; Redis 8 and Redis Stack have it), or check redis.url"
-        ),
-        other => other.into(),
+    /// Removes the key, which the load has created, over a new connection.
+    async fn remove(&self) -> Result<Value, LinkError> {
+        connect(&self.address.for_key(self.key)).await?.call(cmd("UNLINK").arg(self.key)).await
+    }
+
+    /// Returns the reply to `BF.SCANDUMP`.
+    async fn chunk(&self, link: &mut Link, iterator: i64) -> anyhow::Result<(i64, Vec<u8>)> {
+        let reply = link.call(cmd(SCANDUMP).arg(self.key).arg(iterator)).await;
+        let reply = reply.map_err(|trouble| self.named(trouble, SCANDUMP))?;
+        let cause = format!("the answer to {SCANDUMP} is invalid");
+        redis::from_redis_value(reply).map_err(|_| LinkError::Garbled { cause }.into())
+    }
+
+    /// Replaces the error for an unknown command: the new error says that the module is missing.
+    fn named(&self, trouble: LinkError, command: &str) -> anyhow::Error {
+        match trouble {
+            LinkError::UnknownCommand { .. } => anyhow!(
+                "Redis at {} does not know {command}: it has no RedisBloom. Load the module \
+                 (loadmodule in redis.conf; Redis 8 and Redis Stack have it), or check redis.url",
+                self.address
+            ),
+            other => other.into(),
+        }
     }
 }

@@ -109,8 +109,7 @@ async fn drop_rejects(
     let found = scan.len();
     let rejected = printable(list.names().1.as_bytes(), None);
     if found == 0 {
-        writeln!(io::stdout(), "there are no rejects on {rejected}")?;
-        return Ok(Outcome::Done);
+        return done(format_args!("there are no rejects on {rejected}"));
     }
     let count = HumanCount(found);
     let question = match reason {

@@ -111,8 +111,9 @@ impl Sample {
 /// Fails if Redis fails, if the set has none of the URLs, or if another pair fits better.
 pub(super) fn check(config: &Config, key: &str, input: Input) -> anyhow::Result<()> {
     let requests = requests(input, config)?;
+    let set = migrate::ForeignKey { address: &config.redis.url, key };
     let sample = runtime()?.block_on(async {
-        let mut link = migrate::open(&config.redis.url, key, &["set"], "a set").await?;
+        let mut link = set.open(&["set"], "a set").await?;
         Sample::of(&mut link, key, &requests, &config.fingerprint_spec()).await
     })?;
     refuse_if!(

@@ -116,17 +116,8 @@ impl Config {
         config
     }
 
-    /// Returns the same configuration with another source.
-    #[must_use]
-    pub(crate) fn with_source(&self, key: &str) -> Self {
-        let mut config = self.clone();
-        key.clone_into(&mut config.source.key);
-        config.find_node();
-        config
-    }
-
     /// Sets the key that finds the node of a cluster.
-    pub(super) fn find_node(&mut self) {
+    pub(crate) fn find_node(&mut self) {
         // While a slot is being moved, Redis names the new node only in reply to a command about a
         // missing key. No program has a key of this name.
         let key = format!("{}:missing", self.keys().state);

@@ -84,7 +84,9 @@ impl Router {
             routed: 0,
             partitions: partitions.collect(),
         };
-        let of_list = config.with_source(list);
+        let mut of_list = config.clone();
+        list.clone_into(&mut of_list.source.key);
+        of_list.find_node();
         let (protocol, run) = (Arc::new(of_list.protocol()), RandomId::random());
         Self {
             config: config.clone(),

@@ -149,7 +149,8 @@ pub(super) fn run(args: &ConfigTestArgs) -> anyhow::Result<Outcome> {
     }
     let wrong = HumanCount(all_wrong.len() as u64);
     writeln!(out, "examples: {}, wrong: {wrong}", HumanCount(count))?;
-    let Some((_, WrongExample { items, .. })) = all_wrong.first() else { return Ok(Outcome::Done) };
+    let first = all_wrong.into_iter().next();
+    let Some((_, WrongExample { items, .. })) = first else { return Ok(Outcome::Done) };
     writeln!(out)?;
     print_explained(items, &options, out)?;
     Ok(Outcome::BadInput)

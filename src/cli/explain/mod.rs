@@ -46,6 +46,8 @@ pub(super) struct ExplainArgs {
 #[derive(Debug, Serialize)]
 struct ExplainReport {
     item: ItemText,
+    #[serde(skip)]
+    bytes: Vec<u8>,
     #[serde(flatten)]
     explained: Explained,
     answer: Option<AnswerShown>,
@@ -71,24 +73,31 @@ impl Subject {
         Ok(Self { config, header, options })
     }
 
-    fn report(&self, item: &[u8]) -> anyhow::Result<ExplainReport> {
-        let explained = explain(item, &self.options);
-        let answer = match &explained.key {
-            Some(key) => Some(AnswerShown::of(item, key, self)?),
-            None => None,
-        };
-        Ok(ExplainReport { item: ItemText::of(item), explained, answer })
+    fn report(&self, item: Vec<u8>) -> anyhow::Result<ExplainReport> {
+        let mut report = ExplainReport::of(item, &self.options);
+        if let Some(key) = &report.explained.key {
+            report.answer = Some(AnswerShown::of(&report.bytes, key, self)?);
+        }
+        Ok(report)
+    }
+}
+
+impl ExplainReport {
+    /// Explains an item, without the verdict of a filter.
+    fn of(bytes: Vec<u8>, options: &Options) -> Self {
+        let (item, explained) = (ItemText::of(&bytes), explain(&bytes, options));
+        Self { item, bytes, explained, answer: None }
     }
 }
 
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let subject = Subject::new(&args.folder)?;
-    let items = std::iter::once(&args.item).chain(&args.other).map(bytes);
-    let items = items.collect::<Result<Vec<_>, _>>()?;
-    let reports = items.iter().map(|item| subject.report(item)).collect::<Result<Vec<_>, _>>()?;
+    let items = std::iter::once(&args.item).chain(&args.other);
+    let reports = items.map(|item| subject.report(bytes(item)?));
+    let reports = reports.collect::<Result<Vec<_>, _>>()?;
     let between = between(&reports, &subject.options);
     let json = args.json.then(|| json(&reports, between.as_ref())).transpose()?;
-    answer(json, |out| print(&reports, between.as_ref(), &items, out))?;
+    answer(json, |out| print(&reports, between.as_ref(), out))?;
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =
         |report: &ExplainReport| report.answer.as_ref().is_some_and(|answer| answer.has_failed);
@@ -103,16 +112,13 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
 
 /// Prints the explanation of one or two items, without the verdict of a filter.
 pub(super) fn print_explained(
-    items: &[Vec<u8>],
+    items: Vec<Vec<u8>>,
     options: &Options,
     out: impl Write,
 ) -> io::Result<()> {
-    let report = |item: &Vec<u8>| {
-        let explained = explain(item, options);
-        ExplainReport { item: ItemText::of(item), explained, answer: None }
-    };
-    let reports: Vec<_> = items.iter().map(report).collect();
-    print(&reports, between(&reports, options).as_ref(), items, out)
+    let reports = items.into_iter().map(|item| ExplainReport::of(item, options));
+    let reports: Vec<_> = reports.collect();
+    print(&reports, between(&reports, options).as_ref(), out)
 }
 
 /// Compares the items of two reports. Returns `None` for a single one.
@@ -145,21 +151,16 @@ fn bytes(item: &OsString) -> io::Result<Vec<u8>> {
 }
 
 /// Prints a report on each item. If there are two items, prints their comparison first.
-fn print(
-    reports: &[ExplainReport],
-    between: Option<&Pair>,
-    items: &[Vec<u8>],
-    out: impl Write,
-) -> io::Result<()> {
+fn print(reports: &[ExplainReport], between: Option<&Pair>, out: impl Write) -> io::Result<()> {
     let mut rows = Rows::new(out, COMPARED);
     if let Some(pair) = between {
         compared(&mut rows, reports[0].explained.algorithm, pair)?;
     }
-    for (number, (report, item)) in reports.iter().zip(items).enumerate() {
+    for (number, report) in reports.iter().enumerate() {
         if number > 0 || between.is_some() {
             rows.gap()?;
         }
-        self::report(&mut rows, report, item)?;
+        self::report(&mut rows, report)?;
     }
     Ok(())
 }
@@ -186,9 +187,9 @@ fn compared(rows: &mut Rows<impl Write>, algorithm: &str, pair: &Pair) -> io::Re
     rows.each("rules", rules.iter().map(|rule| format!("{}: {}", rule.rule, rule.words)))
 }
 
-fn report(rows: &mut Rows<impl Write>, report: &ExplainReport, item: &[u8]) -> io::Result<()> {
-    let ExplainReport { explained, answer, .. } = report;
-    rows.row("item", printable(item, None))?;
+fn report(rows: &mut Rows<impl Write>, report: &ExplainReport) -> io::Result<()> {
+    let ExplainReport { bytes, explained, answer, .. } = report;
+    rows.row("item", printable(bytes, None))?;
     self::explained(rows, explained)?;
     if let Some(answer) = answer {
         let how_sure = Some(answer.how_sure.clone()).filter(|words| !words.is_empty());
