@@ -108,7 +108,7 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
     let enter = |phase| {
         router.enter(phase);
     };
-    if start::until(&mut stop, enter, publish).await?.is_none() {
+    if start::until(&mut stop, args.standby, enter, publish).await?.is_none() {
         return Ok(None);
     }
     tokio::select! {

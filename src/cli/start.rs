@@ -15,7 +15,7 @@ use urlseen_redis::backoff::Backoff;
 use urlseen_redis::connect;
 use urlseen_redis::preflight::preflight;
 use urlseen_redis::protocol::LeaseHolder;
-use urlseen_storage::{Difference, OpenError, StoragePolicy};
+use urlseen_storage::{Difference, StoragePolicy};
 
 use crate::admin::AdminServer;
 use crate::admin::Limits;
@@ -137,24 +137,26 @@ pub(super) fn engine(
     Ok(Engine::start(&Parts::local(parameters.clone(), items, threads))?)
 }
 
-/// Attempts a step of the start until it succeeds. Retries while Redis is unavailable, and passes
-/// this phase to `enter`. Returns `None` if the process was told to stop before that.
+/// Attempts a step of the start until it succeeds. Retries while Redis is unavailable or, with
+/// `standby`, while another process holds the folder, and passes this phase to `enter`. Returns
+/// `None` if the process was told to stop before that.
 pub(super) async fn until<T>(
     stop: &mut Stop,
+    standby: bool,
     enter: impl Fn(Phase),
     attempt: impl AsyncFn() -> Result<T, RunError>,
 ) -> anyhow::Result<Option<T>> {
-    let mut backoff = Backoff::default();
+    let (mut backoff, mut now) = (Backoff::default(), Phase::Starting);
     loop {
         let failure = match attempt().await {
             Ok(done) => return Ok(Some(done)),
             Err(RunError::Shared(error)) => return Err((*error).into()),
             Err(failure) => failure,
         };
-        let Some((wait, phase)) = failure.retry(&Phase::Starting, false, &mut backoff, random)
-        else {
+        let Some((wait, phase)) = failure.retry(&now, standby, &mut backoff, random) else {
             return Err(failure.into());
         };
+        now = phase.clone();
         enter(phase);
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
@@ -302,35 +304,6 @@ pub(super) fn lenient_form(config: &Config) -> Form {
         form => form,
     }
     .into()
-}
-
-/// Waits for the lock of a storage folder, and opens the folder. Returns `None` if the process was
-/// told to stop before it got the lock. Passes the phase of the wait to `enter`.
-pub(super) async fn standby(
-    dir: &Path,
-    stop: &mut Stop,
-    enter: impl Fn(Phase),
-) -> Result<Option<Folder>, OpenError> {
-    /// Pause between two attempts to take the lock.
-    const POLL: Duration = Duration::from_millis(200);
-    let mut told = None;
-    loop {
-        let holder = match Folder::open(dir) {
-            Err(OpenError::Locked { holder, .. }) => holder,
-            opened => return opened.map(Some),
-        };
-        if told.as_ref() != Some(&holder) {
-            let by =
-                holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
-            info!("standing by: waiting for the lock of {}, which {by} holds", dir.display());
-            enter(Phase::WaitingForFolder { holder: by });
-            told = Some(holder);
-        }
-        tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => return Ok(None),
-            () = tokio::time::sleep(POLL) => {}
-        }
-    }
 }
 
 /// Error for a command that the options, the configuration or the state of the filter forbid.

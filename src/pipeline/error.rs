@@ -16,9 +16,13 @@ use urlseen_redis::filter::opening::RedisOpenError;
 use urlseen_redis::limits::ItemBytesError;
 use urlseen_redis::preflight::PreflightError;
 use urlseen_redis::protocol::{LEASE, MARGIN, ProtocolError};
+use urlseen_storage::OpenError;
 
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
+
+/// Time between two attempts to take the lock of a folder.
+const POLL: Duration = Duration::from_millis(200);
 
 /// Error that ended a session or the run. Items that were not committed always wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +78,9 @@ pub(crate) enum RunError {
     /// The filter in Redis is not the same as before, or cannot be opened.
     #[error(transparent)]
     Shared(Box<RedisOpenError>),
+    /// The storage folder cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
     /// The storage folder cannot be written.
     #[error("the storage folder cannot be written: {0}")]
     Folder(io::Error),
@@ -125,13 +132,14 @@ impl RunError {
             | Self::Thread(_)
             | Self::Standby(_)
             | Self::Shared(_)
+            | Self::Open(_)
             | Self::Away(_) => false,
         }
     }
 
     /// Logs this error of a session in the phase `now`. Returns the time until the next attempt,
     /// and the phase until then; `None` if no further session can succeed. With `standby`, the run
-    /// waits for a lease that another process holds.
+    /// waits for a lease or a folder that another process holds.
     pub(crate) fn retry(
         &self,
         now: &Phase,
@@ -148,6 +156,16 @@ impl RunError {
                     info!("standing by: waiting for the lease, which {holder} holds");
                 }
                 Some((STANDBY, phase))
+            }
+            Self::Open(OpenError::Locked { dir, holder }) if standby => {
+                let other = || "another process".to_owned();
+                let holder = holder.as_ref().map_or_else(other, ToString::to_string);
+                let phase = Phase::WaitingForFolder { holder: holder.clone() };
+                if *now != phase {
+                    let dir = dir.display();
+                    info!("standing by: waiting for the lock of {dir}, which {holder} holds");
+                }
+                Some((POLL, phase))
             }
             _ if self.is_mendable() => {
                 let wait = backoff.next_wait(jitter());

@@ -51,7 +51,7 @@ pub(super) async fn run(
     if crawl.partitions.count.get() > 1 {
         let enter = |phase| view.enter_all(&phase);
         let publish = async || start::publish(crawl, false).await;
-        if start::until(&mut stop, enter, publish).await?.is_none() {
+        if start::until(&mut stop, args.standby, enter, publish).await?.is_none() {
             return Ok(None);
         }
         view.enter_all(&Phase::Starting);
@@ -101,18 +101,18 @@ impl Process<'_> {
     /// told to stop during standby.
     async fn open(&self, config: &Config) -> anyhow::Result<Option<OpenedFilter>> {
         let enter = |phase| self.view.enter(config.partition, phase);
-        let (mut stop, threads) = (self.stop.clone(), self.threads.clone());
+        let (mut stop, threads, standby) =
+            (self.stop.clone(), self.threads.clone(), self.args.standby);
         if config.filter.place == FilterPlace::Local {
-            let folder = if self.args.standby {
-                start::standby(&config.storage.dir, &mut stop, enter).await?
-            } else {
-                Some(Folder::open(&config.storage.dir)?)
-            };
+            let open = async || Ok(Folder::open(&config.storage.dir)?);
+            let folder = start::until(&mut stop, standby, enter, open).await?;
             return folder.map(|folder| in_folder(config, folder, threads)).transpose();
         }
         let wanted = config.redis_filter()?;
         let open = || start::open(config, &wanted);
-        let Some(opened) = start::until(&mut stop, enter, open).await? else { return Ok(None) };
+        let Some(opened) = start::until(&mut stop, standby, enter, open).await? else {
+            return Ok(None);
+        };
         let (kind, hasher) = (Arc::clone(&opened.filter), opened.hasher());
         let (recent, items) = (config.filter.recent, start::items(config));
         let parts = engine::Parts::in_redis(kind, hasher, recent, items, threads);
