@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use urlseen_engine::flow::driver::{Audience, Progress};
 use urlseen_engine::flow::feed::Bad;
 
 use crate::cli::prelude::*;
 
-/// Progress bar on standard error, if that is a terminal. Dropping it clears the bar.
+/// Progress bar on standard error, if that is a terminal. Dropping its last clone clears the bar.
 #[derive(Clone)]
 pub(super) struct Bar {
     bar: ProgressBar,
@@ -29,7 +29,8 @@ impl Bar {
     pub(super) fn of(fields: &str, word: &'static str) -> Self {
         let template = format!("{{wide_bar}} {fields}, {{eta}} left");
         let style = ProgressStyle::with_template(&template).expect("known fields");
-        Self { bar: ProgressBar::new(0).with_style(style).with_message(word) }
+        let bar = ProgressBar::new(0).with_style(style).with_message(word);
+        Self { bar: bar.with_finish(ProgressFinish::AndClear) }
     }
 
     /// Wraps a reader of `all` bytes. The bar shows the share of bytes that were read.
@@ -69,12 +70,6 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
 /// Maximum number of malformed entries that the command prints. It only counts the entries after
 /// these.
 const NAMED: usize = 10;
@@ -99,7 +94,7 @@ impl<D: Fn(&Bar, &Progress)> BarAudience<D> {
     /// number of the others, and returns the printed ones. `are` describes the entries in the
     /// message.
     pub(super) fn end(self, bad: u64, are: &str) -> Vec<Bad> {
-        drop(self.bar);
+        self.bar.bar.finish_and_clear();
         let named = self.named.len() as u64;
         if bad > named {
             say(format_args!("urlseen: … and {} more that {are}", HumanCount(bad - named)));

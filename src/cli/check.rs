@@ -47,20 +47,14 @@ pub(super) struct CheckArgs {
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
     let configs = args.folder.locate_all()?;
     let options = Options { partition: Partition::default(), ..start::items(&configs[0]) };
-    let filters = configs.iter().map(|config| Ok((config.partition, FilterAccess::of(config)?)));
-    let mut filters = filters.collect::<anyhow::Result<BTreeMap<_, _>>>()?;
+    let mut filters = configs.iter().map(FilterAccess::of).collect::<anyhow::Result<Vec<_>>>()?;
+    let count = PartitionCount::new(filters.len() as u64).expect("all partitions, or one");
     let is_terminal = io::stdout().is_terminal();
     let (mut output, mut outcome) = (BufWriter::new(io::stdout().lock()), Outcome::Done);
     each_page(&args.items, |items| {
-        let checked = match filters.len() {
-            1 => filters.values_mut().next().expect("one filter").check(&items)?,
-            count => {
-                let count = PartitionCount::new(count as u64).expect("all partitions");
-                view::by_partition(&items, &options, count, |partition, items| {
-                    filters.get_mut(&partition).expect("all partitions").check(items)
-                })?
-            }
-        };
+        let checked = view::by_partition(&items, &options, count, |partition, items| {
+            filters[usize::from(partition.number())].check(items)
+        })?;
         for (item, checked) in items.iter().zip(checked) {
             if !matches!(checked, Checked::Seen { .. }) {
                 outcome = Outcome::BadInput;

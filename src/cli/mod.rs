@@ -158,12 +158,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Prints clap's error or the requested help, and ends the process.
 fn refuse(error: &clap::Error) -> ! {
-    if error.use_stderr() {
-        // The message repeats arguments. They may be items, with control characters.
-        let _ = write!(stderr(), "{}", error.render());
-    } else {
-        let _ = error.print();
-    }
+    // A message repeats arguments. They may be items, with control characters.
+    let is_message = error.use_stderr();
+    let _ = if is_message { write!(stderr(), "{}", error.render()) } else { error.print() };
     std::process::exit(error.exit_code())
 }
 

@@ -2,8 +2,7 @@
 
 use tokio::sync::watch;
 
-use crate::admin::CheckError;
-use crate::admin::Sample;
+use crate::admin::{CheckError, Sample};
 use crate::cli::prelude::*;
 use crate::config::is_address;
 use crate::report::RouteStatus;

@@ -17,9 +17,7 @@ use urlseen_redis::preflight::preflight;
 use urlseen_redis::protocol::LeaseHolder;
 use urlseen_storage::{Difference, StoragePolicy};
 
-use crate::admin::AdminServer;
-use crate::admin::Limits;
-use crate::admin::StartError;
+use crate::admin::{AdminServer, Limits, StartError};
 use crate::cli::prelude::*;
 use crate::cli::service_manager;
 

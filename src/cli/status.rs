@@ -6,13 +6,9 @@ use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::settings::daemon_of;
 use crate::cli::{storage, watch};
-use crate::report::Asked;
-use crate::report::ClientsStatus;
-use crate::report::FilterStatus;
-use crate::report::GenerationsStatus;
-use crate::report::GroupCount;
-use crate::report::HeldStatus;
-use crate::report::Lists;
+use crate::report::{
+    Asked, ClientsStatus, FilterStatus, GenerationsStatus, GroupCount, HeldStatus, Lists,
+};
 use urlseen_analysis::lost_text;
 use urlseen_storage::{ArchiveSize, Footprint};
 
@@ -80,12 +76,9 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
             Some(status) => json!(status),
             None => json!({ "partition": number }),
         };
-        match &found[..] {
-            [one] => format!("{:#}", shown(one)),
-            all => {
-                format!("{:#}", json!({ "partitions": all.iter().map(shown).collect::<Vec<_>>() }))
-            }
-        }
+        let mut shown: Vec<_> = found.iter().map(shown).collect();
+        let one = if shown.len() == 1 { shown.pop() } else { None };
+        format!("{:#}", one.unwrap_or_else(|| json!({ "partitions": shown })))
     });
     answer(json, |out| watch::print(&found, &mut Speeds::default(), out))
 }

@@ -2,8 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use crate::admin::CheckError;
-use crate::admin::Sample;
+use crate::admin::{CheckError, Sample};
 use crate::cli::prelude::*;
 use crate::report::Watch;
 use crate::serve::ClientCount;

@@ -96,8 +96,11 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let reports = items.map(|item| subject.report(bytes(item)?));
     let reports = reports.collect::<Result<Vec<_>, _>>()?;
     let between = between(&reports, &subject.options);
-    let json = args.json.then(|| json(&reports, between.as_ref())).transpose()?;
-    answer(json, |out| print(&reports, between.as_ref(), out))?;
+    let json = args.json.then(|| match &between {
+        None => serde_json::to_string_pretty(&reports[0]),
+        Some(pair) => serde_json::to_string_pretty(&json!({ "items": reports, "between": pair })),
+    });
+    answer(json.transpose()?, |out| print(&reports, between.as_ref(), out))?;
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =
         |report: &ExplainReport| report.answer.as_ref().is_some_and(|answer| answer.has_failed);
@@ -125,16 +128,6 @@ pub(super) fn print_explained(
 fn between(reports: &[ExplainReport], options: &Options) -> Option<Pair> {
     let [one, other] = reports else { return None };
     Some(pair(&one.explained, &other.explained, options))
-}
-
-fn json(reports: &[ExplainReport], between: Option<&Pair>) -> serde_json::Result<String> {
-    match between {
-        None => serde_json::to_string_pretty(&reports[0]),
-        Some(pair) => serde_json::to_string_pretty(&serde_json::json!({
-            "items": reports,
-            "between": pair,
-        })),
-    }
 }
 
 fn bytes(item: &OsString) -> io::Result<Vec<u8>> {

@@ -6,15 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::prelude::*;
 use crate::cli::sample::{self, Sample};
-use crate::config::Filter;
-use crate::config::choose;
-use urlseen_analysis::Ending;
-use urlseen_analysis::LaneSpec;
-use urlseen_analysis::Plot;
-use urlseen_analysis::Report;
-use urlseen_analysis::Setup;
-use urlseen_analysis::replay;
-use urlseen_analysis::suggest;
+use crate::config::{Filter, choose};
+use urlseen_analysis::{Ending, LaneSpec, Plot, Report, Setup, Tally, replay, suggest};
 use urlseen_engine::flow::driver::Progress;
 use urlseen_engine::flow::import::ImportFormat;
 
@@ -113,12 +106,10 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let tally = &report.tally;
     teller.end(tally.given_bad, "are in --seen and are not fingerprints");
     let is_bad = tally.rejected + tally.given_bad > 0;
-    let is_nothing = tally.items == 0;
-    let report = match report {
+    if let Report { ending: Ending::Failed(error), tally: Tally { items: 0, .. }, .. } = report {
         // The replay failed before its first item, so there is nothing to report.
-        Report { ending: Ending::Failed(error), .. } if is_nothing => return Err(error),
-        report => report,
-    };
+        return Err(error);
+    }
     report::print(args.json, &report)?;
     if let Some(path) = &args.plot {
         Plot::write(&report::plots(&report, &config), path)?;

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::task::JoinSet;
-use tracing::{Instrument, error, info_span};
+use tracing::{Instrument, Span, error, info_span};
 use urlseen_engine::engine::query::{Asked, Asker};
 use urlseen_engine::engine::{self, Engine};
 use urlseen_filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
@@ -62,23 +62,17 @@ pub(super) async fn run(
     let process = Process { args, stop, admin, view, interval, progress, threads };
     let run = |(index, config)| {
         let partition = process.partition(index, config);
-        let span = config
-            .partition
-            .has_others()
-            .then(|| info_span!("partition", number = config.partition.number()));
-        partition.instrument(span.unwrap_or_else(tracing::Span::none))
+        let (number, has_others) = (config.partition.number(), config.partition.has_others());
+        partition.instrument(if has_others {
+            info_span!("partition", number)
+        } else {
+            Span::none()
+        })
     };
     // Each partition is woken standalone.
     let all: FuturesUnordered<_> = partitions.iter().enumerate().map(run).collect();
-    let mut ended: Option<Ended> = None;
-    for result in all.collect::<Vec<_>>().await {
-        let Some(one) = result? else { continue };
-        ended = Some(match ended {
-            Some(all) => all.and(one),
-            None => one,
-        });
-    }
-    Ok(ended)
+    let ended: anyhow::Result<Vec<_>> = all.collect::<Vec<_>>().await.into_iter().collect();
+    Ok(ended?.into_iter().flatten().reduce(Ended::and))
 }
 
 impl Process<'_> {

@@ -2,13 +2,10 @@
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
 use urlseen_engine::engine::EngineError;
-use urlseen_filter::KeyHash;
-use urlseen_filter::OverFrozen;
+use urlseen_filter::{KeyHash, OverFrozen};
 use urlseen_storage::LiveFilter as _;
 
-use crate::cli::moving::beside;
-use crate::cli::moving::recovered;
-use crate::cli::moving::renamed;
+use crate::cli::moving::{beside, recovered, renamed};
 use crate::cli::prelude::*;
 
 /// Crawl that does not run, for commands that change its filter.

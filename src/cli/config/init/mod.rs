@@ -77,7 +77,7 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
         anyhow::Ok((link, found))
     })?;
     print_found(&config, &found)?;
-    let name = chosen(args, &config, &found)?;
+    let name = chosen(&config, &found)?;
     let url = (!is_default(&config)).then(|| config.redis.url.without_password().to_string());
     let keys = found.crawls.get(&name).map_or(&[][..], Vec::as_slice);
     let sample = sampled(&mut link, keys, &config)?;
@@ -102,10 +102,7 @@ fn sampled(link: &mut Link, keys: &[FoundKey], config: &Config) -> anyhow::Resul
 }
 
 /// Returns the name of the crawl to write the file for.
-fn chosen(args: &ConfigInitArgs, config: &Config, found: &Found) -> anyhow::Result<String> {
-    if args.crawl.is_some() {
-        return Ok(config.crawl.name.clone());
-    }
+fn chosen(config: &Config, found: &Found) -> anyhow::Result<String> {
     let all = || found.crawls.keys().collect();
     let names = Some(found.usable()).filter(|names| !names.is_empty()).unwrap_or_else(all);
     match names[..] {
