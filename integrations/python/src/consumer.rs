@@ -1,8 +1,8 @@
 //! Consumer of held requests and questions to a served urlseen, for `urlseen.scrapy`.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyException, PyValueError};
@@ -13,7 +13,7 @@ use pyo3::{
     pymethods,
 };
 use redis::{ClientTlsConfig, TlsCertificates, Value};
-use urlseen::{ConsumerOptions, Error, ErrorKind, HeldRecord, Item, RedisOptions};
+use urlseen::{ConsumerOptions, Error, ErrorKind, HeldRecord, Outbox, RedisOptions, SentCounts};
 
 create_exception!(urlseen, Away, PyException, "The server gave no answer, or cannot work now.");
 create_exception!(urlseen, Refused, PyException, "The server refused a command.");
@@ -72,17 +72,17 @@ impl Address {
     }
 }
 
-/// Consumer that repeats no call. All calls release the lock of the interpreter.
-#[pyclass(frozen, subclass, module = "urlseen._urlseen")]
+/// Consumer that repeats no call, and sends links and acknowledgements in a thread of its own. All
+/// calls that wait release the lock of the interpreter.
+#[pyclass(frozen, module = "urlseen._urlseen")]
 pub(crate) struct Consumer {
-    consumer: urlseen::Consumer,
-    /// Number of deliveries that the consumer has requeued at its end.
-    requeued: AtomicU64,
+    consumer: Arc<urlseen::Consumer>,
+    outbox: Outbox,
 }
 
 /// Request that a consumer holds.
 #[pyclass(frozen, module = "urlseen._urlseen")]
-pub(crate) struct Held(urlseen::Delivery);
+pub(crate) struct Held(Arc<urlseen::Delivery>);
 
 #[pymethods]
 impl Consumer {
@@ -107,9 +107,12 @@ impl Consumer {
             response_timeout: limits.response_timeout,
             stop_timeout: Duration::ZERO,
         };
-        let opened = py.detach(|| urlseen::Consumer::open_early(address, source, options));
-        let consumer = opened.map_err(|error| raised(&error))?;
-        Ok(Self { consumer, requeued: AtomicU64::new(0) })
+        let opened = py.detach(|| {
+            let consumer = Arc::new(urlseen::Consumer::open_early(address, source, options)?);
+            let outbox = Outbox::start(Arc::clone(&consumer))?;
+            Ok(Self { consumer, outbox })
+        });
+        opened.map_err(|error| raised(&error))
     }
 
     #[getter]
@@ -122,12 +125,8 @@ impl Consumer {
         self.consumer.sources()
     }
 
-    fn partition_of(&self, fingerprint: &str) -> usize {
-        self.consumer.partition_of(fingerprint)
-    }
-
-    fn changes(&self) -> PyResult<u64> {
-        self.consumer.changes().map_err(|error| raised(&error))
+    fn changes(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.consumer.changes()).map_err(|error| raised(&error))
     }
 
     fn read_records<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
@@ -141,68 +140,114 @@ impl Consumer {
         fields.map(|fields| fields.map(read).transpose()).collect()
     }
 
-    fn read_missing(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.consumer.read_missing()).map_err(|error| raised(&error))
-    }
-
-    /// Sends commands to partitions. An error is in place of its answer.
-    fn ask<'py>(
-        &self,
-        py: Python<'py>,
-        commands: Vec<(Option<usize>, Vec<PyBackedBytes>)>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let commands: Vec<_> =
-            commands.into_iter().map(|(partition, words)| (partition, bytes(words))).collect();
-        let answers = py.detach(|| self.consumer.ask(&commands));
-        let read = |answer: Result<Value, Error>| match answer {
-            Ok(value) => converted(py, value),
-            Err(error) => Ok(raised(&error).into_value(py).into_bound(py).into_any()),
-        };
-        answers.into_iter().map(read).collect()
-    }
-
-    fn is_away(&self) -> bool {
-        self.consumer.is_away()
-    }
-
     fn rests(&self, partition: usize) -> Option<String> {
         self.consumer.rests(partition)
     }
 
     fn pop(&self, py: Python<'_>) -> PyResult<Option<Held>> {
         match py.detach(|| self.consumer.pop()) {
-            Ok(popped) => Ok(popped.map(Held)),
+            Ok(popped) => Ok(popped.map(|delivery| Held(Arc::new(delivery)))),
             Err(error) if error.kind() == ErrorKind::Limit => Err(Full::new_err(error.to_string())),
             Err(error) => Err(raised(&error)),
         }
     }
 
-    fn finish(&self, py: Python<'_>, held: &Held, links: Vec<PyBackedBytes>) -> PyResult<bool> {
-        // The spider has pushed the links of other partitions.
-        let links: Vec<_> = bytes(links).into_iter().map(Item::unfiltered).collect();
-        py.detach(|| self.consumer.finish(&held.0, links)).map_err(|error| raised(&error))
+    /// Adds a link of the page of a request, or an item that belongs to no page.
+    #[pyo3(signature = (page, fingerprint, item, *, is_filtered))]
+    fn collect(&self, page: Option<&Held>, fingerprint: &str, item: Vec<u8>, is_filtered: bool) {
+        self.outbox.collect(page.map(|page| &page.0), fingerprint, item, is_filtered);
     }
 
-    fn reject(&self, py: Python<'_>, held: &Held, reason: &str) -> PyResult<bool> {
-        py.detach(|| self.consumer.reject(&held.0, reason)).map_err(|error| raised(&error))
+    fn push_early(&self) {
+        self.outbox.push_early();
     }
 
+    fn finish(&self, page: &Held) {
+        self.outbox.finish(Arc::clone(&page.0));
+    }
+
+    fn reject(&self, page: &Held, reason: String) {
+        self.outbox.reject(Arc::clone(&page.0), reason);
+    }
+
+    fn forget(&self, fingerprint: &str) -> bool {
+        self.outbox.forget(fingerprint)
+    }
+
+    /// Size in bytes of the items that wait.
+    #[getter]
+    fn waiting(&self) -> usize {
+        self.outbox.sizes()[0]
+    }
+
+    /// Size in bytes of the items that wait, and of the links of unfinished pages.
+    #[getter]
+    fn kept(&self) -> usize {
+        self.outbox.sizes().iter().sum()
+    }
+
+    /// Number of waiting items that belong to no page.
+    #[getter]
+    fn loose(&self) -> usize {
+        self.outbox.loose()
+    }
+
+    /// Calls `count` with the names and numbers of what Redis has taken since the last call. Then
+    /// raises `Refused` if a command was refused.
+    fn tell(&self, count: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (SentCounts { sent, forgotten, given_to_others }, refused) = self.outbox.news();
+        let counts =
+            [("sent", sent), ("forgotten", forgotten), ("given_to_others", given_to_others)];
+        for (name, number) in counts.into_iter().filter(|it| it.1 > 0) {
+            count.call1((name, number))?;
+        }
+        refused.map_or(Ok(()), |error| Err(raised(&error)))
+    }
+
+    fn give_up_pages(&self) {
+        self.outbox.give_up_pages();
+    }
+
+    /// Sends everything. Returns the reason if something is left after `wait_s` seconds.
+    fn flush(&self, py: Python<'_>, wait_s: f64) -> Option<String> {
+        py.detach(|| self.outbox.flush(seconds(wait_s))).map(|error| raised_text(&error))
+    }
+
+    fn push_once(&self, py: Python<'_>, name: &str, items: Vec<(String, Vec<u8>)>) -> PyResult<()> {
+        py.detach(|| self.consumer.push_once(name, items)).map_err(|error| raised(&error))
+    }
+
+    /// Counts the requests of the crawl, unless this process still has something to send.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.consumer.pending()).map_err(|error| raised(&error))
+        if !self.outbox.is_empty() {
+            return Ok(1);
+        }
+        py.detach(|| self.consumer.count()).map_err(|error| raised(&error))
+    }
+
+    fn rejects(&self, py: Python<'_>) -> PyResult<BTreeMap<usize, u64>> {
+        py.detach(|| self.consumer.rejects()).map_err(|error| raised(&error))
+    }
+
+    fn last_reject<'py>(
+        &self,
+        py: Python<'py>,
+        partition: usize,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let reject = py.detach(|| self.consumer.last_reject(partition));
+        let reject = reject.map_err(|error| raised(&error))?;
+        Ok(reject.map(|reject| PyBytes::new(py, &reject)))
     }
 
     fn source_len(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| self.consumer.source_len()).map_err(|error| raised(&error))
     }
 
-    fn leave(&self, py: Python<'_>) -> PyResult<u64> {
-        let (requeued, failed) = py.detach(|| self.consumer.leave());
-        let requeued = self.requeued.fetch_add(requeued, Relaxed) + requeued;
-        failed.map_or(Ok(requeued), |error| Err(raised(&error)))
-    }
-
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.consumer.abandon(Duration::from_secs(1)));
+    /// Requeues all requests. Returns their number, and the error after `wait_s` seconds.
+    fn leave(&self, py: Python<'_>, wait_s: f64) -> (u64, Option<String>) {
+        let (requeued, failed) = py.detach(|| self.consumer.leave(seconds(wait_s)));
+        self.outbox.close();
+        (requeued, failed.map(|error| raised_text(&error)))
     }
 }
 
@@ -218,11 +263,6 @@ impl Held {
     #[getter]
     fn item<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.0.item())
-    }
-
-    #[getter]
-    fn partition(&self) -> usize {
-        self.0.partition()
     }
 }
 
@@ -279,13 +319,14 @@ fn converted(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
 
 /// Converts the error of a consumer. Its text names the settings of a Scrapy project.
 fn raised(error: &Error) -> PyErr {
-    let text = WORDS
-        .iter()
-        .fold(Cow::from(error.to_string()), |text, (from, to)| Cow::from(text.replace(from, to)));
-    let text = text.into_owned();
+    let text = raised_text(error);
     match error.kind() {
         ErrorKind::Redis | ErrorKind::Memory => Away::new_err(text),
         ErrorKind::Refused | ErrorKind::Limit => Refused::new_err(text),
         _ => PyValueError::new_err(text),
     }
+}
+
+fn raised_text(error: &Error) -> String {
+    WORDS.iter().fold(error.to_string(), |text, (from, to)| text.replace(from, to))
 }

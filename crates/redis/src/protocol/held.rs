@@ -92,6 +92,14 @@ impl TooOften {
     }
 }
 
+/// Pushes a batch of items to a source, unless it was the last one that such a call pushed there.
+/// `name` is the name of the batch.
+pub fn push_once(source: &str, name: &str, items: Vec<Vec<u8>>) -> Call {
+    let arguments = [name.into()].into_iter().chain(items).collect();
+    let moved = HeldKeys::of_source(source).moved;
+    Script::new(include_str!("push_once.lua")).call(&[source, &moved], arguments)
+}
+
 impl HeldCalls {
     /// Prepares the calls for the crawl with this record.
     pub fn new(record: HeldRecord) -> Self {

@@ -13,6 +13,8 @@ pub struct HeldKeys {
     pub consumers: String,
     /// Hash: number of deliveries and earlier consumers of each requeued request.
     pub requeues: String,
+    /// String: name of the last batch of a crawl that moves here.
+    pub moved: String,
     /// Start of the keys of held requests; the name of the consumer follows.
     held: String,
 }
@@ -26,6 +28,7 @@ impl HeldKeys {
             processing: format!("urlseen:{tagged}:processing"),
             consumers: format!("urlseen:{tagged}:consumers"),
             requeues: format!("urlseen:{tagged}:requeues"),
+            moved: format!("urlseen:{tagged}:moved"),
             held: format!("urlseen:{tagged}:held"),
         }
     }

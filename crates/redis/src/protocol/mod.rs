@@ -39,7 +39,7 @@ mod reply;
 mod script;
 mod table;
 
-pub use held::{HeldCalls, HeldCount, HeldRequest, Popped, Requeued};
+pub use held::{HeldCalls, HeldCount, HeldRequest, Popped, Requeued, push_once};
 pub use keys::HeldKeys;
 pub use reclaimer::{Reclaimer, Stopped};
 pub use record::{HeldRecord, PROBE, RecordError};

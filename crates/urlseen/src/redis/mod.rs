@@ -16,6 +16,8 @@ pub use address::Address;
 #[cfg(feature = "tokio")]
 pub use async_filter::AsyncRedisFilter;
 pub use consumer::{Consumer, ConsumerOptions, Delivery, Item};
+#[doc(hidden)]
+pub use consumer::{Outbox, SentCounts};
 pub use filter::RedisFilter;
 #[doc(hidden)]
 pub use link::Asker;

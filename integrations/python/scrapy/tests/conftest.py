@@ -156,6 +156,7 @@ class FakeEngine:
         self.scraper = self._Scraper()
         self.downloader = self._Downloader()
         self.spider = None
+        self.settle: Callable[[], object] = lambda: None
 
     def _handle_downloader_output(self, result, request) -> None:
         pass
@@ -165,8 +166,9 @@ class FakeEngine:
         run(self.scraper.handle_spider_output_async(iter(output), request, None))
 
     def finish(self, request: Request) -> None:
-        """Tells the watcher that the engine is done with `request`."""
+        """Tells the watcher that the engine is done with `request`, and waits for its answer."""
         self._slot.remove_request(request)
+        self.settle()
 
 
 @dataclass

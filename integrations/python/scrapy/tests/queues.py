@@ -24,6 +24,7 @@ class Queue(Scheduler):
         return self.next_request()
 
     def __len__(self) -> int:
+        self.deliveries.flush()
         return self.deliveries.count()
 
 
@@ -43,12 +44,13 @@ def make_queue(server, settings=None, *, kind="list", through=None, record=True)
     url = server.url if through is None else through.url
     queue = Queue(make_crawler({**moved(url), **(settings or {})}))
     queue.open(queue._crawler.spider)
+    queue._crawler.engine.settle = queue.deliveries.flush
     return queue
 
 
 def name_of(queue) -> str:
     """Returns the name of the queue's consumer."""
-    return queue.deliveries._partitions.name
+    return queue.deliveries._consumer.name
 
 
 def held(server) -> list[tuple[int, bytes]]:
@@ -66,7 +68,7 @@ def move_through(server, queue):
     """Moves all pushed items to the sink, as urlseen does with unseen items."""
     queue.deliveries.flush()
     while item := server.client.lpop("demo:discovered"):
-        record = queue.deliveries._partitions.records[0]
+        record = queue.deliveries._records[0]
         _, flags, payload = item.split(b"\t", 2)
         if record["sink_kind"] == "zset":
             priority = int(dict(parse_qsl(flags.decode())).get("priority", 0))

@@ -61,19 +61,20 @@ def test_h2_a_page_that_another_spider_has_pushes_nothing(redis_server, queue):
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
 
 
-def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue, monkeypatch):
-    monkeypatch.setattr("urlseen.scrapy.deliveries.PUSH_ITEMS", 2)
+def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue):
     put(redis_server, "a")
     page = next_of(queue)
     engine = queue.spider.crawler.engine
-    engine.page(page, to("1"), to("u", dont_filter=True), to("2"), to("3"))
+    early = [str(n) for n in range(1000)]
+    engine.page(page, to("u", dont_filter=True), *map(to, early), to("last"))
     for request in engine.scraper.output:
         queue.push(request)
-    assert pushed(redis_server) == ["1", "2"], "enough links for a push are sent early"
-    assert queue.pop() is None
-    assert pushed(redis_server) == ["1", "2", "3"], "without other work, all links are sent"
+    assert queue.deliveries.flush()
+    assert pushed(redis_server) == early, "enough links for a push are sent early"
+    assert queue.pop() is None and queue.deliveries.flush()
+    assert pushed(redis_server) == [*early, "last"], "without other work, all links are sent"
     engine.finish(page)
-    assert pushed(redis_server) == ["1", "2", "3", "u"]
+    assert pushed(redis_server) == [*early, "last", "u"]
 
 
 def test_h3_a_delivery_is_found_by_its_request_and_not_by_meta(redis_server, queue):
@@ -131,7 +132,6 @@ def test_h3_a_scrapy_without_the_needed_methods_is_refused(
 
 def test_h4_links_are_sent_before_the_count(redis_server, queue):
     queue.push(to("1"))
-    assert pushed(redis_server) == []
     assert len(queue) == 1
     assert pushed(redis_server) == ["1"]
 
@@ -177,7 +177,7 @@ def test_h5_a_request_that_may_have_killed_its_consumers_is_held_alone(redis_ser
     for name in ("new", "suspect", "next"):
         page = next_of(queue)
         assert page.url.endswith(name)
-        assert queue.deliveries._partitions.pop() is None
+        assert queue.deliveries._consumer.pop() is None
         engine.finish(page)
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
 
@@ -189,7 +189,7 @@ def test_a_closing_spider_requeues_unfinished_requests(redis_server):
         queue.push(to(f"loose-{name}"))
         before = waiting(redis_server)
         left = [next_of(queue) for _ in before]
-        queue.deliveries.left(left[0])
+        queue.spider.crawler.engine.finish(left[0])
         queue.deliveries.close()
         assert sorted(waiting(redis_server)) == sorted(before[1:])
         assert not held(redis_server) and not names(redis_server)
@@ -203,7 +203,7 @@ def test_the_number_of_held_requests_is_bounded(redis_server, caplog):
     pages = [next_of(queue), next_of(queue)]
     assert queue.pop() is None
     assert "holds 2 requests (URLSEEN_HELD_MAX)" in caplog.text
-    queue.deliveries.left(pages[0])
+    queue.spider.crawler.engine.finish(pages[0])
     assert next_of(queue).url.endswith("/c")
     queue.deliveries.close()
 

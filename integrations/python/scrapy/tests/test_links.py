@@ -36,22 +36,20 @@ def test_the_links_of_a_page_are_one_push(redis_server):
     queue.deliveries.close()
 
 
-def test_a_push_is_bounded_by_bytes(redis_server, monkeypatch):
-    monkeypatch.setattr("urlseen.scrapy.deliveries.PUSH_BYTES", 2000)
+def test_a_push_is_bounded_by_bytes(redis_server):
     put(redis_server, "page")
     queue = make_queue(redis_server)
-    page_with(queue, 20)
+    page_with(queue, 20, cb_kwargs={"text": "x" * 100_000})
+    assert queue.deliveries.flush()
     assert 0 < len(pushed(redis_server)) < 20
     queue.deliveries.close()
 
 
-def test_requests_without_a_page_are_pushed_at_the_next_pop(redis_server):
+def test_requests_without_a_page_are_pushed_in_their_order(redis_server):
     queue = make_queue(redis_server)
     for n in range(3):
         queue.push(to(str(n)))
-    assert pushed(redis_server) == []
-    assert queue.pop() is None
-    assert pushed(redis_server) == ["0", "1", "2"]
+    until(lambda: pushed(redis_server) == ["0", "1", "2"], "the requests")
     queue.deliveries.close()
 
 
@@ -69,8 +67,8 @@ def test_pushes_are_kept_until_redis_takes_them(redis_server, caplog):
     until(queue.deliveries.flush, "Redis to take it")
     assert pushed(redis_server) == ["loose", "0", "1", "2"]
     assert not held(redis_server)
-    assert "Redis is back" in caplog.text
     assert next_of(queue).url.endswith("/other")
+    assert "Redis is back" in caplog.text
     queue.deliveries.close()
 
 

@@ -12,6 +12,7 @@ from queues import moved, to
 from servers import until
 from test_job import Local
 from urlseen.scrapy import __main__ as command
+from urlseen.scrapy.record import Record
 
 JOB = {
     "ADDONS": {"urlseen.scrapy.Addon": 500},
@@ -63,15 +64,16 @@ def test_a_repeated_move_pushes_no_request_twice(redis_server, tmp_path, monkeyp
     queue.close("shutdown")
     words = ["move", str(tmp_path), redis_server.url, "demo:discovered"]
     monkeypatch.setattr(sys, "argv", ["urlseen.scrapy", *words])
-    push, numbers = command.push, iter([1, 2])
+    commit, numbers = Record.commit, iter([1, 2])
 
-    def push_and_die(*arguments):
-        push(*arguments)
-        if next(numbers, 3) == 2:
+    def die_before_second_commit(self):
+        # The first commit is that of the constructor.
+        if next(numbers, 3) == 3:
             raise SystemExit("killed")
+        commit(self)
 
     with monkeypatch.context() as context, pytest.raises(SystemExit, match="killed"):
-        context.setattr(command, "push", push_and_die)
+        context.setattr(Record, "commit", die_before_second_commit)
         command.main()
     command.main()
     assert "pushed 3 requests" in capsys.readouterr().out
@@ -94,17 +96,5 @@ def test_a_move_that_is_refused_deletes_and_pushes_nothing(redis_server, tmp_pat
     with pytest.raises(SystemExit, match="WRONGTYPE"):
         command.main()
     redis_server.client.delete("demo:discovered")
-    ask = command.ask
-
-    def ask_late(consumer, partition, *commands):
-        if commands[0] == [b"MULTI"]:
-            # The push of a killed process arrives now.
-            redis_server.client.set("urlseen:{demo:discovered}:moved", "another")
-        return ask(consumer, partition, *commands)
-
-    with monkeypatch.context() as context, pytest.raises(SystemExit, match="another process"):
-        context.setattr(command, "ask", ask_late)
-        command.main()
-    assert not redis_server.client.exists("demo:discovered")
     command.main()
     assert redis_server.client.llen("demo:discovered") == 1 and run("list", tmp_path) == ""

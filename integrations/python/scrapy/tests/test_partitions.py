@@ -6,13 +6,13 @@ import pickle
 from collections import Counter
 
 import pytest
+from scrapy.utils.request import fingerprint
 
 from queues import held, held_numbers, make_queue, name_of, to
 from scripts import give_back
 from servers import until
 from test_held import next_of
-from urlseen._urlseen import Away, Full
-from urlseen.scrapy.partitions import Partitions
+from urlseen._urlseen import Full
 
 COUNT = 4
 
@@ -45,11 +45,14 @@ def sinks(server) -> list[list[dict]]:
     ]
 
 
-def home_of(queue) -> str:
-    """Returns the source of the partition of the only unfinished delivery."""
-    partitions = queue.deliveries._partitions
-    (delivery,) = partitions.open
-    return partitions.sources[delivery.partition]
+def partition_of(request) -> int:
+    """Returns the number of the partition of a request: the first bits of its fingerprint."""
+    return fingerprint(request)[0] * COUNT // 256
+
+
+def source_of(queue, request) -> str:
+    """Returns the source of the partition of a request."""
+    return queue.deliveries._consumer.sources[partition_of(request)]
 
 
 def fill(server, queue, count):
@@ -63,10 +66,9 @@ def fill(server, queue, count):
 def test_a_spider_pops_from_all_partitions_in_turn(redis_server, make):
     queue = make()
     fill(redis_server, queue, 100)
+    popped = Counter()
     for left in (24, 23, 22):
-        for _ in range(COUNT):
-            assert queue.pop()
-        popped = Counter(each.partition for each in queue.deliveries._partitions.open)
+        popped.update(partition_of(queue.pop()) for _ in range(COUNT))
         assert popped == Counter({number: 25 - left for number in range(COUNT)})
     assert len(queue) == 100
 
@@ -93,7 +95,7 @@ def test_the_bound_of_held_requests_is_for_all_partitions(redis_server, make):
     for _ in range(6):
         next_of(queue)
     with pytest.raises(Full):
-        queue.deliveries._partitions.pop()
+        queue.deliveries._consumer.pop()
     assert len(held(redis_server)) == 6
 
 
@@ -125,7 +127,7 @@ def test_h8_unfiltered_links_of_a_page_that_another_spider_has_are_not_pushed(re
     queue = make()
     fill(redis_server, queue, 1)
     page = next_of(queue)
-    give_back(redis_server, name_of(queue), 1, source=home_of(queue))
+    give_back(redis_server, name_of(queue), 1, source=source_of(queue, page))
     engine = queue.spider.crawler.engine
     engine.page(page, *(to(f"link-{n}", dont_filter=True) for n in range(40)))
     for request in engine.scraper.output:
@@ -136,33 +138,32 @@ def test_h8_unfiltered_links_of_a_page_that_another_spider_has_are_not_pushed(re
 
 
 def test_h8_a_spider_that_dies_before_its_acknowledgement_has_pushed_no_unfiltered_link(
-    redis_server, make, monkeypatch
+    redis_server, make
 ):
     links = [to(f"unfiltered-{n}", dont_filter=True) for n in range(40)]
     links += [to(f"filtered-{n}") for n in range(40)]
 
     def fetch(queue):
-        """Fetches the page, and pushes its links. Returns the source of its partition."""
+        """Fetches the page, and passes its links on."""
         page = next_of(queue)
-        home = home_of(queue)
         engine = queue.spider.crawler.engine
         engine.page(page, *links)
         for request in engine.scraper.output:
             queue.push(request)
-        engine.finish(page)
-        return home
-
-    def die(*_):
-        raise Away("the spider was killed")
+        return page
 
     first, second = make(), make()
     fill(redis_server, first, 1)
-    with monkeypatch.context() as dying:
-        dying.setattr(Partitions, "finish", die)
-        home = fetch(first)
+    page = fetch(first)
+    assert first.pop() is None and first.deliveries.flush(), "the filtered links are pushed early"
+    redis_server.client.config_set("maxmemory", 1)
+    first.spider.crawler.engine.finish(page)
+    first.deliveries._consumer.give_up_pages()
+    redis_server.client.config_set("maxmemory", 0)
     assert held_numbers(redis_server) == [1]
-    give_back(redis_server, name_of(first), 1, source=home)
-    fetch(second)
+    give_back(redis_server, name_of(first), 1, source=source_of(first, page))
+    page = fetch(second)
+    second.spider.crawler.engine.finish(page)
     # All links are in the sinks if no request is anywhere else.
     until(lambda: 80 <= len(second) == sum(map(len, sinks(redis_server))), "all links")
     found = Counter(item["url"] for items in sinks(redis_server) for item in items)
@@ -182,7 +183,6 @@ def test_another_table_ends_the_crawl(redis_server, make):
     queue = make()
     fill(redis_server, queue, 1)
     redis_server.client.hset("urlseen:{demo:discovered}:crawl", "partitions", "1")
-    partitions = queue.deliveries._partitions
     assert queue.pop()
     with pytest.raises(ValueError, match="start the spider again|cannot be used"):
-        until(partitions.refresh, "a heartbeat")
+        until(lambda: queue.deliveries._consumer.changes() < 0, "a heartbeat")

@@ -37,13 +37,13 @@ def queue(cluster, daemon):
     queue.deliveries.close()
 
 
-def partition_of(queue, request):
-    return queue.deliveries._partitions.partition_of(fingerprint(request).hex())
+def partition_of(request) -> int:
+    return fingerprint(request)[0] * COUNT // 256
 
 
 def is_away(queue, partition) -> bool:
     """Returns `True` if the partition is on the node that is away."""
-    source = queue.deliveries._partitions.sources[partition]
+    source = queue.deliveries._consumer.sources[partition]
     return key_slot(source.encode()) // 5462 == AWAY
 
 
@@ -72,11 +72,9 @@ def held_by(servers) -> int:
 def page_of(queue, *, on_node: bool):
     """Pops requests until one comes from the node that will be away, or from another one."""
     while True:
-        before = set(queue.deliveries._partitions.open)
         request = next_of(queue)
-        (delivery,) = set(queue.deliveries._partitions.open) - before
-        if is_away(queue, delivery.partition) == on_node:
-            return request, delivery
+        if is_away(queue, partition_of(request)) == on_node:
+            return request
 
 
 def finish(queue, page, links) -> None:
@@ -91,7 +89,7 @@ def finish(queue, page, links) -> None:
 def links_to(queue, *, away: bool, count: int) -> list:
     """Makes links whose partitions are on the node that is away, or on the other nodes."""
     found = (to(f"link-{n}") for n in range(10_000))
-    fitting = (each for each in found if is_away(queue, partition_of(queue, each)) == away)
+    fitting = (each for each in found if is_away(queue, partition_of(each)) == away)
     return [next(fitting) for _ in range(count)]
 
 
@@ -137,8 +135,8 @@ def test_a_spider_pops_from_other_partitions_and_repeats_the_lost_pop(cluster, q
 
 def test_h8_a_page_waits_for_its_links_in_the_partition_that_is_away(cluster, queue):
     fill(cluster, queue, 100)
-    (waits, waiting), (ends, _) = (page_of(queue, on_node=False) for _ in range(2))
-    at_home, at_home_delivery = page_of(queue, on_node=True)
+    waits, ends = (page_of(queue, on_node=False) for _ in range(2))
+    at_home = page_of(queue, on_node=True)
     kept = held_by(others(cluster))
     absent = links_to(queue, away=True, count=30)
     present = links_to(queue, away=False, count=60)
@@ -148,20 +146,20 @@ def test_h8_a_page_waits_for_its_links_in_the_partition_that_is_away(cluster, qu
         assert not queue.deliveries.flush()
         finish(queue, ends, present[40:])
         assert held_by(others(cluster)) == kept - 1, "only one page had all its links sent"
-        own = (waiting.partition, at_home_delivery.partition)
-        sent = {each.url for each in present if partition_of(queue, each) not in own}
+        own = (partition_of(waits), partition_of(at_home))
+        sent = {each.url for each in present if partition_of(each) not in own}
         until(lambda: sent <= set(in_sinks(others(cluster))), "links of other partitions")
     until(queue.deliveries.flush, "the remaining links and acknowledgements")
     assert held_by(others(cluster)) == kept - 2
     links = {each.url for each in (*absent, *present)}
     until(lambda: links <= set(in_sinks(cluster.nodes)), "all links")
-    assert queue.deliveries._outbox.size == 0
+    assert queue.deliveries._consumer.waiting == 0
     assert queue.spider.crawler.stats.get_value("urlseen/given_to_others") is None
 
 
 def test_a_page_is_acknowledged_after_all_items_that_belong_to_no_page(cluster, queue):
     fill(cluster, queue, 100)
-    page, _ = page_of(queue, on_node=False)
+    page = page_of(queue, on_node=False)
     kept = held_by(others(cluster))
     (loose,) = links_to(queue, away=True, count=1)
     with cluster.nodes[AWAY].frozen():

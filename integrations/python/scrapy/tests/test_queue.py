@@ -87,9 +87,9 @@ def test_h4_waiting_moving_and_held_requests_count(redis_server, kind):
     assert len(queue) == 4
     popped = [queue.pop(), other.pop()]
     assert all(popped) and len(queue) == len(other) == 4
-    queue.deliveries.left(popped[0])
+    queue.spider.crawler.engine.finish(popped[0])
     assert len(queue) == len(other) == 3
-    other.deliveries.left(popped[1])
+    other.spider.crawler.engine.finish(popped[1])
     assert len(queue) == len(other) == 2
 
 
@@ -116,6 +116,7 @@ def test_other_producers_may_push_urls_and_json(redis_server):
     assert (marked.url, marked.dont_filter) == ("https://example.com/marked", True)
     assert last.url == "https://example.com/last"
     assert queue.spider.crawler.stats.get_value("urlseen/unreadable") == 2
+    assert queue.deliveries.flush()
     rejects = [json.loads(each) for each in redis_server.client.lrange("demo:rejected", 0, -1)]
     assert [set(each) for each in rejects] == [
         {"reason", "time", "item"},
@@ -185,18 +186,10 @@ def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):
     assert queue.pop() is None
 
 
-def test_an_item_that_a_starting_daemon_takes_is_counted(redis_server, monkeypatch):
+def test_an_item_that_a_starting_daemon_takes_is_counted(redis_server):
     queue = make_queue(redis_server, record=False)
     queue.push(Request("https://example.com/"))
     queue.deliveries.flush()
-    partitions = queue.deliveries._partitions
-    ask = partitions.ask
-
-    def ask_after_the_start(questions):
-        record = write_record(redis_server.client)
-        redis_server.client.rename("demo:discovered", record["processing"])
-        monkeypatch.undo()
-        return ask(questions)
-
-    monkeypatch.setattr(partitions, "ask", ask_after_the_start)
-    assert len(queue) == 1
+    record = write_record(redis_server.client)
+    redis_server.client.rename("demo:discovered", record["processing"])
+    assert queue.deliveries._consumer.count() == 1

@@ -14,10 +14,12 @@ mod heartbeat;
 mod item;
 mod links;
 mod options;
+mod outbox;
 mod partition;
 mod pop;
 mod push;
 mod scrapy;
+mod sending;
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,8 +40,12 @@ pub use item::Item;
 use links::{Addressed, Links};
 pub(super) use links::{CircuitBreakers, circuit_open};
 pub use options::ConsumerOptions;
+#[doc(hidden)]
+pub use outbox::Outbox;
 use partition::{put_back, read_as};
 use pop::Turn;
+#[doc(hidden)]
+pub use sending::SentCounts;
 use urlseen_redis::protocol::{Call, HeldCalls};
 
 /// First and maximum pause between two pops of a call that waits for a request.

@@ -14,7 +14,7 @@ use urlseen_redis::protocol::HeldCalls;
 /// Maximum number of items in one push. [`ConsumerOptions::max_push_bytes`] limits a push, too.
 ///
 /// [`ConsumerOptions::max_push_bytes`]: super::ConsumerOptions::max_push_bytes
-const PUSH_ITEMS: usize = 1000;
+pub(super) const PUSH_ITEMS: usize = 1000;
 
 /// Items on their way to the sources of their partitions.
 #[derive(Default)]

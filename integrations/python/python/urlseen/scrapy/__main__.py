@@ -45,20 +45,16 @@ def move(folder: Path, url: str, source: str) -> None:
     opened = Filter.open(folder, **recorded_options(folder))
     consumer = Consumer(Address(url, 10, 10), source, None, [], 1)
     number = 0
-    with closing(Record(folder, opened, "full")) as record, closing(consumer):
+    with closing(Record(folder, opened, "full")) as record:
         rows = "SELECT number, item FROM queue ORDER BY number DESC LIMIT ?"
         while batch := record.db.execute(rows, (BATCH,)).fetchall():
             first, last = batch[0][0], batch[-1][0]
-            name = hashlib.sha1(repr(batch).encode()).hexdigest().encode()
-            items: dict[int, list[bytes]] = {}
-            for _, item in batch:
-                passed, fingerprint = let_pass(item)
-                items.setdefault(consumer.partition_of(fingerprint), []).append(passed)
-            push(consumer, items, name)
+            name = hashlib.sha1(repr(batch).encode()).hexdigest()
+            consumer.push_once(name, [let_pass(item) for _, item in batch])
             record.db.execute("DELETE FROM queue WHERE number BETWEEN ? AND ?", (last, first))
             record.commit()
             number += len(batch)
-        consumer.leave()
+    consumer.leave(0)
     print(f"pushed {number} requests to {source}. Start the daemon with these settings:")
     print(f'storage.dir = "{folder}"')
     print(f"filter.grow_to = {recorded_spec(folder)['filter.grow_to']}")
@@ -68,42 +64,15 @@ def move(folder: Path, url: str, source: str) -> None:
             print(f"fingerprint.{option} = {json.dumps(value)}")
 
 
-def let_pass(item: bytes) -> tuple[bytes, str]:
-    """Returns an item with the flag `dont_filter`, and its fingerprint."""
+def let_pass(item: bytes) -> tuple[str, bytes]:
+    """Returns the fingerprint of an item, and the item with the flag `dont_filter`."""
     found = re.match(rb"([0-9a-f]+)\t(&[^\t]*)\t", item)
     if found is None:
         # The fingerprint of such an item is a field of the request.
         fingerprint = hashlib.sha1(item).hexdigest()
-        return fingerprint.encode() + b"\t&dont_filter\t" + item, fingerprint
+        return fingerprint, fingerprint.encode() + b"\t&dont_filter\t" + item
     flags = found[2] if b"dont_filter" in found[2] else found[2].rstrip(b"&") + b"&dont_filter"
-    return b"\t".join([found[1], flags, item[found.end() :]]), found[1].decode()
-
-
-def push(consumer: Consumer, items: dict[int, list[bytes]], name: bytes) -> None:
-    """Pushes a batch to the partitions, unless it was the last one that was pushed.
-
-    Raises the first error, and `RuntimeError` if another process moves a crawl to the same source.
-    """
-    for partition, data in items.items():
-        source = consumer.sources[partition]
-        tag = source if "{" in source else f"{{{source}}}"
-        key, moved = source.encode(), f"urlseen:{tag}:moved".encode()
-        # A transaction also writes the name if the source is no list, so `LLEN` comes before it.
-        before = [b"WATCH", moved], [b"LLEN", key], [b"GET", moved]
-        if ask(consumer, partition, *before) == name:
-            continue
-        pushes = [b"RPUSH", key, *data], [b"SET", moved, name, b"EX", b"604800"]
-        if ask(consumer, partition, [b"MULTI"], *pushes, [b"EXEC"]) is None:
-            raise RuntimeError(f"another process has pushed to {source}; give the command again")
-
-
-def ask(consumer: Consumer, partition: int, *commands: list[bytes]) -> object:
-    """Sends commands to a partition. Returns the last answer, or raises the first error."""
-    answers = consumer.ask([(partition, command) for command in commands])
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
-    return answers[-1]
+    return found[1].decode(), b"\t".join([found[1], flags, item[found.end() :]])
 
 
 def main() -> None:

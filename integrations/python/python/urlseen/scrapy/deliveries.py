@@ -2,45 +2,66 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from urlseen._urlseen import Away, Full, Refused
+from urlseen._urlseen import Away, Consumer, Full, Refused
 from urlseen.scrapy.engine import check_engine
-from urlseen.scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox, count
-from urlseen.scrapy.pages import Pages
-from urlseen.scrapy.partitions import Delivery, Partitions
-from urlseen.scrapy.settings import check_names, held_max, source_key, spider_name, whole
+from urlseen.scrapy.fingerprinter import check_record
+from urlseen.scrapy.pages import Page, Pages
+from urlseen.scrapy.settings import (
+    address,
+    check_names,
+    held_max,
+    partitions,
+    source_key,
+    spider_name,
+    whole,
+)
 from urlseen.scrapy.waits import FIRST_PAUSE_S, LONGEST_PAUSE_S, Throttle, Wakeup
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from urlseen._urlseen import Held
+
 logger = logging.getLogger("urlseen.scrapy")
 
 T = TypeVar("T")
 
-#: Maximum number of bytes of unsent items. If there are more, the spider closes.
+#: Maximum number of bytes of items that Redis has not taken. If there are more, the spider closes.
 KEPT_BYTES = 64 << 20
-#: Number of bytes of unsent items with which a spider stops to pop. The pages that it still fetches
+#: Number of bytes of waiting items with which a spider stops to pop. The pages that it still fetches
 #: then have room for their links.
 PAUSE_BYTES = KEPT_BYTES // 2
 #: Maximum number of seconds that a closing spider waits for Redis.
 CLOSE_WAIT_S = 10.0
 #: Minimum number of seconds between two looks at the rejects.
 LOOK_S = 5.0
+#: Minimum number of seconds between the messages that a partition is away and that it answers again.
+CALM_S = 2.0
+
+
+class Delivery(Page):
+    """Popped request, tracked until its page is finished."""
+
+    def __init__(self, held: Held) -> None:
+        super().__init__(held.item)
+        self.held = held
 
 
 class Deliveries(Pages[Delivery]):
-    """Pops requests, tracks them until they are finished, and sends the links of their pages.
+    """Pops requests, tracks them until they are finished, and collects the links of their pages.
 
-    All methods run in the thread of the reactor; only the heartbeat has a thread of its own. Only
-    the constructor raises errors of Redis. While Redis is away, this class keeps the items that it
-    could not send, and pops nothing. While only some partitions are away, it pops from the others. If
-    a page cannot be acknowledged, another spider fetches the page again.
+    All methods run in the thread of the reactor. A thread of the consumer sends links and
+    acknowledgements, in the order that loses no link, and another one sends heartbeats. Only the
+    constructor raises errors of Redis. While Redis is away, the consumer keeps what it could not
+    send, and this class pops nothing. While only some partitions are away, it pops from the others.
+    If a page cannot be acknowledged, another spider fetches the page again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -52,84 +73,89 @@ class Deliveries(Pages[Delivery]):
         super().__init__(crawler)
         settings = crawler.settings
         self.source = source_key(settings, spider_name(crawler))
-        self._throttle = Throttle(whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62))
+        most = whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62)
+        self._throttle = Throttle(most, self.source)
         self._wakeup = Wakeup(crawler)
+        self._open: dict[Delivery, None] = {}
         self._next_try = 0.0
         self._pause = FIRST_PAUSE_S
         self._has_said: set[str] = set()
-        self._has_given_up = False
+        # Partitions of which this process has said that they are away, and the time.
+        self._away: dict[int, float] = {}
+        # Crawl record of each partition, and a number that grows when one changes.
+        self._records: list[dict[str, str] | None] = []
+        self._changes = -1
         check_names(settings)
         check_engine()
-        self._partitions = self._read_partitions()
-        self._outbox = Outbox(self._partitions, self._count_stat)
-        # Number of rejects in each partition at the last look.
-        self._rejects = self._partitions.rejects()
+        self._consumer = self._open_consumer()
+        try:
+            self._check_records()
+        except BaseException:
+            self._consumer.leave(0)
+            raise
+        sources = zip(self._consumer.sources, self._records)
+        if missing := [source for source, record in sources if record is None]:
+            logger.warning(
+                "No urlseen has run for %s yet. This spider pushes its requests, and pops none from"
+                " there until urlseen runs",
+                ", ".join(missing),
+            )
         self._next_look = time.monotonic() + LOOK_S
 
     def pop(self) -> Delivery | None:
         """Pops the next unseen request and holds it. Returns `None` if it cannot pop one now.
 
-        If Redis has no request now, the method also sends the collected links, and makes the engine
-        ask again soon.
+        If Redis has no request now, the links of unfinished pages are sent, and the engine asks again
+        soon.
         """
         if self._is_ended or self._wakeup.is_waiting:
             return None
-        delivery = self._attempt(self._pop, None)
-        if delivery is None:
+        held = self._attempt(self._pop, None)
+        if held is None:
             self._wait()
             return None
         self._wakeup.came()
         self._watch()
+        delivery = Delivery(held)
+        self._open[delivery] = None
         return delivery
 
     def reject(self, delivery: Delivery, reason: str) -> None:
-        """Moves a delivery to the rejects, because no request can be made from it."""
+        """Moves a request to the rejects, with the reason why this program cannot read it."""
         self._count_stat("unreadable")
-        self._outbox.reject(delivery, reason)
+        self._consumer.reject(delivery.held, reason)
         self._end_delivery(delivery)
 
-    def collect(self, request: Request, data: bytes, fingerprint: bytes) -> None:
+    def collect(self, request: Request, item: bytes, fingerprint: bytes) -> None:
         """Keeps an item until its page is finished, or until there are enough items for a push.
 
-        The item `data` is the request `request` in the form for Redis. It was found on the page that
-        led to `request`. An item that belongs to no page is pushed when the engine next asks for
-        work.
+        The item is the request in the form for Redis. It was found on the page that led to the
+        request. An item that belongs to no page is sent at once.
         """
-        delivery = self._page(request)
-        partition = self._partitions.partition_of(fingerprint.hex())
-        if delivery is None:
-            self._outbox.push(partition, data)
-            if self._outbox.is_full:
-                self.flush()
-            return
-        delivery.collect(data, None if request.dont_filter else partition)
-        if count(delivery.filtered) >= PUSH_ITEMS or delivery.size >= PUSH_BYTES:
-            self._outbox.push_early(delivery)
-            self.flush()
+        page = self._page(request)
+        held = None if page is None else page.held
+        is_filtered = not request.dont_filter
+        self._consumer.collect(held, fingerprint.hex(), item, is_filtered=is_filtered)
+        if page is None:
+            self._wakeup.hurry()
+        self._keep_within_bound()
 
     def forget(self, fingerprint: str) -> bool:
         """Asks urlseen to let a fingerprint (hex digits) pass once more.
 
         Returns `False` if the filter of the crawl cannot forget.
         """
-        partition = self._partitions.partition_of(fingerprint)
-        record = self._partitions.records[partition]
-        if record is not None and not record["forget"]:
+        if not self._consumer.forget(fingerprint):
             self._count_stat("forget_failed")
             self._say("forget", f"The filter of the crawl of {self.source} cannot forget")
             return False
-        self._outbox.forget(partition, fingerprint.encode())
         return True
 
     def flush(self) -> bool:
-        """Sends all items that may be sent now. Returns `True` if Redis has taken them."""
-        is_empty, size = self._outbox.is_empty, self._outbox.size
-        is_sent = self._attempt(self._send, False)
-        if (is_sent and not is_empty) or self._outbox.size < size:
-            self._wakeup.hurry()
-        if not is_sent:
-            self._keep_within_bound()
-        return is_sent
+        """Tries to send everything. Returns `True` if Redis has it, and `False` if it is away."""
+        left = self._consumer.flush(0)
+        self._attempt(self._tend, None)
+        return left is None
 
     def count(self) -> int:
         """Returns the number of requests in source, urlseen and sink, plus all held requests.
@@ -140,57 +166,70 @@ class Deliveries(Pages[Delivery]):
 
     def close(self) -> None:
         """Sends the remaining items, requeues unfinished requests, and removes the consumer."""
-        end = time.monotonic() + CLOSE_WAIT_S
-        self._next_look = 0.0
-        while True:
-            is_last = time.monotonic() >= end
-            try:
-                # Pages that are left before their acknowledgements are sent are fetched again.
-                if self._send() or is_last:
-                    requeued = self._partitions.leave()
-                    if requeued:
-                        logger.info("%d requests were not finished, and are requeued", requeued)
-                if self._outbox.away is None:
-                    break
-                raise self._outbox.away
-            except (Refused, ValueError) as refused:
-                self._say_left_over(refused)
-                break
-            except Away as away:
-                if is_last:
-                    self._say_left_over(away)
-                    break
-                time.sleep(FIRST_PAUSE_S)
-        self._partitions.close()
-
-    def _read_partitions(self) -> Partitions:
+        # Pages that are left before their acknowledgements are sent are fetched again.
+        problem: object = self._consumer.flush(CLOSE_WAIT_S)
+        requeued, failed = self._consumer.leave(0 if problem else CLOSE_WAIT_S)
+        if requeued:
+            logger.info("%d requests were not finished, and are requeued", requeued)
         try:
-            partitions = Partitions(self._crawler, self.source)
+            self._next_look = 0.0
+            self._tend()
+        except (Away, Refused, ValueError) as error:
+            failed = failed or str(error)
+        if problem := problem or failed:
+            logger.error(
+                "This spider closes, and Redis does not take its last items: %s. The requests that"
+                " the consumer %s holds are requeued after held.timeout. %d requests that belong to"
+                " no page are lost",
+                problem,
+                self._consumer.name,
+                self._consumer.loose,
+            )
+
+    def _open_consumer(self) -> Consumer:
+        settings = self._crawler.settings
+        name = settings.get("URLSEEN_CONSUMER")
+        try:
+            consumer = Consumer(
+                address(settings, "URLSEEN_URL"),
+                self.source,
+                None if name is None else str(name),
+                partitions(settings),
+                held_max(settings),
+            )
+            # Number of rejects in each partition at the last look.
+            self._rejects = consumer.rejects()
         except (Away, Refused) as error:
             raise RuntimeError(
                 f"the crawl record of {self.source} cannot be read: {error}"
             ) from error
-        if missing := partitions.missing:
-            logger.warning(
-                "No urlseen has run for %s yet. This spider pushes its requests, and pops none from"
-                " there until urlseen runs",
-                ", ".join(partitions.sources[number] for number in missing),
-            )
-        return partitions
+        return consumer
 
-    def _pop(self) -> Delivery | None:
-        self._send()
-        if self._outbox.size > PAUSE_BYTES:
+    def _check_records(self) -> None:
+        """Compares changed records with the settings."""
+        changes = self._consumer.changes()
+        if changes == self._changes:
+            return
+        records = self._consumer.read_records()
+        for record in records:
+            if record is not None and record not in self._records:
+                check_record(record, self._crawler)
+        self._records, self._changes = records, changes
+
+    def _pop(self) -> Held | None:
+        self._tend()
+        waiting = self._consumer.waiting
+        if waiting > PAUSE_BYTES:
             self._say(
                 "waiting",
-                f"{self._outbox.size >> 20} MiB of links wait for partitions that are away; this"
-                " spider pops no more until Redis has them",
+                f"{waiting >> 20} MiB of links wait for partitions that are away; this spider pops no"
+                " more until Redis has them",
             )
             return None
-        if self._throttle.holds(self._partitions, is_busy=bool(self._partitions.open)):
+        if self._throttle.holds(self._consumer, is_busy=bool(self._open)):
             return None
         try:
-            return self._partitions.pop()
+            return self._consumer.pop()
         except Full:
             self._say(
                 "full",
@@ -199,50 +238,62 @@ class Deliveries(Pages[Delivery]):
             )
             return None
 
-    def _send(self) -> bool:
-        """Sends all items that may be sent. Returns `False` if a partition is away that gets some.
+    def _tend(self) -> None:
+        """Takes note of what has changed in Redis.
 
-        Raises `Away` if all partitions are away.
+        Raises `Away`, `Refused` if a command was refused, and `ValueError` if a changed record does
+        not fit the settings.
         """
-        self._partitions.refresh()
+        self._consumer.tell(self._count_stat)
+        self._check_records()
         self._look_at_rejects()
-        self._outbox.send()
-        away = self._outbox.away
-        if away is not None and self._partitions.is_away():
-            raise away
-        return away is None
+        self._say_who_is_away()
 
     def _look_at_rejects(self) -> None:
         """Counts new rejects of the crawl, and logs the first reason. Looks only once in a while."""
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + LOOK_S
-        for number, length in self._partitions.rejects().items():
+        for number, length in self._consumer.rejects().items():
             new = length - self._rejects.get(number, 0)
             self._rejects[number] = length
             if new > 0:
                 self._count_stat("rejected", new)
-                reason = self._partitions.last_reason(number)
+                reason = reason_of(self._consumer.last_reject(number))
                 self._say(
                     "rejected",
                     f"urlseen has rejected {new} items of this crawl: {reason}. To see them:"
                     " urlseen rejects list",
                 )
 
+    def _say_who_is_away(self) -> None:
+        sources = self._consumer.sources
+        for number, source in enumerate(sources if len(sources) > 1 else ()):
+            reason, said = self._consumer.rests(number), self._away.get(number, 0.0)
+            if reason is not None and not said:
+                self._away[number] = time.monotonic()
+                logger.warning(
+                    "%s is away; this spider keeps its links, and goes on with other partitions: %s",
+                    source,
+                    reason,
+                )
+            elif reason is None and said and time.monotonic() > said + CALM_S:
+                del self._away[number]
+                logger.info("%s answers again", source)
+
     def _count(self) -> int:
-        self._send()
-        return self._partitions.count()
+        self._tend()
+        return self._consumer.count()
 
     def _wait(self) -> None:
-        for delivery in list(self._partitions.open):
-            if delivery.filtered:
-                self._outbox.push_early(delivery)
+        self._consumer.push_early()
+        for delivery in list(self._open):
             # The engine may have dropped the last request of the delivery without a signal.
             self._finish_if_over(delivery)
         waiting = self.count()
         if waiting and (waited_s := self._wakeup.later()):
-            in_source = self._attempt(self._partitions.source_len, 0)
-            if in_source and not self._partitions.open:
+            in_source = self._attempt(self._consumer.source_len, 0)
+            if in_source and not self._open:
                 logger.warning(
                     "No request has come for %.0f s, but %d items wait in %s. Is urlseen running?",
                     waited_s,
@@ -251,14 +302,15 @@ class Deliveries(Pages[Delivery]):
                 )
 
     def _finish_if_over(self, delivery: Delivery) -> None:
-        if delivery.is_over and not self._has_given_up:
-            self._outbox.finish(delivery)
+        if delivery.is_over:
+            self._consumer.finish(delivery.held)
             self._end_delivery(delivery)
 
     def _end_delivery(self, delivery: Delivery) -> None:
         delivery.is_finished = True
-        self._partitions.open.pop(delivery, None)
-        self.flush()
+        self._open.pop(delivery, None)
+        self._wakeup.hurry()
+        self._keep_within_bound()
 
     def _attempt(self, action: Callable[[], T], otherwise: T) -> T:
         """Runs `action` and returns its result. Returns `otherwise` if Redis is away or refuses.
@@ -286,11 +338,10 @@ class Deliveries(Pages[Delivery]):
         return result
 
     def _keep_within_bound(self) -> None:
-        kept = self._outbox.size + sum(each.size for each in self._partitions.open)
-        if kept <= KEPT_BYTES or self._has_given_up:
+        kept = self._consumer.kept
+        if kept <= KEPT_BYTES or self._is_ended or self.flush():
             return
-        self._has_given_up = True
-        self._outbox.give_up_pages()
+        self._consumer.give_up_pages()
         self._end(
             "urlseen_away",
             f"Redis does not take the links that this spider found, and {kept >> 20} MiB of them"
@@ -302,12 +353,10 @@ class Deliveries(Pages[Delivery]):
             self._has_said.add(what)
             logger.warning("%s", message)
 
-    def _say_left_over(self, error: Exception) -> None:
-        logger.error(
-            "This spider closes, and Redis does not take its last items: %s. The requests that the"
-            " consumer %s holds are requeued after held.timeout. %d requests that belong to no page"
-            " are lost",
-            error,
-            self._partitions.name,
-            self._outbox.loose,
-        )
+
+def reason_of(reject: bytes | None) -> str:
+    """Returns the reason of a reject."""
+    try:
+        return str(json.loads(reject or b"")["reason"])
+    except (TypeError, ValueError, KeyError):
+        return "for an unknown reason"

@@ -16,7 +16,7 @@ from scrapy.utils.reactor import CallLaterOnce
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from urlseen.scrapy.partitions import Partitions
+    from urlseen._urlseen import Consumer
 
 logger = logging.getLogger("urlseen.scrapy")
 
@@ -168,14 +168,15 @@ class Throttle:
     throttle never slows a spider.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, source: str) -> None:
         self._most = most
+        self._source = source
         self._length = 0
         self._next_look = 0.0
         self._next_pop = 0.0
         self._is_on = False
 
-    def holds(self, partitions: Partitions, *, is_busy: bool) -> bool:
+    def holds(self, consumer: Consumer, *, is_busy: bool) -> bool:
         """Returns `True` if the spider must not pop a request now.
 
         `is_busy` is true if the spider has unfinished requests. The method reads the length of the
@@ -186,7 +187,7 @@ class Throttle:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + LOOK_S
-            self._length = partitions.source_len()
+            self._length = consumer.source_len()
         was_on, self._is_on = self._is_on, self._length > self._most
         if not self._is_on:
             return False
@@ -195,7 +196,7 @@ class Throttle:
                 "%d items wait in %s, more than URLSEEN_SOURCE_MAX: this spider fetches one page a"
                 " second until urlseen has caught up",
                 self._length,
-                partitions.source,
+                self._source,
             )
         if is_busy or now < self._next_pop:
             return True
