@@ -42,9 +42,9 @@ struct State {
     pages: BTreeMap<(usize, u64), PageLinks>,
     /// Everything that waits, except what the thread is sending.
     work: Work,
-    /// Steps that are never sent. They keep their deliveries, so that these still count as held.
-    given_up: Vec<Step>,
-    has_given_up: bool,
+    /// Steps that are never sent, once the pages were given up. They keep their deliveries, so that
+    /// these still count as held.
+    given_up: Option<Vec<Step>>,
     /// Size in bytes of the items that wait, and of the links in `pages`.
     waiting_bytes: usize,
     page_bytes: usize,
@@ -191,7 +191,7 @@ impl Outbox {
     /// that other consumers fetch the pages again when it leaves.
     pub fn give_up_pages(&self) {
         let mut state = self.shared.state();
-        state.has_given_up = true;
+        state.given_up.get_or_insert_default();
         state.drop_given_up();
     }
 
@@ -276,8 +276,8 @@ impl State {
 
     /// Puts the steps aside if the pages were given up, unless the thread is sending them.
     fn drop_given_up(&mut self) {
-        if self.has_given_up && !self.is_sending {
-            self.given_up.append(&mut self.work.steps);
+        if let (Some(given_up), false) = (&mut self.given_up, self.is_sending) {
+            given_up.append(&mut self.work.steps);
             self.waiting_bytes = size(&self.work.loose);
         }
     }
@@ -304,9 +304,10 @@ fn run(consumer: &Consumer, shared: &Shared) {
             return;
         }
         let (asked, mut work) = (state.asked, mem::take(&mut state.work));
+        let counts = mem::take(&mut state.counts);
         (state.is_sending, state.is_changed) = (true, false);
         drop(state);
-        let mut attempt = Attempt::new(consumer);
+        let mut attempt = Attempt::new(consumer, counts);
         let refused = attempt.send(&mut work).err();
         let Attempt { failed, counts, taken_bytes, .. } = attempt;
         again = (!work.is_empty()).then(|| Instant::now() + pause);
@@ -314,12 +315,8 @@ fn run(consumer: &Consumer, shared: &Shared) {
         pause = if work.is_empty() { PAUSES[0] } else { (2 * pause).min(PAUSES[1]) };
         state = shared.state();
         work.append(mem::take(&mut state.work));
-        state.work = work;
-        state.is_sending = false;
+        (state.work, state.counts, state.is_sending) = (work, counts, false);
         state.waiting_bytes -= taken_bytes;
-        state.counts.sent += counts.sent;
-        state.counts.forgotten += counts.forgotten;
-        state.counts.given_to_others += counts.given_to_others;
         state.failed = failed.into_values().next();
         state.refused = refused.or(state.refused.take());
         state.served = asked;

@@ -77,9 +77,9 @@ impl Work {
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn new(consumer: &'a Consumer) -> Self {
-        let (failed, counts) = (BTreeMap::new(), SentCounts::default());
-        Self { consumer, failed, counts, taken_bytes: 0 }
+    /// Prepares an attempt, which adds what is sent to `counts`.
+    pub(super) fn new(consumer: &'a Consumer, counts: SentCounts) -> Self {
+        Self { consumer, failed: BTreeMap::new(), counts, taken_bytes: 0 }
     }
 
     /// Sends everything that may be sent, and removes it from the work.
@@ -93,10 +93,11 @@ impl<'a> Attempt<'a> {
         let mut sent = Ok(());
         work.steps.retain_mut(|step| {
             let done = if sent.is_ok() { self.is_done(step, is_free) } else { Ok(false) };
-            done.unwrap_or_else(|error| {
+            let is_left = !matches!(done, Ok(true));
+            if let Err(error) = done {
                 sent = Err(error);
-                false
-            }) == false
+            }
+            is_left
         });
         sent
     }
