@@ -124,6 +124,7 @@ def test_an_unknown_setting_is_refused(redis_server, name):
         ("URLSEEN_SOURCE_MAX", "many"),
         ("URLSEEN_CONSUMER", "a b"),
         ("URLSEEN_CONSUMER", "a#b"),
+        ("URLSEEN_LIMIT", [{"by": "host", "max": 1}]),
     ],
 )
 def test_a_wrong_value_is_refused(redis_server, name, value):

@@ -25,6 +25,7 @@ def test_the_defaults_fit_those_of_urlseen():
         ("URLSEEN_TIMEOUT_S", "nan"),
         ("URLSEEN_KEY", "%(crawl)s"),
         ("URLSEEN_KEY", "100%"),
+        ("URLSEEN_DROP", [{"host": "^a$"}]),
     ],
 )
 def test_wrong_values_are_refused(name, value):

@@ -1,8 +1,8 @@
-//! Links, acknowledgements and forgets on their way to Redis, for the Scrapy package. A thread sends
-//! them, because the reactor of a spider must not wait for Redis.
+//! Links, acknowledgements and forgets on their way to Redis, for the Scrapy package. A thread
+//! sends them, because the reactor of a spider must not wait for Redis.
 //!
-//! If a partition is away, everything for it stays in the outbox in its order, and is sent later. An
-//! acknowledgement waits for the links of its page, and for all items that belong to no page: a
+//! If a partition is away, everything for it stays in the outbox in its order, and is sent later.
+//! An acknowledgement waits for the links of its page, and for all items that belong to no page: a
 //! callback may have passed such a request to the engine. A repeated acknowledgement or rejection
 //! has no effect. A repeated push is safe for filtered items, because the filter drops the second
 //! copies. An unfiltered item that belongs to no page can be pushed twice, but is never lost.

@@ -170,8 +170,8 @@ impl Consumer {
         lengths.into_iter().map(|it| Ok(self.unless_away(it)?.unwrap_or(0))).sum()
     }
 
-    /// Requeues all deliveries, and removes the consumer from the crawl. Repeats this for `wait` if a
-    /// partition is away. Returns the number of requeued deliveries, and the last error.
+    /// Requeues all deliveries, and removes the consumer from the crawl. Repeats this for `wait` if
+    /// a partition is away. Returns the number of requeued deliveries, and the last error.
     pub fn leave(&self, wait: Duration) -> (u64, Option<Error>) {
         let end = Instant::now() + wait;
         self.abandon(STOP);

@@ -65,7 +65,7 @@ impl Work {
         self.loose.is_empty() && self.forgets.is_empty() && self.steps.is_empty()
     }
 
-    /// Adds later work.
+    /// Appends work that was added later.
     pub(super) fn append(&mut self, later: Self) {
         for (items, more) in [(&mut self.loose, later.loose), (&mut self.forgets, later.forgets)] {
             for (partition, mut added) in more {

@@ -17,6 +17,7 @@ from urlseen.scrapy.fingerprinter import fingerprinter_of, follow, returns
 from urlseen.scrapy.settings import (
     address,
     check_names,
+    check_no_rules,
     choice,
     key,
     refusal,
@@ -62,6 +63,7 @@ class Client:
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         check_names(settings)
+        check_no_rules(settings)
         self.when_away = choice(settings, "URLSEEN_WHEN_AWAY", WHEN_AWAY)
         self.key = key(settings, "URLSEEN_KEY", "%(spider)s:dupefilter", spider_name(crawler))
         self.wait_s = seconds(settings, "URLSEEN_WAIT_S", 0, 0)

@@ -15,6 +15,7 @@ from urlseen.scrapy.pages import Page, Pages
 from urlseen.scrapy.settings import (
     address,
     check_names,
+    check_no_rules,
     held_max,
     partitions,
     source_key,
@@ -86,6 +87,7 @@ class Deliveries(Pages[Delivery]):
         self._records: list[dict[str, str] | None] = []
         self._changes = -1
         check_names(settings)
+        check_no_rules(settings)
         check_engine()
         self._consumer = self._open_consumer()
         try:

@@ -21,7 +21,7 @@ from urlseen.scrapy.fingerprinter import Fingerprinter, fingerprinter_of
 from urlseen.scrapy.pages import P, Page, Pages, logger
 from urlseen.scrapy.record import Expiries, Key
 from urlseen.scrapy.scheduler import DIGESTS, Scheduler
-from urlseen.scrapy.settings import check_names, choice, refusal
+from urlseen.scrapy.settings import RULES, check_names, choice, refusal
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 #: Number of places for the requests of one priority, and the highest priority that counts.
 PLACES, HIGHEST = 1 << 42, 1 << 20
-#: Kinds of rules of urlseen's configuration that are settings, such as `URLSEEN_DROP`.
-KINDS = ("drop", "pass", "limit", "expire")
 
 
 class LocalScheduler(Scheduler):
@@ -123,7 +121,7 @@ class LocalQueue(Pages[P]):
         self._waiting: OrderedDict[str, int] = OrderedDict()
         self._filter = filter
         self._expiries = Expiries(db)
-        rules = {it: crawler.settings.get(f"URLSEEN_{it.upper()}") or [] for it in KINDS}
+        rules = {it: crawler.settings.get(name) or [] for name, it in RULES.items()}
         self._rules = Rules(json.dumps(rules), **options_of(crawler))
         self._has_rules = any(rules.values())
         # About the request that is enqueued now.

@@ -49,6 +49,8 @@ NAMES = (
     "URLSEEN_WAIT_S",
     "URLSEEN_WHEN_AWAY",
 )
+#: Settings with rules of a crawl in one process, and their names in urlseen's configuration.
+RULES = {f"URLSEEN_{it.upper()}": it for it in ("drop", "pass", "limit", "expire")}
 #: Names of files in `URLSEEN_TLS`.
 TLS = ("ca", "cert", "key")
 
@@ -83,6 +85,16 @@ def check_names(settings: BaseSettings) -> None:
             all_names = f"the settings are {', '.join(NAMES)}"
             hint = f"did you mean {PREFIX}{near[0]}?" if near else all_names
             raise ValueError(f"{name} is no setting of urlseen.scrapy; {hint}")
+
+
+def check_no_rules(settings: BaseSettings) -> None:
+    """Raises `ValueError` for rules in a crawl whose daemon has the rules."""
+    for name, kind in RULES.items():
+        if settings.get(name):
+            raise ValueError(
+                f"{name} is for a crawl in one process. In this crawl, urlseen applies the rules, so"
+                f" write them as [[{kind}]] into its configuration"
+            )
 
 
 def spider_name(crawler: Crawler) -> str:
