@@ -8,6 +8,7 @@ use urlseen_engine::item::Identity;
 use urlseen_redis::filter::ask::find_verdicts;
 
 use crate::admin::ItemText;
+use crate::admin::printable::rows;
 use crate::cli::prelude::*;
 use crate::cli::view;
 
@@ -49,8 +50,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
     let options = Options { partition: Partition::default(), ..start::items(&configs[0]) };
     let mut filters = configs.iter().map(FilterAccess::of).collect::<anyhow::Result<Vec<_>>>()?;
     let count = PartitionCount::new(filters.len() as u64).expect("all partitions, or one");
-    let is_terminal = io::stdout().is_terminal();
-    let (mut output, mut outcome) = (BufWriter::new(io::stdout().lock()), Outcome::Done);
+    let (mut output, mut outcome) = (BufWriter::new(rows()), Outcome::Done);
     each_page(&args.items, |items| {
         let checked = view::by_partition(&items, &options, count, |partition, items| {
             filters[usize::from(partition.number())].check(items)
@@ -63,7 +63,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
                 let row = CheckRow { item: ItemText::of(item), checked };
                 write!(output, "{}", json_line(&row)?)?;
             } else {
-                print(&mut output, item, &checked, is_terminal)?;
+                print(&mut output, item, &checked)?;
             }
             writeln!(output)?;
         }
@@ -127,11 +127,9 @@ impl FilterAccess {
                 })
             }),
             Self::AtRest(folder) => {
-                let Some(header) = folder.header() else {
-                    anyhow::bail!(
-                        "no daemon is running, and the storage folder is new: it is empty"
-                    );
-                };
+                let header = folder
+                    .header()
+                    .context("no daemon is running, and the storage folder is new: it is empty")?;
                 let filter = &header.spec().filter;
                 let form = ItemForm::Auto.into();
                 let options = Options::new(form, filter.fingerprint.clone());
@@ -151,12 +149,7 @@ struct CheckRow {
     checked: Checked,
 }
 
-fn print(
-    output: &mut impl Write,
-    item: &[u8],
-    checked: &Checked,
-    is_terminal: bool,
-) -> io::Result<()> {
+fn print(output: &mut impl Write, item: &[u8], checked: &Checked) -> io::Result<()> {
     let (verdict, fingerprint) = match checked {
         Checked::Seen { fingerprint } => ("seen", fingerprint.as_str()),
         Checked::Unseen { fingerprint } => ("unseen", fingerprint.as_str()),
@@ -169,7 +162,7 @@ fn print(
     };
     let fingerprint = printable(fingerprint.as_bytes(), None);
     write!(output, "{verdict}\t{fingerprint}\t")?;
-    if is_terminal { write!(output, "{}", printable(item, None)) } else { output.write_all(item) }
+    output.write_all(item)
 }
 
 /// Maximum number of items in one command to the server.

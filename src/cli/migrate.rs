@@ -14,13 +14,9 @@ use urlseen_storage::RecoveryError;
 
 use crate::cli::prelude::*;
 
-/// Reads the filter of RedisBloom in a storage folder.
+/// Reads the filter in a storage folder, which has the kind redisbloom.
 pub(super) fn of_folder(folder: &AtRest) -> anyhow::Result<Filter> {
     let parameters = &folder.header().ok_or(RecoveryError::Fresh)?.spec().filter.parameters;
-    let kind = parameters.kind();
-    if kind != REDISBLOOM {
-        bail!("the filter has the kind {kind}, not redisbloom");
-    }
     let filter = RedisBloomFilter::build(parameters.reservation());
     let mut filter = filter.map_err(|error| RecoveryError::Io(io::Error::other(error)))?;
     folder.read(Target::Last, |_| true, &mut filter)?;

@@ -114,13 +114,10 @@ async fn drop_rejects(
     let count = HumanCount(found);
     let question = match reason {
         None => format!("Drop {count} rejects on {rejected} for good?"),
-        Some(reason) => {
-            let reason = printable(reason.as_bytes(), None);
-            format!(
-                "Drop the rejects whose reason contains {reason:?} for good? There are {count} \
-                 rejects on {rejected}."
-            )
-        }
+        Some(reason) => format!(
+            "Drop the rejects whose reason contains {reason:?} for good? There are {count} \
+             rejects on {rejected}."
+        ),
     };
     if !confirmed(yes, &question, "nothing is dropped")? {
         return Ok(Outcome::Done);

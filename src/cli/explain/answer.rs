@@ -89,16 +89,16 @@ impl AnswerShown {
     fn at_rest(&mut self, folder: &AtRest, place: Option<&Path>) -> anyhow::Result<()> {
         let (Some(header), Some(dir)) = (folder.header(), place) else { return Ok(()) };
         let parameters = &header.spec().filter.parameters;
-        if header.shards() > 1 {
-            let keys = keys(&look(dir)?);
-            self.error_rate = Some(parameters.outlook(keys)?.error_rate);
-            self.fill = parameters.capacity().map(|capacity| keys as f64 / capacity as f64);
-            self.at_most = true;
-        } else {
+        if parameters.kind() == REDISBLOOM {
             let filter = migrate::of_folder(folder)?;
             self.error_rate = Some(filter.error_rate_now());
             self.fill = Some(filter.size() as f64 / filter.capacity() as f64);
             self.warning = filter.rate_when_full().warning();
+        } else {
+            let keys = keys(&look(dir)?);
+            self.error_rate = Some(parameters.outlook(keys)?.error_rate);
+            self.fill = parameters.capacity().map(|capacity| keys as f64 / capacity as f64);
+            self.at_most = true;
         }
         Ok(())
     }

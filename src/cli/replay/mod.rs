@@ -110,7 +110,8 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
         // The replay failed before its first item, so there is nothing to report.
         return Err(error);
     }
-    report::print(args.json, &report)?;
+    let json = args.json.then(|| json!(report).to_string());
+    answer(json, |mut out| report::print(&report, &mut out))?;
     if let Some(path) = &args.plot {
         Plot::write(&report::plots(&report, &config), path)?;
     }

@@ -11,13 +11,8 @@ use crate::cli::prelude::*;
 /// Maximum width of a rejected item in the report, in columns.
 const SHOWN: usize = 60;
 
-/// Prints the report on standard output.
-pub(super) fn print(as_json: bool, report: &Report) -> anyhow::Result<Outcome> {
-    let json = as_json.then(|| serde_json::to_value(report)).transpose()?;
-    answer(json.map(|json| json.to_string()), |mut out| table(report, &mut out))
-}
-
-fn table(report: &Report, out: &mut impl Write) -> io::Result<()> {
+/// Prints the report as tables.
+pub(super) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, .. } = report;
     for KeyRead { key, kind, before, after, read } in keys {
         let key = printable(key.as_bytes(), None);
@@ -167,10 +162,8 @@ pub(super) fn suggestions(
     let mut rows = Rows::new(&mut out, [9, 14]);
     rows.count("links", *links, format!("{} different URLs", grouped(*urls as u64)))?;
     for Suggestion { why, changes, saves, examples, .. } in rules {
-        let why = printable(why.as_bytes(), None);
         rows.count("saves", *saves, format!("of {} URLs: {why}", grouped(*changes)))?;
         for urls in examples.iter().take(EXAMPLES) {
-            let urls: Vec<_> = urls.iter().map(|url| printable(url.as_bytes(), None)).collect();
             rows.number("", "", urls.join(" = "))?;
         }
     }

@@ -218,12 +218,11 @@ pub(super) fn over_frozen(
         kind != NATIVE,
         "the filter in {at} has the kind {kind}, and only a native filter can be converted"
     );
-    if earlier.exists() {
-        return Err(usage(format!(
-            "{} already exists, and the native filter would stay there: rename or remove it",
-            earlier.display()
-        )));
-    }
+    refuse_if!(
+        earlier.exists(),
+        "{} already exists, and the native filter would stay there: rename or remove it",
+        earlier.display()
+    );
     let mut keeping = start::keeping(config)?;
     let over = keeping.spec.filter.parameters.over(&frozen.parameters);
     let spec = StorageSpec {

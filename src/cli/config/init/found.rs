@@ -208,29 +208,36 @@ fn is_of_no_spider(key: &str) -> bool {
 impl FoundKey {
     /// Asks for the size of a key. Returns `None` if the key is a hash of another program.
     async fn ask(link: &mut Link, key: &str, used_as: Use) -> Result<Option<Self>, LinkError> {
-        if used_as == Use::Recorded {
-            return ask_recorded(link, key).await;
-        }
-        let command = match used_as {
-            Use::Set => Some("SCARD"),
-            Use::Bits => Some("STRLEN"),
-            Use::SortedQueue => Some("ZCARD"),
-            Use::ListQueue => Some("LLEN"),
-            Use::RedisBloom | Use::Recorded | Use::Urlseen => None,
+        let (mut key, mut error_rate, mut is_foreign) = (key.to_owned(), None, false);
+        let size = match used_as {
+            Use::Set => {
+                let members: Vec<Vec<u8>> =
+                    link.query(cmd("SRANDMEMBER").arg(&key).arg(MEMBERS)).await?;
+                // A fingerprint has 40 hex digits.
+                let is_hex = |it: &Vec<u8>| it.len() == 40 && it.iter().all(u8::is_ascii_hexdigit);
+                is_foreign = !members.iter().all(is_hex);
+                link.query(cmd("SCARD").arg(&key)).await?
+            }
+            Use::Bits => link.query(cmd("STRLEN").arg(&key)).await?,
+            Use::SortedQueue => link.query(cmd("ZCARD").arg(&key)).await?,
+            Use::ListQueue => link.query(cmd("LLEN").arg(&key)).await?,
+            Use::Recorded => {
+                let fields = ["expectedInsertions", "falseProbability", "size", "hashIterations"];
+                let values = link.query(cmd("HMGET").arg(&key).arg(&fields)).await?;
+                let [Some(capacity), Some(rate), Some(_), Some(_)]: [Option<Vec<u8>>; 4] = values
+                else {
+                    return Ok(None);
+                };
+                error_rate = number(&rate);
+                let Some(size) = number(&capacity).filter(|_| error_rate.is_some()) else {
+                    return Ok(None);
+                };
+                key = recorded_key(key.strip_suffix(":config").unwrap_or(&key)).to_owned();
+                size
+            }
+            Use::RedisBloom | Use::Urlseen => 0,
         };
-        let size = match command {
-            Some(command) => link.query(redis::cmd(command).arg(key)).await?,
-            None => 0,
-        };
-        let mut is_foreign = false;
-        if used_as == Use::Set {
-            let members: Vec<Vec<u8>> =
-                link.query(redis::cmd("SRANDMEMBER").arg(key).arg(MEMBERS)).await?;
-            // A fingerprint has 40 hex digits.
-            let is_hex = |it: &Vec<u8>| it.len() == 40 && it.iter().all(u8::is_ascii_hexdigit);
-            is_foreign = !members.iter().all(is_hex);
-        }
-        Ok(Some(Self { key: key.to_owned(), used_as, size, error_rate: None, is_foreign }))
+        Ok(Some(Self { key, used_as, size, error_rate, is_foreign }))
     }
 }
 
@@ -274,20 +281,6 @@ impl PossibleFilter {
 /// Returns the key of a filter of Redisson. `name` is the key of its hash without the end.
 fn recorded_key(name: &str) -> &str {
     name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name)
-}
-
-/// Reads the parameters of a filter of Redisson from its hash.
-async fn ask_recorded(link: &mut Link, hash: &str) -> Result<Option<FoundKey>, LinkError> {
-    let fields = ["expectedInsertions", "falseProbability", "size", "hashIterations"];
-    let values: [Option<Vec<u8>>; 4] =
-        link.query(redis::cmd("HMGET").arg(hash).arg(&fields)).await?;
-    let [Some(capacity), Some(error_rate), Some(_), Some(_)] = values else { return Ok(None) };
-    let (Some(size), Some(error_rate)) = (number(&capacity), number(&error_rate)) else {
-        return Ok(None);
-    };
-    let key = recorded_key(hash.strip_suffix(":config").unwrap_or(hash)).to_owned();
-    let used_as = Use::Recorded;
-    Ok(Some(FoundKey { key, used_as, size, error_rate: Some(error_rate), is_foreign: false }))
 }
 
 /// Reads a number in text.

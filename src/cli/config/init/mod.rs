@@ -182,12 +182,12 @@ fn print_draft(draft: &Draft<'_>, args: &ConfigInitArgs, config: &Config) -> io:
     } else {
         format!(" --config {}", shell(&file.to_string_lossy()))
     };
-    for command in ["urlseen config check"].into_iter().chain(next.iter().map(String::as_str)) {
+    let next = ["urlseen config check"].into_iter().chain(next.iter().map(String::as_str));
+    for command in next.chain(["urlseen run"]) {
         let is_ours = command.starts_with("urlseen ");
         let option = if is_ours { option.as_str() } else { "" };
         writeln!(out, "  {}", printable(format!("{command}{option}").as_bytes(), None))?;
     }
-    writeln!(out, "  {}", printable(format!("urlseen run{option}").as_bytes(), None))?;
     let rest = if was_crawled { "SCHEDULER replaces that of scrapy-redis. " } else { "" };
     writeln!(
         out,
