@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use urlseen_engine::flow::driver::{Audience, Progress};
+use urlseen_engine::flow::driver::Audience;
 use urlseen_engine::flow::feed::Bad;
 
 use crate::cli::prelude::*;

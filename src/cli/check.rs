@@ -4,10 +4,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use urlseen_engine::item::Identity;
 use urlseen_redis::filter::ask::find_verdicts;
 
-use crate::admin::ItemText;
 use crate::admin::printable::rows;
 use crate::cli::prelude::*;
 use crate::cli::view;

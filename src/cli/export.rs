@@ -1,14 +1,10 @@
 //! `urlseen export`: writes the filter or the fingerprints of a crawl for other programs.
 
-use serde_json::Value;
 use urlseen_engine::flow::feed::{Feed, Page};
-use urlseen_engine::flow::import::ImportFormat;
 use urlseen_storage::Archive;
 
 use crate::cli::migrate::ForeignKey;
-use crate::cli::moving;
 use crate::cli::prelude::*;
-use crate::cli::settings::word;
 
 /// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
 /// scrapy-redis.

@@ -5,11 +5,10 @@ use crate::cli::settings::FilterOptions;
 use memchr::memmem;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_engine::engine::WorksError;
-use urlseen_engine::flow::driver::{Count, Effect, Flow, FlowError, Progress};
+use urlseen_engine::flow::driver::{Count, Effect, FlowError};
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::reasons::{Reason, Reasons};
 use urlseen_engine::flow::records::Records;
-use urlseen_engine::item::bare_url;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::key::NoKey;
 

@@ -3,10 +3,9 @@
 use crate::admin::printable;
 use crate::cli::prelude::*;
 use crate::cli::settings::Computing;
-use urlseen_engine::item::bare_url;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_filter::choice::is_object;
-use urlseen_fingerprint::{Fingerprinter, Request};
+use urlseen_fingerprint::Request;
 
 /// Print the fingerprint of each request, one request a line.
 ///

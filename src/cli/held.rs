@@ -1,10 +1,6 @@
 //! `urlseen held`: lists and requeues requests that consumers popped and have not acknowledged.
 
-use crate::cli::status::span;
 use anyhow::Error;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
 use urlseen_redis::connect::server_time;
 use urlseen_redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 

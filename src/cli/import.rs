@@ -1,13 +1,10 @@
 //! `urlseen import`: adds the fingerprints of an earlier crawl to a filter.
 
 use clap::Args as _;
-use urlseen_engine::flow::driver::{Flow, Progress};
-use urlseen_engine::flow::import::ImportFormat;
 use urlseen_filter::memory;
 
 use crate::cli::prelude::*;
-use crate::cli::settings::{FilterOptions, word};
-use crate::cli::{moving, sample};
+use crate::cli::settings::FilterOptions;
 
 /// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.
 ///

@@ -2,9 +2,6 @@
 //! file or on a server with the module RedisBloom. Its transfer needs memory for the filter and one
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
-use std::fs::File;
-
-use anyhow::anyhow;
 use redis::Value;
 use urlseen_filter::RedisBloomFilter;
 use urlseen_filter::peers::redisbloom::dump::{self, DumpError, DumpFormatError};

@@ -31,17 +31,12 @@ mod view;
 mod watch;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::PathBuf;
 
-use crate::admin::printable::stderr;
 use crate::config::Problems;
-use anyhow::Context;
 use clap::builder::Resettable;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
-use urlseen_filter::SpecError;
-use urlseen_redis::filter::opening::RedisOpenError;
+use prelude::*;
 
 /// Result of a command that ran, from the best to the gravest one, with its exit status. clap uses
 /// that of `WrongUse` for arguments that it cannot read.
@@ -270,7 +265,6 @@ fn write_pages(args: &ManPagesArgs) -> anyhow::Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Sources};
 
     #[test]
     fn the_grammar_is_sound() {

@@ -1,13 +1,9 @@
 //! Commands that copy a native filter from the storage folder to Redis (`export --to-redis`), or
 //! from Redis to the storage folder (`import --from-redis`).
 
-use std::fs::{self, File};
-
-use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Recovery;
 use urlseen_filter::Saved;
 use urlseen_filter::native::Native;
-use urlseen_storage::LiveFilter as _;
 
 use crate::cli::prelude::*;
 

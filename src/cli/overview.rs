@@ -1,12 +1,8 @@
 //! Overview of all partitions of a crawl, for `urlseen status`.
 
-use std::collections::VecDeque;
-
 use indicatif::HumanFloatCount;
 
 use crate::cli::prelude::*;
-use crate::cli::status::span;
-use crate::report::{FATES, HeldStatus};
 
 /// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
 /// of them have lost. `speed` is that of all partitions together.

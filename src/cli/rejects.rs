@@ -1,10 +1,7 @@
 //! `urlseen rejects`: lists, requeues and drops unreadable items.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use urlseen_redis::reject::{Reject, RejectedItem};
 
 use crate::admin::printable::{terminal_size, width};

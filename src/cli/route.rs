@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use crate::admin::{CheckError, Sample};
+use crate::admin::Sample;
 use crate::cli::prelude::*;
 use crate::config::is_address;
 use crate::report::RouteStatus;
@@ -73,10 +73,10 @@ pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
          there is nothing to route"
     );
     if config.source.kind != SourceKind::List {
-        return Err(start::usage("only a list can be routed: set source.kind = \"list\""));
+        return Err(usage("only a list can be routed: set source.kind = \"list\""));
     }
     if let Some((list, name)) = args.list.as_ref().and_then(|it| Some((it, config.use_of(it)?))) {
-        return Err(start::usage(format!(
+        return Err(usage(format!(
             "--list is {list}, which is {name} of the crawl: its items would be tested again, and \
              dropped as seen. Name a list of discovered items"
         )));

@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use redis::pipe;
 use urlseen_analysis::requests as requests_of;
 use urlseen_engine::item::OwnedRequest;
-use urlseen_fingerprint::Fingerprinter;
 use urlseen_fingerprint::choice::Choice as _;
 
 use crate::cli::prelude::*;

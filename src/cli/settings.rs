@@ -57,9 +57,7 @@ impl Settings {
         let mut partitions = self.load_all()?;
         let config = partitions.pop().filter(|_| partitions.is_empty());
         config.ok_or_else(|| {
-            start::usage(
-                "the crawl has several partitions (partitions.count): name one with --partition",
-            )
+            usage("the crawl has several partitions (partitions.count): name one with --partition")
         })
     }
 
@@ -80,7 +78,7 @@ impl Settings {
         let partition = crawl.partitions.count.partitions().nth(number.into());
         let partition = partition.ok_or_else(|| {
             let count = crawl.partitions.count;
-            start::usage(format!(
+            usage(format!(
                 "--partition is {number}, and partitions.count is {count}: the partitions have the \
                  numbers 0 to {}",
                 count.get() - 1

@@ -5,7 +5,6 @@ use std::io::BufRead;
 use std::sync::OnceLock;
 
 use crate::config::Rollback;
-use anyhow::anyhow;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_analysis::Crawl;
@@ -13,7 +12,6 @@ use urlseen_engine::engine::{Engine, Parts};
 use urlseen_filter::id::random;
 use urlseen_redis::backoff::Backoff;
 use urlseen_redis::connect;
-use urlseen_redis::preflight::preflight;
 use urlseen_redis::protocol::LeaseHolder;
 use urlseen_storage::{Difference, StoragePolicy};
 

@@ -4,11 +4,8 @@ use indicatif::HumanDuration;
 
 use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
-use crate::cli::settings::daemon_of;
 use crate::cli::{storage, watch};
-use crate::report::{
-    Asked, ClientsStatus, FilterStatus, GenerationsStatus, GroupCount, HeldStatus, Lists,
-};
+use crate::report::{Asked, ClientsStatus, FilterStatus, GenerationsStatus, GroupCount, Lists};
 use urlseen_analysis::lost_text;
 use urlseen_storage::{ArchiveSize, Footprint};
 

@@ -2,12 +2,11 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use crate::admin::{CheckError, Sample};
+use crate::admin::Sample;
 use crate::cli::prelude::*;
 use crate::report::Watch;
 use crate::serve::ClientCount;
 use urlseen_engine::engine::Handle;
-use urlseen_engine::item::Identity;
 use urlseen_filter::Verdict;
 
 /// Running daemon, as the admin endpoint sees it.

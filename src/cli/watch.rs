@@ -7,8 +7,6 @@ use crate::admin::Sample;
 use crate::admin::printable::terminal_size;
 use crate::cli::overview::{self, Speeds};
 use crate::cli::prelude::*;
-use crate::cli::settings::daemon_of;
-use crate::report::FATES;
 
 /// Time between two drawings.
 const PERIOD: Duration = Duration::from_secs(1);

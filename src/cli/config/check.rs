@@ -1,12 +1,10 @@
 //! `urlseen config check`: makes the checks of a daemon's start, and starts nothing.
 
-use std::fs;
 use std::net::TcpListener;
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use urlseen_engine::engine::store::CrawlPosition;
 use urlseen_redis::limits::ServerLimits;
-use urlseen_redis::preflight::preflight;
 use urlseen_storage::OpenError;
 
 use crate::cli::prelude::*;

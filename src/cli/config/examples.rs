@@ -1,7 +1,5 @@
 //! `urlseen config test`: compares examples of URLs with what the rules do.
 
-use std::fs;
-
 use serde::Deserialize;
 use toml::Spanned;
 use urlseen_analysis::{Explained, explain, pair};

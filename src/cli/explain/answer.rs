@@ -1,7 +1,6 @@
 //! Verdict of the filter on an item, and its certainty.
 
 use urlseen_filter::generation::Generation;
-use urlseen_redis::filter::opening::RedisOpenError;
 use urlseen_storage::{Look, Named, look, named, timing_of};
 
 use super::Subject;

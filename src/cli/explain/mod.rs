@@ -10,7 +10,6 @@ use std::os::unix::ffi::OsStringExt;
 use answer::AnswerShown;
 use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 
-use crate::admin::ItemText;
 use crate::cli::prelude::*;
 
 /// Explain the fingerprint of an item and the verdict of the filter.

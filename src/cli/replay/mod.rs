@@ -5,11 +5,8 @@ mod report;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::prelude::*;
-use crate::cli::sample::{self, Sample};
 use crate::config::{Filter, choose};
 use urlseen_analysis::{Ending, LaneSpec, Plot, Report, Setup, Tally, replay, suggest};
-use urlseen_engine::flow::driver::Progress;
-use urlseen_engine::flow::import::ImportFormat;
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///

@@ -1,9 +1,7 @@
 //! Commands that change a crawl's filter and its state in Redis while the crawl does not run. They
 //! also convert a native filter: a filter that grows, over the frozen native filter.
 
-use urlseen_engine::engine::EngineError;
 use urlseen_filter::{KeyHash, OverFrozen};
-use urlseen_storage::LiveFilter as _;
 
 use crate::cli::moving::{beside, recovered, renamed};
 use crate::cli::prelude::*;

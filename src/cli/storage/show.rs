@@ -3,7 +3,6 @@
 
 use std::time::UNIX_EPOCH;
 
-use serde_json::Value;
 use urlseen_fingerprint::same::TrackingList;
 use urlseen_storage::{ArchiveState, Look, SegmentLook, Snapshot, look};
 

@@ -4,7 +4,6 @@ use crate::config::toml_text;
 
 use super::found::{FoundKey, Use};
 use crate::cli::prelude::*;
-use crate::cli::sample::Sample;
 
 /// Configuration for a crawl, with the reasons and the next commands.
 pub(super) struct Draft<'a> {

@@ -6,7 +6,6 @@ use redis::Pipeline;
 
 use super::draft::shell;
 use crate::cli::prelude::*;
-use crate::cli::start::NO_FILE;
 
 /// Number of keys that Redis examines before it serves other clients.
 const PAGE: u64 = 1000;

@@ -4,13 +4,10 @@ mod draft;
 mod found;
 
 use std::ffi::OsStr;
-use std::fs::File;
 
 use self::draft::{Draft, shell, text};
 use self::found::{Found, FoundKey, PossibleFilter, Use};
 use crate::cli::prelude::*;
-use crate::cli::sample::{self, Sample};
-use crate::cli::start::NO_FILE;
 
 /// Width of the names in the table, in columns.
 const WIDTHS: [usize; 2] = [12, 0];
