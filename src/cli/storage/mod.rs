@@ -123,13 +123,7 @@ pub(super) enum StorageCommand {
     /// urlseen storage reset
     /// urlseen storage reset --yes
     /// ```
-    Reset {
-        #[command(flatten)]
-        settings: Settings,
-        /// Do not ask for confirmation. Required if standard input is not a terminal
-        #[arg(long)]
-        yes: bool,
-    },
+    Reset(ChangeArgs),
     /// Delete the filter of a crawl, and the state that Redis records for the crawl.
     ///
     /// If the filter is in a storage folder, the command deletes the filter, the snapshots, the log
@@ -144,13 +138,17 @@ pub(super) enum StorageCommand {
     /// urlseen storage drop
     /// urlseen storage drop --yes
     /// ```
-    Drop {
-        #[command(flatten)]
-        settings: Settings,
-        /// Do not ask for confirmation. Required if standard input is not a terminal
-        #[arg(long)]
-        yes: bool,
-    },
+    Drop(ChangeArgs),
+}
+
+// Options of the commands that change the filters of all partitions. Each has its own help.
+#[derive(Debug, clap::Args)]
+pub(super) struct ChangeArgs {
+    #[command(flatten)]
+    settings: Settings,
+    /// Do not ask for confirmation. Required if standard input is not a terminal
+    #[arg(long)]
+    yes: bool,
 }
 
 pub(super) fn run(command: &StorageCommand) -> anyhow::Result<Outcome> {
@@ -182,30 +180,29 @@ pub(super) fn run(command: &StorageCommand) -> anyhow::Result<Outcome> {
                 None => Err(usage("fingerprints of a filter in Redis do not expire")),
             })
         }
-        StorageCommand::Reset { settings, yes } => {
-            change(settings, *yes, "Empty the filters of all partitions?", Repair::reset)
+        StorageCommand::Reset(args) => {
+            change(args, "Empty the filters of all partitions?", Repair::reset)
         }
-        StorageCommand::Drop { settings, yes } => {
+        StorageCommand::Drop(args) => {
             let question = "Delete the filters of all partitions, and their state in Redis?";
-            change(settings, *yes, question, Repair::drop)
+            change(args, question, Repair::drop)
         }
     }
 }
 
 /// Changes the filter of each partition. If there are several, asks once for all of them, unless
-/// `yes` is set.
+/// `--yes` is given.
 fn change(
-    settings: &Settings,
-    yes: bool,
+    ChangeArgs { settings, yes }: &ChangeArgs,
     question: &str,
     change: fn(Repair, bool) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {
     let all = settings.load_all()?;
     let has_others = all.len() > 1;
-    if has_others && !confirmed(yes, question, "nothing is changed")? {
+    if has_others && !confirmed(*yes, question, "nothing is changed")? {
         return Ok(Outcome::Done);
     }
-    let done = each_partition(all, |config| change(Repair::new(config)?, yes || has_others))?;
+    let done = each_partition(all, |config| change(Repair::new(config)?, *yes || has_others))?;
     delete_table(settings, done)
 }
 
