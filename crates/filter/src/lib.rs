@@ -9,7 +9,7 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | how a kind of urlseen sets and tests its bits | `two_choice/`, `native/`, `exact/` |
+//! | how a kind of urlseen sets and tests its bits | `two_choice/`, `native/`, `exact.rs` |
 //! | the kinds of other projects | `peers/` |
 //! | the registry of kinds, and their parameters | `kinds/` |
 //! | what all filters in memory have, generations and the frozen layer | `local/` |

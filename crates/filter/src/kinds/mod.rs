@@ -40,7 +40,7 @@ kinds! {
     /// urlseen's own kind that grows and forgets: each key in one of two blocks.
     TWO_CHOICE = two_choice::kind::KIND,
     /// Exact set of key hashes, in memory. It takes 20 to 39 bytes for each key.
-    EXACT = exact::kind::KIND,
+    EXACT = exact::KIND,
     /// The kind of RedisBloom, in memory. A full filter grows by another layer.
     REDISBLOOM = peers::redisbloom::kind::REDISBLOOM,
     /// The kind of valkey-bloom, in memory. A full filter grows by another layer.

@@ -4,14 +4,12 @@
 //! item may belong to groups of several rules. It is over the limit if one of its groups is full.
 
 mod by;
-mod counts;
 mod group;
 mod paths;
 mod rule;
 
 pub use by::By;
-pub use counts::Counts;
-pub use group::{Counted, Group};
+pub use group::{Counted, Counts, Group};
 pub use paths::pattern;
 pub use rule::{Claim, LimitRule, Limits, share};
 

@@ -1,18 +1,22 @@
-//! Exact filter in memory: a hash table of key hashes for each shard.
-
-pub(crate) mod kind;
+//! Exact kind: a hash table of key hashes for each shard, in the memory of this process.
+//!
+//! A key hash has 128 bits. An unseen fingerprint counts as seen only if it has the same hash as a
+//! fingerprint in the filter. The chance is 2^-128 for each fingerprint in the filter.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use crate::choice::FilterPlace;
 use crate::generation::Generation;
+use crate::kinds::{IN_REDIS, Kind, KindParameters, Registered, SEED};
 use crate::local::shown::Shown;
 use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Removal, Saved, out_of_memory};
 use crate::memory::{self, Available, SPARE};
 use crate::saved_keys::{SavedForm, SavedKeys};
-use crate::{KeyHash, SHARDS, ShardId, Verdict};
+use crate::spec::SpecError;
+use crate::{BuildError, KeyHash, Outlook, SHARD_RULE, SHARDS, Seed, ShardId, Verdict};
 
 /// Number of bytes of a saved key.
 const SAVED: usize = size_of::<u128>();
@@ -23,6 +27,39 @@ const FORM: SavedForm = SavedForm { key_bytes: SAVED, expires: false };
 /// Number of bytes up to which a table counts as small. Small tables of all shards together take at
 /// most a quarter of [`SPARE`].
 const SMALL: u64 = SPARE / 4 / SHARDS as u64;
+
+pub(crate) const KIND: Kind = Kind(&Registered {
+    name: "exact",
+    keys: &[SEED],
+    places: &[FilterPlace::Local],
+    grows: true,
+    is_exact: true,
+    rules: ["murmur3-x64-128", SHARD_RULE],
+    read: |_| Ok(Arc::new(ExactParameters)),
+    ..IN_REDIS
+});
+
+#[derive(Debug)]
+struct ExactParameters;
+
+impl KindParameters for ExactParameters {
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn shape(&self) -> String {
+        "it grows by itself".to_owned()
+    }
+
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        Ok(Outlook { bytes: [ExactShards::bytes_at(keys); 2], ..Outlook::default() })
+    }
+
+    fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
+        let filter = ExactShards::new();
+        Some(filter.map(|filter| Box::new(filter) as _).map_err(BuildError::from))
+    }
+}
 
 /// Shards of an exact filter.
 #[derive(Debug)]
