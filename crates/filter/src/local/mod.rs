@@ -20,7 +20,6 @@ use super::generation::{Generation, Generations};
 use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId};
 use crate::peers::redisbloom::ReserveError;
 
-pub(super) use crate::exact::ExactShards;
 pub use crate::native::shards::Shards;
 pub use crate::peers::redisbloom::local::RedisBloomFilter;
 pub(super) use crate::two_choice::filter::TwoChoiceFilter;

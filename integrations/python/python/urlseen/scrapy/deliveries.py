@@ -292,10 +292,11 @@ class Deliveries(Pages[Delivery]):
         for delivery in list(self._open):
             # The engine may have dropped the last request of the delivery without a signal.
             self._finish_if_over(delivery)
-        waiting = self.count()
-        if waiting and (waited_s := self._wakeup.later()):
+        waited_s = self._wakeup.later()
+        if waited_s and not self._open:
             in_source = self._attempt(self._consumer.source_len, 0)
-            if in_source and not self._open:
+            if in_source:
+                self._wakeup.warned(waited_s)
                 logger.warning(
                     "No request has come for %.0f s, but %d items wait in %s. Is urlseen running?",
                     waited_s,

@@ -120,18 +120,20 @@ class Wakeup:
     def later(self) -> float:
         """Makes the engine ask again after a delay, which doubles with each call.
 
-        Returns 0, unless a warning is due. Then returns the number of seconds for which the spider
-        has waited for a request.
+        Returns 0, unless a warning may be due. Then returns the number of seconds for which the
+        spider has waited for a request.
         """
         now = time.monotonic()
         self._schedule(now)
         self._delay = min(2 * self._delay, LONGEST_DELAY_S)
         if self._since is None:
             self._since = now
-        elif now - self._since >= self._next_warning:
-            self._next_warning = now - self._since + WAKE_REMINDER_S
-            return now - self._since
-        return 0.0
+        waited = now - self._since
+        return waited if waited >= self._next_warning else 0.0
+
+    def warned(self, waited: float) -> None:
+        """Notes that a warning was logged after this wait in seconds."""
+        self._next_warning = waited + WAKE_REMINDER_S
 
     def hurry(self) -> None:
         """Makes the engine ask again soon, because items were sent to urlseen."""
