@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +9,10 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 
-from urlseen.scrapy.settings import refusal
+from urlseen.scrapy.settings import logger, refusal
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
-
-logger = logging.getLogger(__name__)
 
 #: Commands of Scrapy that fetch single pages: they must not take requests of the crawl.
 SINGLE = ("bench", "check", "fetch", "parse", "shell", "view")

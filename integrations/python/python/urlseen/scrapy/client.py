@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from urlseen.scrapy.settings import (
     check_no_rules,
     choice,
     key,
+    logger,
     refusal,
     seconds,
     spider_name,
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.request import RequestFingerprinterProtocol
     from typing_extensions import Self
-
-logger = logging.getLogger("urlseen.scrapy")
 
 #: Values of `URLSEEN_WHEN_AWAY`.
 WHEN_AWAY = ("wait", "fail", "pass")

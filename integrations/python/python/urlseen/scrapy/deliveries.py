@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -17,6 +16,7 @@ from urlseen.scrapy.settings import (
     check_names,
     check_no_rules,
     held_max,
+    logger,
     partitions,
     source_key,
     spider_name,
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from urlseen._urlseen import Held
-
-logger = logging.getLogger("urlseen.scrapy")
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from urlseen.scrapy.engine import check_engine
 from urlseen.scrapy.local import PLACES, Decision, LocalQueue, open_filter
-from urlseen.scrapy.pages import Page, logger
+from urlseen.scrapy.pages import Page
 from urlseen.scrapy.record import FOLDER, Key, Record, Row, payload
-from urlseen.scrapy.settings import choice, held_max
+from urlseen.scrapy.settings import choice, held_max, logger
 from urlseen.scrapy.takeover import import_seen, scrapys_requests
 
 if TYPE_CHECKING:

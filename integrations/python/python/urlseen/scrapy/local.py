@@ -18,10 +18,10 @@ from scrapy.utils.job import job_dir
 from urlseen import Filter, Options
 from urlseen._urlseen import Rules
 from urlseen.scrapy.fingerprinter import Fingerprinter, fingerprinter_of
-from urlseen.scrapy.pages import P, Page, Pages, logger
+from urlseen.scrapy.pages import P, Page, Pages
 from urlseen.scrapy.record import Expiries, Key
 from urlseen.scrapy.scheduler import DIGESTS, Scheduler
-from urlseen.scrapy.settings import RULES, check_names, choice, refusal
+from urlseen.scrapy.settings import RULES, check_names, choice, logger, refusal
 
 if TYPE_CHECKING:
     from scrapy import Spider

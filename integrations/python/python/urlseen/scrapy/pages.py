@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from urlseen.scrapy.engine import close_spider, watch_engine
+from urlseen.scrapy.settings import logger
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger("urlseen.scrapy")
 
 _pages: WeakKeyDictionary[Crawler, Pages[Any]] = WeakKeyDictionary()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import subprocess
@@ -13,14 +12,14 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.misc import load_object
 
+from urlseen.scrapy.settings import logger
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
 
 #: Exit statuses of the import: all fingerprints, or all but bad entries.
 IMPORTED, PARTLY = 0, 1

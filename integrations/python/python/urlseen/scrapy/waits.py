@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import threading
 import time
@@ -13,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.reactor import CallLaterOnce
 
+from urlseen.scrapy.settings import logger
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from urlseen._urlseen import Consumer
-
-logger = logging.getLogger("urlseen.scrapy")
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
