@@ -1,6 +1,6 @@
-//! Analyses of filters and crawls that need no daemon: `plan`, `replay`, `explain`, overlaps,
-//! plots. They read, compute and return results. The commands of the root package, which alone uses
-//! this crate, print them.
+//! Analyses of filters and crawls that need no daemon: `plan`, `replay`, `explain`, overlaps. They
+//! read, compute and return results. The commands of the root package print them, and the Python
+//! package uses `explain`.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -9,14 +9,12 @@ use std::hash::{DefaultHasher, Hasher as _};
 mod explain;
 mod overlap;
 mod plan;
-mod plot;
 mod replay;
 mod suggest;
 
 pub use explain::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 pub use overlap::{Overlap, Totals};
 pub use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, size};
-pub use plot::{Plot, Series};
 pub use replay::{
     Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Report, Ruled, Setup, Tally,
     requests, run as replay, suggest,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::prelude::*;
 use crate::config::{Filter, choose};
-use urlseen_analysis::{Ending, LaneSpec, Plot, Report, Setup, Tally, replay, suggest};
+use urlseen_analysis::{Ending, LaneSpec, Report, Setup, Tally, replay, suggest};
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///
@@ -51,14 +51,11 @@ pub(super) struct ReplayArgs {
     /// Print rules that would save requests, instead of a report. The command finds them in the
     /// links: parameters whose values seem to change nothing, parameters that are combined freely,
     /// and other spellings of the same pages
-    #[arg(long, conflicts_with_all = ["seen", "kinds", "plot"])]
+    #[arg(long, conflicts_with_all = ["seen", "kinds"])]
     suggest: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Write an SVG file that shows how the error rates grow with the number of items
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
     #[command(flatten)]
     records: RecordOptions,
     /// Files with items, plain or compressed (gzip, Zstandard, xz, bzip2). `-` is standard input.
@@ -75,9 +72,6 @@ fn kind(word: &str) -> Result<Kind, String> {
 
 pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let config = configured(args)?;
-    if let Some(path) = &args.plot {
-        Plot::check(path)?;
-    }
     let crawl = start::crawl(&config);
     if args.suggest {
         let (items, most) = (start::items(&config), args.count.map(Capacity::get));
@@ -109,9 +103,6 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     }
     let json = args.json.then(|| json!(report).to_string());
     answer(json, |mut out| report::print(&report, &mut out))?;
-    if let Some(path) = &args.plot {
-        Plot::write(&report::plots(&report, &config), path)?;
-    }
     tell_fit(args, &config)?;
     match report.ending {
         Ending::Whole => {}

@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 
 use redis::Commands;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::daemon::items::{Random, item, seeds};
 use crate::daemon::{Crawl, Summary};
 use crate::util::binary::{Output, urlseen};
-use crate::util::sources::root;
 
 /// Report that a replay with `--json` printed.
 #[derive(Debug)]
@@ -136,18 +134,19 @@ fn wrong_drops_are_those_of_the_real_daemon() {
 }
 
 #[test]
-fn all_kinds_judge_together_and_each_has_a_line_in_the_plot() {
-    let folder = TempDir::new().unwrap();
-    let plot = folder.path().join("plot.svg");
+fn all_kinds_judge_together_and_each_has_rows_and_a_curve() {
     let kinds = "native,imooc,pyrebloom,luw2007-bloomfilter,scrapy-redis-bloomfilter,\
                    block-cluster,redisbloom,scrapy-redis";
-    let run = urlseen(["replay", "-", "--kinds", kinds, "--plot"]).arg(&plot);
-    let run = run.stdin([urls(3000), urls(3000)].concat().join("\n"));
-    let settings = ["filter.capacity=500", "filter.error_rate=0.1", "filter.bit=12"];
-    let settings = settings.iter().chain(&["source.batch=100", "crawl.name=a<&b"]);
-    let run = settings.fold(run, |run, setting| run.arg("--set").arg(setting));
-    let output = run.output();
-    assert_eq!(output.code(), Some(0), "{output:?}");
+    let replay = |options: &[&str]| {
+        let run = urlseen(["replay", "-", "--kinds", kinds].iter().chain(options));
+        let run = run.stdin([urls(3000), urls(3000)].concat().join("\n"));
+        let settings = ["filter.capacity=500", "filter.error_rate=0.1", "filter.bit=12"];
+        let settings = settings.iter().chain(&["source.batch=100"]);
+        let output = settings.fold(run, |run, setting| run.arg("--set").arg(setting)).output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        output
+    };
+    let output = replay(&[]);
     for kind in kinds.split(',') {
         let rows = output.text().lines().filter(|line| line.contains(kind)).count();
         assert!(rows >= 2, "{kind}: {}", output.text());
@@ -156,16 +155,17 @@ fn all_kinds_judge_together_and_each_has_a_line_in_the_plot() {
     let cells: Vec<_> = exact.split_whitespace().collect();
     assert_eq!(cells, ["scrapy-redis", "3,000", "3,000", "0", "0.00", "0"]);
 
-    let svg = std::fs::read_to_string(&plot).unwrap();
-    assert!(svg.contains(">\nnew\n") && svg.contains(">\nseen before\n"), "{svg}");
-    // The plot does not draw a rate of 0, and names it only in the legend. A kind without wrong
-    // drops has a counted rate of 0. The set has a computed rate of 0, too.
-    let bold = svg.matches("stroke-width=\"2\" points=").count() - 2;
-    let none = svg.matches("counted: 0, not drawn").count();
-    assert_eq!(bold + none, 8, "{svg}");
-    assert!(bold >= 5 && svg.contains("a&lt;&amp;b"), "{svg}");
-    let parse = "import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])";
-    let python = root().join(".venv/bin/python");
-    let parsed = crate::util::binary::Run::of(python, ["-c", parse]).arg(&plot).output();
-    assert_eq!(parsed.code(), Some(0), "{parsed:?}");
+    let replayed = Replayed::of(&replay(&["--json"]));
+    let lanes = replayed.report["kinds"].as_array().unwrap();
+    assert_eq!(lanes.len(), 8);
+    for lane in lanes {
+        let curve = lane["curve"].as_array().unwrap();
+        let items: Vec<_> = curve.iter().map(|point| number(&point["items"])).collect();
+        assert!(items.len() >= 60 && items.is_sorted() && items[0] <= 100, "{items:?}");
+        let end = &curve[items.len() - 1];
+        assert_eq!(number(&end["items"]), 6000, "{lane}");
+        assert_eq!((number(&end["new"]), number(&end["again"])), (3000, 3000), "{lane}");
+        assert_eq!((&end["wrong"], &end["expected"]), (&lane["wrong"], &lane["wrong_computed"]));
+        assert_eq!(end["error_rate_now"], lane["error_rate_now"], "{lane}");
+    }
 }

@@ -24,13 +24,8 @@ pub struct Point {
 
 impl Point {
     /// Returns the measured share of new fingerprints that the filter reported as seen.
-    pub fn measured(&self) -> f64 {
+    pub(super) fn measured(&self) -> f64 {
         self.wrong as f64 / (self.new as f64).max(1.0)
-    }
-
-    /// Returns the computed share of new fingerprints that the filter would report as seen.
-    pub fn computed(&self) -> f64 {
-        self.expected / (self.new as f64).max(1.0)
     }
 }
 
