@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::split::{SAFE_USERINFO, decoded, push_byte, push_quoted};
+use super::escapes::{SAFE_USERINFO, decoded, push_byte, push_quoted};
 use super::steps::{Observer, Rule};
 use super::{CanonicalForm, idna};
 

@@ -24,22 +24,27 @@
 //! The upper case of a method depends on Unicode in the same way.
 
 mod authority;
+mod escapes;
 pub(crate) mod idna;
 mod path_query;
 mod split;
 mod steps;
 #[cfg(test)]
-mod steps_tests;
-#[cfg(test)]
 mod tests;
+mod trace;
+#[cfg(test)]
+mod trace_tests;
 
 pub use authority::CanonicalizeError;
+pub use steps::Rule;
 pub(crate) use steps::{Observer, Pass};
-pub use steps::{Rule, Step, Trace, parts, trace, trace_verbatim};
+pub use trace::{Step, Trace, parts, trace, trace_verbatim};
 
+pub(super) use escapes::decoded;
+use escapes::{ByteSet, SAFE, SAFE_2_4, SAFE_SPECIAL_QUERY, plain_in_host, push_quoted};
 use path_query::UrlTail;
-use split::{ByteSet, SAFE, SAFE_2_4, SAFE_SPECIAL_QUERY, UrlParts, plain_in_host, push_quoted};
-pub(super) use split::{Scheme, decoded, split_authority};
+use split::UrlParts;
+pub(super) use split::{Scheme, split_authority};
 
 use crate::choice::choices;
 use crate::lanes;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::split::{
+use super::escapes::{
     ByteSet, CANONICAL_PATH, PLAIN_QUERY, UNRESERVED, escape_at, plain_in_path, push_byte,
     push_escape, push_quoted,
 };
