@@ -10,12 +10,11 @@ use hashbrown::HashTable;
 
 use crate::choice::FilterPlace;
 use crate::generation::Generation;
-use crate::kinds::{IN_REDIS, Kind, KindParameters, Registered, SEED};
+use crate::kinds::kind::{IN_REDIS, Kind, KindParameters, Registered, SEED, SpecError};
 use crate::local::shown::Shown;
 use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Removal, Saved, out_of_memory};
 use crate::memory::{self, Available, SPARE};
 use crate::saved_keys::{SavedForm, SavedKeys};
-use crate::spec::SpecError;
 use crate::{BuildError, KeyHash, Outlook, SHARD_RULE, SHARDS, Seed, ShardId, Verdict};
 
 /// Number of bytes of a saved key.

@@ -60,6 +60,7 @@ pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::{BLOCK_BITS, BLOCK_BYTES, Blocks, Geometry};
 pub use key_hash::{KeyHash, KeyHasher, SHARD_RULE, SHARDS, ShardId};
+pub use kinds::kind::SpecError;
 pub use kinds::{Kind, Parameters};
 pub use local::{
     Ages, Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed,
@@ -72,6 +73,4 @@ pub use peers::script_filter::{Placed, ScriptFilter};
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;
 pub use sizing::Sizing;
-pub use spec::{
-    CANONICAL, DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference, SpecError,
-};
+pub use spec::{CANONICAL, DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference};

@@ -7,10 +7,9 @@ use std::fmt;
 
 use urlseen_fingerprint::FingerprintSpec;
 
-use super::kinds::{CAPACITY, ERROR_RATE, Values};
-use super::{CapacityError, ErrorRateError, Kind, Parameters, id};
-use crate::peers::bit_strings::SizeError;
-use crate::peers::redisbloom::ReserveError;
+use super::kinds::kind::{CAPACITY, ERROR_RATE, SpecError};
+use super::kinds::values::Values;
+use super::{Kind, Parameters, id};
 
 /// All parameters that determine a filter's bits and fingerprints.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,61 +18,6 @@ pub struct FilterSpec {
     pub parameters: Parameters,
     /// The spec of the fingerprints.
     pub fingerprint: FingerprintSpec,
-}
-
-/// Reason why a spec is impossible or cannot be read.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum SpecError {
-    /// The kind has no filter of this size.
-    #[error(transparent)]
-    Size(#[from] SizeError),
-    /// No kind has a filter of this capacity.
-    #[error(transparent)]
-    Capacity(#[from] CapacityError),
-    /// No kind has a filter of this error rate.
-    #[error(transparent)]
-    ErrorRate(#[from] ErrorRateError),
-    /// RedisBloom cannot reserve a filter with these parameters.
-    #[error(transparent)]
-    Reserve(#[from] ReserveError),
-    /// Redis cannot hold filters of the kind.
-    #[error("the filter kind {0} exists only in memory, with filter.place = \"local\"")]
-    NotInRedis(Kind),
-    /// The capacity is more than the kind can count.
-    #[error(
-        "filter.capacity is {capacity}, and the kind {kind} is made for at most {} \
-         fingerprints; lower filter.capacity, or use another kind",
-        u32::MAX
-    )]
-    TooMany {
-        /// Kind that has the limit.
-        kind: Kind,
-        /// The requested capacity.
-        capacity: u64,
-    },
-    /// The kind `two-choice` cannot tell so many fingerprints apart.
-    #[error(
-        "filter.error_rate is {error_rate:e} and filter.grow_to is {grow_to}, and the kind \
-         two-choice has too few bits of a key for both; raise filter.error_rate, or lower \
-         filter.grow_to"
-    )]
-    KeyBits {
-        /// Number of fingerprints up to which the error rate should hold.
-        grow_to: u64,
-        /// The requested error rate.
-        error_rate: f64,
-    },
-    /// A part is missing or invalid.
-    #[error("{name} {}", .found.as_ref().map_or_else(
-        || "is missing".to_owned(),
-        |found| format!("cannot be {found:?}"),
-    ))]
-    Unreadable {
-        /// Name of the invalid part.
-        name: &'static str,
-        /// Text of the part; `None` if it is missing.
-        found: Option<String>,
-    },
 }
 
 /// Difference between an existing filter and the wanted filter.

@@ -1,57 +1,18 @@
 //! A kind of filter with its parameters.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use urlseen_fingerprint::PartitionCount;
 
-use super::{CAPACITY, EXPIRE_AFTER, GROW_TO, Kind, NATIVE, PARTITIONS, SEED, Values};
+use super::kind::{CAPACITY, GROW_TO, IMPORTED, Kind, KindParameters, PARTITIONS, SEED, SpecError};
+use super::values::{EXPIRE_AFTER, Values};
 use crate::expire_after::ExpireAfter;
 use crate::memory::{self, Available, TooLarge};
-use crate::peers::redisbloom::kind::IMPORTED;
-use crate::spec::SpecError;
+use crate::native::kind::NATIVE;
 use crate::{
     BuildError, FilterKind, KeyHasher, Outlook, OverFrozen, RedisKind, SHARD_RULE, Seed, outlook,
 };
-
-/// Parameters of a filter that only its kind has.
-pub(crate) trait KindParameters: fmt::Debug + Send + Sync {
-    /// Returns the parameters under their names in the configuration.
-    fn fields(&self) -> Vec<(&'static str, String)>;
-
-    /// Returns the values that a storage folder records in addition.
-    fn derived(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-
-    /// Describes the shape of a filter in memory, for people.
-    fn shape(&self) -> String {
-        String::new()
-    }
-
-    /// Computes memory and error rate of a filter with this number of keys.
-    ///
-    /// # Errors
-    /// No filter can have these parameters.
-    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError>;
-
-    /// Returns the hasher that computes key hashes from fingerprints, for a filter in memory.
-    fn hasher(&self, seed: Seed) -> KeyHasher {
-        KeyHasher::new(seed)
-    }
-
-    /// Builds an empty filter in memory. `None` if the kind exists only in Redis.
-    fn build(&self, _seed: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
-        None
-    }
-
-    /// Returns the filter in Redis, or the reason why no filter can have this size. `None` if the
-    /// kind does not exist in Redis.
-    fn in_redis(&self, _seed: Seed) -> Option<Result<Arc<dyn RedisKind>, SpecError>> {
-        None
-    }
-}
 
 /// Parameters of a filter of any kind.
 #[derive(Debug, Clone)]
@@ -70,31 +31,37 @@ struct Given {
     frozen: Option<Parameters>,
 }
 
+impl Kind {
+    /// Reads the parameters of a filter. `value` returns the text that the configuration has for a
+    /// key.
+    ///
+    /// # Errors
+    /// A parameter is missing or invalid, or no filter can have these parameters.
+    pub fn read(
+        self,
+        value: &dyn Fn(&'static str) -> Option<String>,
+    ) -> Result<Parameters, SpecError> {
+        let values = Values(value);
+        let seed = if self.has_seed() { values.open(SEED)?.map(Seed::new) } else { None };
+        let own = (self.0.read)(&values)?;
+        let has_shards = self.0.rules[1] == SHARD_RULE;
+        let partitions = if has_shards { values.open(PARTITIONS)? } else { None };
+        let below = |name| {
+            let recorded = self.0.frozen.iter().find(|(_, below)| *below == name);
+            value(recorded.map_or(name, |&(recorded, _)| recorded))
+        };
+        let has_frozen = !self.0.frozen.is_empty() && below(CAPACITY).is_some();
+        let frozen = if has_frozen { Some(NATIVE.read(&below)?) } else { None };
+        let partitions = partitions.unwrap_or_default();
+        Ok(Parameters(Arc::new(Given { kind: self, seed, partitions, own, frozen })))
+    }
+}
+
 impl Parameters {
     /// Makes the parameters of a filter of a crawl with one partition.
     pub(crate) fn new(kind: Kind, seed: Option<Seed>, own: impl KindParameters + 'static) -> Self {
         let partitions = PartitionCount::ONE;
         Self(Arc::new(Given { kind, seed, partitions, own: Arc::new(own), frozen: None }))
-    }
-
-    /// Reads the parameters of a filter: see [`Kind::read`].
-    pub(super) fn read(
-        kind: Kind,
-        value: &dyn Fn(&'static str) -> Option<String>,
-    ) -> Result<Self, SpecError> {
-        let values = Values(value);
-        let seed = if kind.has_seed() { values.open(SEED)?.map(Seed::new) } else { None };
-        let own = (kind.0.read)(&values)?;
-        let has_shards = kind.0.rules[1] == SHARD_RULE;
-        let partitions = if has_shards { values.open(PARTITIONS)? } else { None };
-        let below = |name| {
-            let recorded = kind.0.frozen.iter().find(|(_, below)| *below == name);
-            value(recorded.map_or(name, |&(recorded, _)| recorded))
-        };
-        let has_frozen = !kind.0.frozen.is_empty() && below(CAPACITY).is_some();
-        let frozen = if has_frozen { Some(NATIVE.read(&below)?) } else { None };
-        let partitions = partitions.unwrap_or_default();
-        Ok(Self(Arc::new(Given { kind, seed, partitions, own, frozen })))
     }
 
     /// Returns the kind of the filter.

@@ -4,9 +4,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{CAPACITY, ERROR_RATE, Kind, KindParameters, size_fields};
+use super::kind::{CAPACITY, ERROR_RATE, Kind, KindParameters, SpecError, size_fields};
 use crate::expire_after::ExpireAfter;
-use crate::spec::SpecError;
 use crate::{Capacity, ErrorRate, Outlook, RedisKind, Seed};
 
 /// Time after which a fingerprint passes again.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use urlseen_fingerprint::Fingerprint;
 
 use crate::choice::FilterPlace;
-use crate::kinds::{
-    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
-    size_fields,
+use crate::kinds::kind::{
+    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered, SEED, SpecError, size_fields,
 };
+use crate::kinds::parameters::Parameters;
+use crate::kinds::values::Values;
 use crate::native::{Native, POSITION_RULE};
 use crate::number::whole;
 use crate::peers::bit_strings::{BitPosition, PlacementError};
 use crate::redis_kind::{Asked, Content, KeyLook, KindScript, Question};
-use crate::spec::SpecError;
 use crate::{
     BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook, RedisKind,
     SHARD_RULE, SHARDS, Seed, ShardId, Shards, Sizing,

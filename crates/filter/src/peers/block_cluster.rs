@@ -8,7 +8,7 @@
 //! ```
 
 use crate::key_hash::murmur3_x86_32;
-use crate::kinds::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
+use crate::kinds::kind::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
 use crate::peers::bit_strings::{BitPosition, BitStrings, Place, PlacementError, SizeError};
 use crate::peers::imooc::SEEDS;
 

@@ -14,7 +14,7 @@
 //! 100 seeds, so at most 100 hashes are used.
 
 use crate::key_hash::murmur3_x86_32;
-use crate::kinds::{IN_REDIS, Kind, Registered};
+use crate::kinds::kind::{IN_REDIS, Kind, Registered};
 use crate::number::whole;
 use crate::peers::bit_strings::{
     BitPosition, BitStrings, LARGEST_STRING, Place, PlacementError, SizeError,

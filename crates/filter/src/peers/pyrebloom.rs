@@ -21,10 +21,9 @@
 //! an array. This layout uses the intended name.
 
 use crate::key_hash::murmur64a;
-use crate::kinds::{IN_REDIS, Kind, Registered};
+use crate::kinds::kind::{IN_REDIS, Kind, Registered, SpecError};
 use crate::number::whole;
 use crate::peers::bit_strings::{BitPosition, BitStrings, Place, SizeError, rate};
-use crate::spec::SpecError;
 
 /// Entry of pyreBloom's kind.
 pub(crate) const PYREBLOOM: Kind = Kind(&Registered {

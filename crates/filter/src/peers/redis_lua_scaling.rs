@@ -15,7 +15,7 @@
 use sha1::{Digest, Sha1};
 use urlseen_fingerprint::Fingerprint;
 
-use crate::kinds::{IN_REDIS, Kind, Registered};
+use crate::kinds::kind::{IN_REDIS, Kind, Registered};
 use crate::number::whole;
 use crate::peers::bit_strings::{BitPosition, LARGEST_STRING, PlacementError, SizeError, rate};
 use crate::peers::script_filter::{Placed, ScriptFilter, StringBits};
@@ -45,12 +45,12 @@ const FEW: usize = 4;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scaling {
     /// All layers that fit into Redis strings.
-    layers: Vec<Layer>,
+    layers: Vec<ScalingLayer>,
 }
 
 /// A layer of the filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Layer {
+struct ScalingLayer {
     bits: u64,
     hashes: u32,
     /// Number of items that this layer and all layers before it are made for.
@@ -66,7 +66,8 @@ impl Scaling {
     /// no bit, or more bits than fit into a Redis string.
     pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         SizeError::check(NAME, capacity, error_rate)?;
-        let layers: Vec<_> = (1..=32).map_while(|i| Layer::of(i, capacity, error_rate)).collect();
+        let layers: Vec<_> =
+            (1..=32).map_while(|i| ScalingLayer::of(i, capacity, error_rate)).collect();
         if layers.is_empty() {
             let allowed = "the first layer has 1 to 2^32 bits";
             return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
@@ -100,7 +101,7 @@ impl Scaling {
     }
 }
 
-impl Layer {
+impl ScalingLayer {
     /// Computes layer `number`, counted from 1. Returns `None` if it does not fit into a Redis
     /// string.
     fn of(number: i32, capacity: u64, error_rate: f64) -> Option<Self> {
@@ -141,7 +142,7 @@ fn words(text: &[u8]) -> [u64; 4] {
 
 impl RedisKind for Scaling {
     fn keys(&self) -> Vec<(u32, Content)> {
-        let layer = |(number, layer): (u32, &Layer)| {
+        let layer = |(number, layer): (u32, &ScalingLayer)| {
             // The other layers may never be needed. A fingerprint can be in different layers of two
             // filters.
             let (bits, is_reserved, crowded) = (layer.bits, number == 1, None);
@@ -200,7 +201,9 @@ impl RedisKind for Scaling {
     }
 
     fn script(&self) -> KindScript {
-        let layer = |&Layer { bits, hashes, held }: &Layer| format!("{{{bits}, {hashes}, {held}}}");
+        let layer = |&ScalingLayer { bits, hashes, held }: &ScalingLayer| {
+            format!("{{{bits}, {hashes}, {held}}}")
+        };
         let layers: Vec<_> = self.layers.iter().map(layer).collect();
         let text = include_str!("redis_lua_scaling.lua");
         let most = self.layers.iter().map(|layer| layer.hashes).max().unwrap_or(1);

@@ -51,7 +51,7 @@ fn a_growing_filter_keeps_its_error_rate() {
         let text = format!("{:040x}", u128::from(number) * 0x9e37_79b9);
         let newest = layout.layer_of(count + 1);
         let words = words(text.as_bytes());
-        let is_in = |(set, layer): (&HashSet<u32>, &Layer)| {
+        let is_in = |(set, layer): (&HashSet<u32>, &ScalingLayer)| {
             layer.positions(words).all(|bit| set.contains(&bit))
         };
         let is_seen = sets.iter().zip(&layout.layers).take(newest + 1).any(is_in);

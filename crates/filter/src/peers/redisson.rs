@@ -13,7 +13,7 @@
 
 use highway::{HighwayHash, HighwayHasher, Key};
 
-use crate::kinds::{IN_REDIS, Kind, Registered};
+use crate::kinds::kind::{IN_REDIS, Kind, Registered};
 use crate::number::whole;
 use crate::peers::bit_strings::{BitPosition, BitStrings, Place, SizeError};
 use crate::redis_kind::Record;

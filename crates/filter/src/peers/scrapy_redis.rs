@@ -2,7 +2,8 @@
 
 use urlseen_fingerprint::Fingerprint;
 
-use crate::kinds::{IN_REDIS, Kind, Registered, Values};
+use crate::kinds::kind::{IN_REDIS, Kind, Registered};
+use crate::kinds::values::Values;
 use crate::peers::bit_strings::{BitPosition, PlacementError};
 use crate::redis_kind::{Content, KeyLook, KindScript, Question, text};
 use crate::{Estimate, Outlook, RedisKind};

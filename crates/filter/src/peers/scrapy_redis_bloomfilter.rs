@@ -11,7 +11,7 @@
 //! fingerprint. After some thousand keys, all bits around that number are set. Then this hash no
 //! longer tells keys apart.
 
-use crate::kinds::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
+use crate::kinds::kind::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
 use crate::peers::bit_strings::{BitPosition, BitStrings, Place, PlacementError, SizeError, fill};
 
 pub(crate) const KIND: Kind = Kind(&Registered {

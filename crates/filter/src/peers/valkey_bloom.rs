@@ -25,10 +25,11 @@ use super::redisbloom::local::LayersGauge;
 use crate::choice::FilterPlace;
 use crate::generation::Generation;
 use crate::key_hash::sip_hash_1_3;
-use crate::kinds::{CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered};
+use crate::kinds::kind::{
+    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered, SpecError,
+};
 use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Saved, out_of_memory};
 use crate::number::whole;
-use crate::spec::SpecError;
 use crate::{BuildError, KeyHash, KeyHasher, Outlook, Reservation, Seed, ShardId, Verdict, memory};
 
 pub(crate) const KIND: Kind = Kind(&Registered {
@@ -56,14 +57,14 @@ const TIGHTENING: f64 = 0.5;
 
 /// Capacity, length and hashes of a layer.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct LayerSize {
     capacity: u64,
     bytes: u64,
     hashes: u32,
 }
 
-/// Returns the shapes of all possible layers.
-fn shapes(size: Reservation) -> impl Iterator<Item = Shape> {
+/// Returns the sizes of all possible layers.
+fn sizes(size: Reservation) -> impl Iterator<Item = LayerSize> {
     let next = move |&(capacity, rate): &(u64, f64)| {
         let capacity = capacity.checked_mul(size.expansion.into()).filter(|&it| it > 0)?;
         Some((capacity, rate * TIGHTENING))
@@ -74,7 +75,7 @@ fn shapes(size: Reservation) -> impl Iterator<Item = Shape> {
         let bytes = whole((capacity as f64 * rate.ln() / (-8.0 * (ln2 * ln2))).ceil()).max(1);
         let hashes = whole(((bytes * 8) as f64 / capacity as f64 * ln2).round()).max(1);
         // An error rate takes at most 1,074 bits.
-        Shape { capacity, bytes, hashes: u32::try_from(hashes).unwrap_or(u32::MAX) }
+        LayerSize { capacity, bytes, hashes: u32::try_from(hashes).unwrap_or(u32::MAX) }
     })
 }
 
@@ -95,12 +96,12 @@ impl KindParameters for Reservation {
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         let (mut left, mut hashes, mut bits, mut pass) = (keys, 0, Vec::new(), 0.0);
-        for shape in shapes(*self) {
-            let held = left.min(shape.capacity);
+        for size in sizes(*self) {
+            let held = left.min(size.capacity);
             left -= held;
-            hashes = shape.hashes;
-            bits.push(shape.bytes * 8);
-            pass += (-rate(held as f64, hashes, (shape.bytes * 8) as f64)).ln_1p();
+            hashes = size.hashes;
+            bits.push(size.bytes * 8);
+            pass += (-rate(held as f64, hashes, (size.bytes * 8) as f64)).ln_1p();
             if left == 0 {
                 break;
             }
@@ -121,17 +122,17 @@ impl KindParameters for Reservation {
 }
 
 #[derive(Debug, Clone)]
-struct Layer {
-    shape: Shape,
+struct ValkeyLayer {
+    size: LayerSize,
     keys: u64,
     /// Bits of the layer, which a snapshot shares.
     bytes: Arc<Vec<u8>>,
 }
 
-impl Layer {
+impl ValkeyLayer {
     /// Returns the byte and the bit of each position of a key.
     fn places(&self, key_hash: KeyHash) -> impl Iterator<Item = (usize, u8)> + use<> {
-        let (KeyHash { h1, h2, .. }, Shape { bytes, hashes, .. }) = (key_hash, self.shape);
+        let (KeyHash { h1, h2, .. }, LayerSize { bytes, hashes, .. }) = (key_hash, self.size);
         (0..u64::from(hashes)).map(move |index| {
             let hash = match index {
                 0 => h1,
@@ -146,7 +147,7 @@ impl Layer {
 
     /// Returns the bytes of the payload that come before the bits.
     fn start(&self) -> Vec<u8> {
-        let Shape { bytes, hashes, .. } = self.shape;
+        let LayerSize { bytes, hashes, .. } = self.size;
         let [len, bytes] = [bytes + 45, bytes].map(u64::to_le_bytes);
         [&len[..], &[1], &bytes, &hashes.to_le_bytes(), &SEED].concat()
     }
@@ -157,7 +158,7 @@ impl Layer {
 #[derive(Debug, Clone)]
 struct ValkeyFilter {
     size: Reservation,
-    layers: Vec<Layer>,
+    layers: Vec<ValkeyLayer>,
     gauge: Arc<LayersGauge>,
 }
 
@@ -167,21 +168,21 @@ impl ValkeyFilter {
         layers.any(|it| it.places(key_hash).all(|(byte, bit)| it.bytes[byte] & bit != 0))
     }
 
-    fn used(&self) -> impl Iterator<Item = &Layer> {
+    fn used(&self) -> impl Iterator<Item = &ValkeyLayer> {
         self.layers.iter().filter(|layer| layer.keys > 0)
     }
 
     /// Adds an empty layer, and returns it.
-    fn grow(&mut self) -> Result<&mut Layer, Full> {
+    fn grow(&mut self) -> Result<&mut ValkeyLayer, Full> {
         // A copy of the newest layer takes memory, too, while a snapshot is taken.
         let limit = memory::available().map_or(u64::MAX, |available| available.bytes / 2);
-        let shape = shapes(self.size).nth(self.layers.len()).filter(|it| it.bytes <= limit);
+        let size = sizes(self.size).nth(self.layers.len()).filter(|it| it.bytes <= limit);
         let mut bytes = Vec::new();
-        let layer = shape.and_then(|shape| {
-            let len = usize::try_from(shape.bytes).ok()?;
+        let layer = size.and_then(|size| {
+            let len = usize::try_from(size.bytes).ok()?;
             bytes.try_reserve_exact(len).ok()?;
             bytes.resize(len, 0);
-            Some(Layer { shape, keys: 0, bytes: Arc::new(bytes) })
+            Some(ValkeyLayer { size, keys: 0, bytes: Arc::new(bytes) })
         });
         let reason = "the valkey-bloom filter is full and cannot grow: its expansion is 0, or \
                       there is too little memory for another layer";
@@ -190,9 +191,9 @@ impl ValkeyFilter {
     }
 
     fn make_room(&mut self, keys: u64) -> Result<(), Full> {
-        let mut room: u64 = self.layers.iter().map(|it| it.shape.capacity - it.keys).sum();
+        let mut room: u64 = self.layers.iter().map(|it| it.size.capacity - it.keys).sum();
         while room < keys {
-            room = room.saturating_add(self.grow()?.shape.capacity);
+            room = room.saturating_add(self.grow()?.size.capacity);
         }
         Ok(())
     }
@@ -203,7 +204,7 @@ impl ValkeyFilter {
         let fill = Fill {
             keys,
             counted: keys,
-            capacity: shapes(self.size).take(outlook.strings).map(|it| it.capacity).sum(),
+            capacity: sizes(self.size).take(outlook.strings).map(|it| it.capacity).sum(),
             bytes: outlook.bits / 8,
             layers: outlook.strings,
             expansion: self.size.expansion,
@@ -235,8 +236,8 @@ impl ValkeyFilter {
             let bits: &mut Vec<u8> = Arc::make_mut(&mut layer.bytes);
             from.read_exact(bits)?;
             from.read_exact(&mut number)?;
-            layer.keys = u64::from_le_bytes(number).min(layer.shape.capacity);
-            expect(&layer.shape.capacity.to_le_bytes(), from)?;
+            layer.keys = u64::from_le_bytes(number).min(layer.size.capacity);
+            expect(&layer.size.capacity.to_le_bytes(), from)?;
         }
         if self.keys() == keys { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
     }
@@ -257,7 +258,7 @@ impl FilterKind for ValkeyFilter {
         for &key_hash in key_hashes {
             if !self.has(key_hash) {
                 self.make_room(1)?;
-                let layer = self.layers.iter_mut().find(|it| it.keys < it.shape.capacity);
+                let layer = self.layers.iter_mut().find(|it| it.keys < it.size.capacity);
                 let layer = layer.expect("room was made");
                 let places = layer.places(key_hash);
                 let bytes = Arc::make_mut(&mut layer.bytes);
@@ -297,7 +298,7 @@ impl Blob for ValkeyFilter {
     }
 
     fn len(&self) -> u64 {
-        let layers = self.used().map(|it| it.start().len() as u64 + it.shape.bytes + 16);
+        let layers = self.used().map(|it| it.start().len() as u64 + it.size.bytes + 16);
         let layers: u64 = layers.sum();
         if layers == 0 { 0 } else { self.start().len() as u64 + 8 + layers }
     }
@@ -309,7 +310,7 @@ impl Blob for ValkeyFilter {
             to.write_all(&layer.start())?;
             to.write_all(&layer.bytes)?;
             to.write_all(&layer.keys.to_le_bytes())?;
-            to.write_all(&layer.shape.capacity.to_le_bytes())
+            to.write_all(&layer.size.capacity.to_le_bytes())
         })
     }
 }

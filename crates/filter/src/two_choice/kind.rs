@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::choice::FilterPlace;
 use crate::expire_after::ExpireAfter;
-use crate::kinds::{
-    CAPACITY, ERROR_RATE, EXPIRE_AFTER, GROW_TO, IN_REDIS, Kind, KindParameters, Registered, SEED,
-    Values, expire_after_field, size_fields,
+use crate::kinds::kind::{
+    CAPACITY, ERROR_RATE, GROW_TO, IN_REDIS, Kind, KindParameters, Registered, SEED, SpecError,
+    size_fields,
 };
+use crate::kinds::values::{EXPIRE_AFTER, Values, expire_after_field};
 use crate::local::TwoChoiceFilter;
-use crate::spec::SpecError;
 use crate::two_choice::{KeyBits, TwoChoiceSize};
 use crate::{
     BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, SHARD_RULE, SHARDS, Seed,

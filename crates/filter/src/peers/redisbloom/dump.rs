@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
-use crate::peers::redisbloom::filter::{Chunk, Filter};
+use crate::peers::redisbloom::filter::{Chunk, FIRST, Filter};
 use crate::peers::redisbloom::layer::Layer;
 use crate::peers::redisbloom::{ChunkError, FormatError};
 
@@ -196,10 +196,6 @@ fn crc(head: Head, data: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// Iterator of the header. An iterator is the number that `BF.SCANDUMP` returns with a chunk. For a
-/// later chunk, it is 1 plus the number of layer bytes in the dump up to the end of that chunk.
-pub(crate) const FIRST: i64 = 1;
-
 /// Loader of a filter. It reads chunk by chunk, in the order in which `BF.SCANDUMP` returns them.
 ///
 /// The loader allocates memory only for bytes that have arrived, and for the spare capacity of a
@@ -295,5 +291,5 @@ impl Loader {
 
 /// Returns the number of missing bytes of a layer.
 fn left(layer: &Layer) -> u64 {
-    layer.shape.bytes - layer.bits.len() as u64
+    layer.parameters.bytes - layer.bits.len() as u64
 }

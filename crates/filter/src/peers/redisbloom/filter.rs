@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use crate::peers::redisbloom::ReserveError;
 use crate::peers::redisbloom::TIGHTENING;
-use crate::peers::redisbloom::dump::FIRST;
-use crate::peers::redisbloom::header::{Options, Shape};
 use crate::peers::redisbloom::layer::{Layer, key_hash};
+use crate::peers::redisbloom::parameters::{LayerParameters, Options};
 use crate::peers::redisbloom::rate::{Rate, rate_of};
 use crate::{Capacity, ErrorRate, Full, KeyHash};
 
@@ -64,6 +63,10 @@ pub struct Filter {
     pub(crate) limit: u64,
 }
 
+/// Iterator of the header. An iterator is the number that `BF.SCANDUMP` returns with a chunk. For a
+/// later chunk, it is 1 plus the number of layer bytes in the dump up to the end of that chunk.
+pub(crate) const FIRST: i64 = 1;
+
 /// Part of a dump: an answer of `BF.SCANDUMP`, and the arguments of `BF.LOADCHUNK`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk<'a> {
@@ -97,7 +100,7 @@ impl Filter {
     ) -> Result<Self, ReserveError> {
         // An iterator is a signed number: 1 plus a number of bytes.
         let limit = limit.min(i64::MAX as u64 - 1);
-        let first = Layer::new(Shape::first(error_rate, capacity, options, limit)?)?;
+        let first = Layer::new(LayerParameters::first(error_rate, capacity, options, limit)?)?;
         let (layers, spare) = (vec![Arc::new(first)], VecDeque::new());
         Ok(Self { size: 0, options, growth, layers, spare, limit })
     }
@@ -156,11 +159,11 @@ impl Filter {
     /// # Errors
     /// The filter would have to grow, and cannot.
     pub(crate) fn make_room(&mut self, items: u64) -> Result<(), Full> {
-        let spare = self.spare.iter().map(|layer| layer.shape.capacity);
+        let spare = self.spare.iter().map(|layer| layer.parameters.capacity);
         let mut room = spare.fold(self.last().room(), u64::saturating_add);
         while room < items {
             let layer = self.next_layer()?;
-            room = room.saturating_add(layer.shape.capacity);
+            room = room.saturating_add(layer.parameters.capacity);
             self.spare.push_back(layer);
         }
         Ok(())
@@ -186,7 +189,7 @@ impl Filter {
 
     /// Returns the number of items that the existing layers are made for.
     pub fn capacity(&self) -> u64 {
-        self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.shape.capacity))
+        self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.parameters.capacity))
     }
 
     /// Returns the factor by which the capacity grows from one layer to the next. 0 if the filter
@@ -202,7 +205,7 @@ impl Filter {
 
     /// Returns the bytes of all layers.
     pub fn bytes(&self) -> u64 {
-        self.layers.iter().map(|layer| layer.shape.bytes).sum()
+        self.layers.iter().map(|layer| layer.parameters.bytes).sum()
     }
 
     /// Returns the current error rate: the share of unseen items that the filter reports as seen.
@@ -213,7 +216,9 @@ impl Filter {
 
     /// Computes the error rate of the filter once all layers are full.
     pub fn rate_when_full(&self) -> Rate {
-        Rate::of_layers(self.layers.iter().map(|layer| rate_of(&layer.shape, layer.shape.capacity)))
+        Rate::of_layers(
+            self.layers.iter().map(|layer| rate_of(&layer.parameters, layer.parameters.capacity)),
+        )
     }
 
     /// Tests an item with the given hashes: see [`Filter::contains`].
@@ -236,11 +241,11 @@ impl Filter {
             )));
         }
         let before = self.spare.back().unwrap_or_else(|| self.last());
-        let next = u64::from(self.growth).checked_mul(before.shape.capacity);
+        let next = u64::from(self.growth).checked_mul(before.parameters.capacity);
         let next = next.ok_or(ReserveError::TooLarge { capacity: u64::MAX, limit: self.limit })?;
-        let spare: u64 = self.spare.iter().map(|layer| layer.shape.bytes).sum();
+        let spare: u64 = self.spare.iter().map(|layer| layer.parameters.bytes).sum();
         let left = self.limit.saturating_sub(self.bytes()).saturating_sub(spare);
-        let rate = before.shape.error_rate * TIGHTENING;
-        Ok(Layer::new(Shape::within(left, self.limit, next, rate, self.options)?)?)
+        let rate = before.parameters.error_rate * TIGHTENING;
+        Ok(Layer::new(LayerParameters::within(left, self.limit, next, rate, self.options)?)?)
     }
 }

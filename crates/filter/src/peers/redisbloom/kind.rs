@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::choice::FilterPlace;
-use crate::kinds::{
-    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, Values,
+use crate::kinds::kind::{
+    CAPACITY, ERROR_RATE, IMPORTED, IN_REDIS, Kind, KindParameters, Registered, SpecError,
     size_fields,
 };
+use crate::kinds::parameters::Parameters;
+use crate::kinds::values::Values;
 use crate::peers::redisbloom::{POSITION_RULE, ReserveError, forecast, key_hash};
-use crate::spec::SpecError;
 use crate::{BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, Seed};
 
 /// Entry of RedisBloom's kind.
@@ -28,9 +29,6 @@ pub const REDISBLOOM: Kind = Kind(&Registered {
 });
 
 pub(crate) const EXPANSION: &str = "filter.expansion";
-
-/// Name of the field in a storage folder's header that marks the filter as imported.
-pub(crate) const IMPORTED: &str = "filter.imported";
 
 /// Parameters of a filter that urlseen reserves. `None` for an imported filter, because its
 /// parameters come from its data.

@@ -25,6 +25,7 @@ mod header;
 pub(crate) mod kind;
 mod layer;
 pub(crate) mod local;
+mod parameters;
 mod rate;
 #[cfg(test)]
 mod tests;

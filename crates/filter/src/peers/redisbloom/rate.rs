@@ -26,7 +26,7 @@
 use crate::Outlook;
 use crate::peers::bit_strings::fill;
 use crate::peers::redisbloom::ReserveError;
-use crate::peers::redisbloom::header::{Options, Shape};
+use crate::peers::redisbloom::parameters::{LayerParameters, Options};
 
 /// Error rate: the share of unseen items that a filter or layer reports as seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,8 +65,8 @@ impl Rate {
     }
 }
 
-impl Shape {
-    /// Returns the error rate of a layer of this shape with `items` items. `fill` is the share of
+impl LayerParameters {
+    /// Returns the error rate of a layer with these parameters and `items` items. `fill` is the share of
     /// its bits that are set.
     pub(crate) fn rate(&self, fill: f64, items: u64) -> Rate {
         if fill >= 1.0 {
@@ -94,10 +94,16 @@ struct Progression {
 }
 
 impl Progression {
-    fn of(shape: &Shape, fill: f64) -> Self {
-        let modulus = shape.modulus();
+    fn of(parameters: &LayerParameters, fill: f64) -> Self {
+        let modulus = parameters.modulus();
         let twos = modulus.trailing_zeros();
-        Self { hashes: shape.hashes, fill, modulus: modulus as f64, odd: modulus >> twos, twos }
+        Self {
+            hashes: parameters.hashes,
+            fill,
+            modulus: modulus as f64,
+            odd: modulus >> twos,
+            twos,
+        }
     }
 
     /// Returns the chance that this number of random positions are all 1.
@@ -164,37 +170,37 @@ pub(crate) fn forecast(
     items: u64,
 ) -> Result<Option<Outlook>, ReserveError> {
     let options = Options::of(expansion);
-    let mut shape = Shape::first(error_rate, capacity, options, u64::MAX)?;
-    let (mut layers, mut bits) = (Vec::new(), shape.bits);
+    let mut parameters = LayerParameters::first(error_rate, capacity, options, u64::MAX)?;
+    let (mut layers, mut bits) = (Vec::new(), parameters.bits);
     let mut left = items;
     loop {
-        let held = left.min(shape.capacity);
+        let held = left.min(parameters.capacity);
         left -= held;
-        layers.push(rate_of(&shape, held));
+        layers.push(rate_of(&parameters, held));
         if left == 0 {
             let rate = Rate::of_layers(layers.iter().copied());
             return Ok(Some(Outlook {
                 strings: layers.len(),
                 bits,
-                hashes: shape.hashes,
+                hashes: parameters.hashes,
                 bytes: [bits / 8; 2],
                 error_rate: rate.total,
                 warning: rate.warning(),
             }));
         }
-        let next = u64::from(expansion).checked_mul(shape.capacity).filter(|&next| next > 0);
-        let tighter = shape.error_rate * super::TIGHTENING;
-        let next = next.and_then(|next| Shape::for_capacity(next, tighter, options));
+        let next = u64::from(expansion).checked_mul(parameters.capacity).filter(|&next| next > 0);
+        let tighter = parameters.error_rate * super::TIGHTENING;
+        let next = next.and_then(|next| LayerParameters::for_capacity(next, tighter, options));
         let Some(next) = next else { return Ok(None) };
-        shape = next;
-        bits = bits.saturating_add(shape.bits);
+        parameters = next;
+        bits = bits.saturating_add(parameters.bits);
     }
 }
 
 /// Returns the error rate of a layer with this number of items, if all bits are equally likely.
-pub(crate) fn rate_of(shape: &Shape, items: u64) -> Rate {
-    let draws = items as f64 * f64::from(shape.hashes);
-    shape.rate(fill(draws, shape.modulus() as f64), items)
+pub(crate) fn rate_of(parameters: &LayerParameters, items: u64) -> Rate {
+    let draws = items as f64 * f64::from(parameters.hashes);
+    parameters.rate(fill(draws, parameters.modulus() as f64), items)
 }
 
 #[cfg(test)]
@@ -207,12 +213,12 @@ mod tests {
 
     /// Fills layers with random items, and tests other items. Returns the number of other items
     /// that are reported as seen, and the computed mean rate.
-    fn counted(shape: Shape, items: u64, filters: u64, unseen: u64) -> (u64, Rate) {
+    fn counted(parameters: LayerParameters, items: u64, filters: u64, unseen: u64) -> (u64, Rate) {
         let mut random = fastrand::Rng::with_seed(7);
         let mut item = || KeyHash::named(ShardId::WHOLE, random.u128(..));
         let (mut seen, mut mean) = (0, Rate { total: 0.0, by_bits: 0.0 });
         for _ in 0..filters {
-            let mut layer = Layer::new(shape).unwrap();
+            let mut layer = Layer::new(parameters).unwrap();
             (0..items).for_each(|_| layer.set(item()));
             seen += (0..unseen / filters).filter(|_| layer.contains(item())).count() as u64;
             let Rate { total, by_bits } = layer.rate_now();
@@ -222,9 +228,17 @@ mod tests {
         (seen, mean)
     }
 
-    fn shape(bits: u64, hashes: u32, capacity: u64) -> Shape {
+    fn parameters(bits: u64, hashes: u32, capacity: u64) -> LayerParameters {
         let (bytes, error_rate, bits_per_item) = (bits / 8, 1e-10, 1.0);
-        Shape { bytes, bits, error_rate, bits_per_item, hashes, capacity, ..Shape::zeroed() }
+        LayerParameters {
+            bytes,
+            bits,
+            error_rate,
+            bits_per_item,
+            hashes,
+            capacity,
+            ..LayerParameters::zeroed()
+        }
     }
 
     /// Prints all counts, of which docs/guides/redisbloom.md has one:
@@ -245,7 +259,7 @@ mod tests {
             (21_056, 15, 1000, 8_000_000),
             (148_096, 35, 6000, 4_000_000),
         ] {
-            let (seen, rate) = counted(shape(bits, hashes, items), items, 20, unseen);
+            let (seen, rate) = counted(parameters(bits, hashes, items), items, 20, unseen);
             let expected = rate.total * unseen as f64;
             let share = seen as f64 / unseen as f64;
             let Rate { total, by_bits } = rate;
@@ -282,10 +296,10 @@ mod tests {
         for (bits, hashes) in
             [(64, 1), (64, 2), (64, 1075), (192, 7), (1 << 30, 30), (1 << 59, 1075)]
         {
-            let shape = shape(bits, hashes, 1);
+            let parameters = parameters(bits, hashes, 1);
             let mut last = 0.0;
             for fill in [0.0, 1e-300, 1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-12, 1.0] {
-                let Rate { total, by_bits } = shape.rate(fill, 1);
+                let Rate { total, by_bits } = parameters.rate(fill, 1);
                 assert!((0.0..=1.0).contains(&total) && by_bits <= total, "{bits} {hashes} {fill}");
                 assert!(total >= last, "{bits} {hashes} {fill}: {total} after {last}");
                 last = total;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha1::{Digest, Sha1};
 
-use crate::peers::redisbloom::header::Options;
+use crate::peers::redisbloom::parameters::Options;
 use crate::peers::redisbloom::*;
 
 const LIMIT: u64 = 1 << 20;
@@ -157,7 +157,7 @@ fn layers_of_early_versions_are_powers_of_two() {
         filter.add(item("early", n).as_bytes()).unwrap();
     }
     let layers: Vec<_> =
-        filter.layers().iter().map(|layer| (layer.bits(), layer.shape.capacity)).collect();
+        filter.layers().iter().map(|layer| (layer.bits(), layer.parameters.capacity)).collect();
     assert_eq!(layers, [(2048, 185), (8192, 656)]);
     assert_eq!(from_chunks(chunks(&filter), LIMIT), Ok(filter));
 }
