@@ -1,7 +1,7 @@
 //! Search for the server of an address on this thread, and the watch over a primary.
 //!
-//! The search uses blocking connections of the crate `redis`, also for tasks, which run it on a
-//! thread for blocking calls. So the feature `redis` needs neither tokio nor rustls.
+//! The search uses blocking connections of the crate `redis`, so the feature `redis` needs neither
+//! tokio nor rustls.
 //! `ClusterConnection` of that crate repeats calls by itself, so the library does not use it.
 
 use std::io;
@@ -65,14 +65,9 @@ impl Address {
 }
 
 impl PrimaryWatch {
-    /// Returns true if it is time to ask the Sentinels again.
-    pub(super) fn is_due(&self) -> bool {
-        Instant::now() >= self.next_look
-    }
-
     /// Returns true if the Sentinels name another primary now. Asks them only once in a while.
     pub(super) fn is_over(&mut self, options: &RedisOptions) -> bool {
-        if !self.is_due() {
+        if Instant::now() < self.next_look {
             return false;
         }
         let Self { address, name, .. } = self;

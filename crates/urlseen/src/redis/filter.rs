@@ -1,17 +1,33 @@
 //! Filter in Redis, for threads.
+//!
+//! An addition is one script that tests and sets. Suppose that its answer is lost after a new
+//! key was set: a repeated call would answer that the key was seen, and the program would never
+//! fetch it. So Redis keeps each answer for a minute, with the client's number of the call, and
+//! a repeated call gets this answer. A slot of answers has one call at a time, so there are as
+//! many slots as simultaneous calls. A call that arrives late, after the next one of its slot,
+//! finds its keys set and changes nothing.
+//!
+//! A script gets the id of the filter. If the filter was deleted, it is defined again with its
+//! id and seed. If another program made a new filter at the same key, the call is refused.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use redis::{Connection, Pipeline, RedisResult, Value};
+use redis::{FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use super::RedisOptions;
 use super::address::Address;
-use super::calls::Calls;
 use super::link::Link;
-use crate::{Error, Filter, FilterSpec};
+use crate::{Error, ErrorKind, Filter, FilterSpec};
+use urlseen_filter::redis_kind::Question;
+use urlseen_filter::{Outlook, RedisFilterKeys, Verdict, id};
 use urlseen_fingerprint::Fingerprint;
+use urlseen_redis::filter::ask::{ask, verdicts};
+use urlseen_redis::filter::definition::{self, Definition};
+use urlseen_redis::hash_tag::hashed;
+use urlseen_redis::protocol::{Call, Script};
 
 /// Filter in Redis that many processes can share.
 ///
@@ -36,14 +52,32 @@ use urlseen_fingerprint::Fingerprint;
 ///
 /// [`Kind`]: crate::Kind
 pub struct RedisFilter {
-    calls: Calls,
-    link: Mutex<Link>,
+    key: String,
+    /// Definition of the filter, with its id and seed. If Redis has lost the definition, the client
+    /// sends it again.
+    definition: Definition,
+    filter: RedisFilterKeys,
+    add: Script,
+    /// Prefix of the Redis keys that hold the last answers to this client. There is one key for
+    /// each slot. A repeated call gets its answer from such a key.
+    answers: String,
+    address: Address,
+    options: RedisOptions,
+    /// Number of slots, and those that no call uses now.
+    slots: Mutex<(usize, Vec<Slot>)>,
     /// Number of calls so far that added keys.
     number: AtomicU64,
 }
 
+/// Connection, and its number, which determines the Redis key for its answers. It has one call at a
+/// time, so there are as many as there were calls at the same time.
+struct Slot {
+    number: usize,
+    link: Link,
+}
+
 /// Maximum number of times that a call defines the filter again after another program deleted it.
-pub(super) const DEFINED: usize = 5;
+const DEFINED: usize = 5;
 
 impl RedisFilter {
     /// Opens the filter with the name `key` on the server at `url`. If the filter does not exist,
@@ -74,89 +108,240 @@ impl RedisFilter {
         spec: &FilterSpec,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let wanted = Calls::wanted(key, spec)?;
+        let wanted = spec.read()?;
+        let mut definition = Definition::new(&wanted);
+        // Refuses a kind that cannot be in Redis, before any command to Redis.
+        keys(key, &definition)?;
         let address = Address::parse(url)?;
         let mut link = Link::new(address.for_key(key), options);
-        let calls = wanted.opened(spec, link.call(&wanted.define())?)?;
-        calls.check_slots(&address)?;
-        Ok(Self { calls, link: Mutex::new(link), number: AtomicU64::new(0) })
+        definition = defined(key, &definition, &mut link)?;
+        let differences = definition.differences(&wanted);
+        if !differences.is_empty() {
+            let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
+            let text = format!("Redis has a filter {key} with another spec: {}", all.join("; "));
+            return Err(Error::new(ErrorKind::Mismatch, text));
+        }
+        let filter = keys(key, &definition)?;
+        if address.is_cluster() && !filter.all().all(|it| hashed(&it) == hashed(key)) {
+            let text = format!(
+                "the address of Redis is a Redis Cluster, and the keys of the filter {key} are in \
+                 different slots there; give the filter a name with a text in braces, such as \
+                 {{{key}}}"
+            );
+            return Err(Error::new(ErrorKind::Spec, text));
+        }
+        Ok(Self {
+            key: key.to_owned(),
+            definition,
+            add: Script::with_kind(&filter.script().lua, include_str!("add.lua")),
+            answers: definition::answers(key, id::random()),
+            filter,
+            address: address.for_key(key),
+            options,
+            slots: Mutex::new((1, vec![Slot { number: 0, link }])),
+            number: AtomicU64::new(0),
+        })
     }
 
     /// Returns the number of keys that the filter is made for; 0 for a set, which has no capacity.
     pub fn capacity(&self) -> u64 {
-        self.calls.parameters().capacity().unwrap_or(0)
+        self.definition.spec.parameters.capacity().unwrap_or(0)
     }
 
     /// Returns the error rate that the filter is made for. It has this rate when it is full.
     pub fn full_error_rate(&self) -> f64 {
-        self.calls.parameters().field("filter.error_rate").unwrap_or(0.0)
+        self.definition.spec.parameters.field("filter.error_rate").unwrap_or(0.0)
     }
 
-    fn link(&self) -> MutexGuard<'_, Link> {
-        // A panic of another thread does no harm: a connection that was interrupted during a call
-        // is never used again (`Link::ask`).
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, (usize, Vec<Slot>)> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_part(&self, link: &mut Link, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let add = self.calls.add(0, self.number.fetch_add(1, Relaxed), keys);
+    /// Makes calls over a connection that no other thread uses meanwhile. After a panic, this
+    /// connection is never used again.
+    fn call<T>(&self, calls: impl FnOnce(&mut Slot) -> Result<T, Error>) -> Result<T, Error> {
+        let idle = self.slots().1.pop();
+        let mut slot = idle.unwrap_or_else(|| {
+            let link = Link::new(self.address.clone(), self.options);
+            let (count, _) = &mut *self.slots();
+            *count += 1;
+            Slot { number: *count - 1, link }
+        });
+        let answer = calls(&mut slot);
+        self.slots().1.push(slot);
+        answer
+    }
+
+    fn add_part(&self, slot: &mut Slot, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let add = self.adding(slot.number, keys);
         for _ in 0..DEFINED {
-            let reply = link.call(&add)?;
-            if let Some(is_new) = self.calls.added(keys.len(), reply)? {
+            let reply = slot.link.call(&add)?;
+            if let Some(is_new) = self.added(keys.len(), reply)? {
                 return Ok(is_new);
             }
-            self.calls.defined(link.call(&self.calls.define())?)?;
+            let found = defined(&self.key, &self.definition, &mut slot.link)?;
+            if found.id != self.definition.id {
+                return Err(self.replaced());
+            }
         }
-        Err(self.calls.unsteady())
+        let key = &self.key;
+        let text = format!(
+            "another program repeatedly deletes the filter {key} in Redis; stop that program"
+        );
+        Err(Error::new(ErrorKind::Mismatch, text))
     }
+
+    /// Returns the call that adds keys. A repeated call gets the answer of the first one.
+    fn adding(&self, slot: usize, keys: &[Fingerprint]) -> Call {
+        let Question { keys: strings, places, extras } =
+            self.filter.question(keys.iter().map(Some));
+        let (own, answers) = (definition::key(&self.key), format!("{}:{slot}", self.answers));
+        let all: Vec<&str> =
+            [&own, &answers].into_iter().chain(&strings).map(|key| &**key).collect();
+        let number = self.number.fetch_add(1, Relaxed);
+        let words = [self.definition.id.to_string(), number.to_string(), keys.len().to_string()];
+        let words = words.into_iter().map(String::into_bytes);
+        let numbers = (1..=keys.len()).map(|number| number.to_string().into_bytes());
+        self.add.call(&all, words.chain([places]).chain(numbers).chain(extras).collect())
+    }
+
+    /// Reads the reply to an addition of `count` keys. Returns true for each new key, and `None` if
+    /// Redis has no definition of the filter.
+    fn added(&self, count: usize, reply: Value) -> Result<Option<Vec<bool>>, Error> {
+        let unexpected = |error: RedisError| Error::new(ErrorKind::Redis, error);
+        let parsed = <(String, String)>::from_redis_value(reply).map_err(Into::into);
+        let (word, said) = parsed.map_err(unexpected)?;
+        if word != "ok" {
+            return if said.is_empty() { Ok(None) } else { Err(self.replaced()) };
+        }
+        let mut is_new = vec![false; count];
+        for number in said.split(',').filter_map(|number| number.parse::<usize>().ok()) {
+            if let Some(is_new) = is_new.get_mut(number.wrapping_sub(1)) {
+                *is_new = true;
+            }
+        }
+        Ok(Some(is_new))
+    }
+
+    /// Reads the replies to a pipeline of questions. `counts` has the number of replies for each
+    /// key. Returns true for each seen key.
+    fn asked(
+        &self,
+        counts: &[usize],
+        replies: &[RedisResult<Value>],
+    ) -> RedisResult<Result<Vec<bool>, Error>> {
+        let (defined, rest) = match replies {
+            [defined, rest @ ..] => (defined.clone()?, rest),
+            [] => (Value::Nil, replies),
+        };
+        // If Redis has no definition of the filter, the filter is empty, and no key is seen.
+        let id = Option::<String>::from_redis_value(defined)?;
+        if id.is_some_and(|id| id != self.definition.id.to_string()) {
+            return Ok(Err(self.replaced()));
+        }
+        let verdicts = verdicts(&self.filter, counts, rest)?;
+        Ok(Ok(verdicts.into_iter().map(|verdict| verdict == Verdict::Seen).collect()))
+    }
+
+    fn outlook(&self) -> Outlook {
+        self.filter.kind().outlook(0)
+    }
+
+    fn replaced(&self) -> Error {
+        let key = &self.key;
+        let text = format!(
+            "another program deleted the filter {key} in Redis and made another one in its place; \
+             open the filter again to use the other one"
+        );
+        Error::new(ErrorKind::Mismatch, text)
+    }
+}
+
+/// Returns the Redis keys of the filter with the name `key`. Fails if no filter in Redis can have
+/// the spec.
+fn keys(key: &str, definition: &Definition) -> Result<RedisFilterKeys, Error> {
+    let kind = definition.spec.parameters.in_redis();
+    Ok(RedisFilterKeys::new(key, kind.map_err(|error| Error::new(ErrorKind::Spec, error))?))
+}
+
+/// Defines the filter, with its id and seed, if it does not exist. Returns the definition that
+/// exists after that.
+fn defined(key: &str, wanted: &Definition, link: &mut Link) -> Result<Definition, Error> {
+    let reply = link.call(&definition::define(key, &wanted.words()).into())?;
+    let fields = BTreeMap::<String, String>::from_redis_value(reply);
+    let found = fields.ok().and_then(|fields| Definition::found(&fields).ok().flatten());
+    found.ok_or_else(|| {
+        let key = definition::key(key);
+        let text =
+            format!("{key} in Redis is not what urlseen writes; find the program that changed it");
+        Error::new(ErrorKind::Mismatch, text)
+    })
 }
 
 impl Filter for RedisFilter {
     fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let (firsts, is_first) = self.calls.firsts(keys)?;
+        let mut known = HashSet::with_capacity(keys.len());
+        let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();
+        let first = |(key, _): (&Fingerprint, _)| {
+            let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
+            self.filter.check(key).map(|()| key.clone()).map_err(unplaced)
+        };
+        let firsts = keys.iter().zip(&is_first).filter(|(_, is_first)| **is_first).map(first);
+        let firsts = firsts.collect::<Result<Vec<_>, _>>()?;
         let mut is_new = Vec::with_capacity(firsts.len());
-        let mut link = self.link();
-        for part in firsts.chunks(self.calls.filter.most_judged()) {
-            is_new.extend(self.add_part(&mut link, part)?);
-        }
+        self.call(|slot| {
+            for part in firsts.chunks(self.filter.most_judged()) {
+                is_new.extend(self.add_part(slot, part)?);
+            }
+            Ok(())
+        })?;
         let mut is_new = is_new.into_iter();
         Ok(is_first.into_iter().map(|is_first| is_first && is_new.next() == Some(true)).collect())
     }
 
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let id = |pipeline: &mut Pipeline| {
+            pipeline.cmd("HGET").arg(definition::key(&self.key)).arg("id");
+        };
+        let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {why}"));
+        let pipelines = ask(&self.filter, keys, id).map_err(unplaced)?;
         let mut seen = Vec::with_capacity(keys.len());
-        let mut link = self.link();
-        for (pipeline, counts) in self.calls.ask(keys)? {
-            let ask = |pipeline: &Pipeline, connection: &mut Connection| {
-                let replies: Vec<RedisResult<Value>> = pipeline.query(connection)?;
-                self.calls.asked(&counts, &replies)
-            };
-            let asked = link.ask(|to| ask(&pipeline, to))?;
-            seen.extend(asked?);
-        }
+        self.call(|slot| {
+            for (pipeline, counts) in &pipelines {
+                let asked = slot.link.ask(|connection| {
+                    let replies: Vec<RedisResult<Value>> = pipeline.query(connection)?;
+                    self.asked(counts, &replies)
+                });
+                seen.extend(asked??);
+            }
+            Ok(())
+        })?;
         Ok(seen)
     }
 
     fn keys(&self) -> Vec<String> {
-        self.calls.filter.all().collect()
+        self.filter.all().collect()
     }
 
     fn bits(&self) -> u64 {
-        self.calls.outlook().bits
+        self.outlook().bits
     }
 
     fn hashes(&self) -> u32 {
-        self.calls.outlook().hashes
+        self.outlook().hashes
     }
 
     fn delete(&self) -> Result<(), Error> {
-        self.link().call(&self.calls.delete()).map(drop)
+        let mut delete = redis::cmd("UNLINK");
+        delete.arg(definition::key(&self.key)).arg(self.keys());
+        self.call(|slot| slot.link.call(&delete.into()).map(drop))
     }
 }
 
 /// Formats the filter without its address, because the address may contain a password.
 impl fmt::Debug for RedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisFilter").field("calls", &self.calls).finish_non_exhaustive()
+        let mut debug = f.debug_struct("RedisFilter");
+        debug.field("key", &self.key).field("definition", &self.definition).finish_non_exhaustive()
     }
 }

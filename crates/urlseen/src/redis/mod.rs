@@ -4,7 +4,6 @@ mod address;
 #[cfg(feature = "tokio")]
 mod async_filter;
 mod blocking_search;
-mod calls;
 mod consumer;
 mod filter;
 mod link;
