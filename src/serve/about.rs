@@ -1,8 +1,8 @@
 //! Replies about the server itself.
 
 use super::ServerState;
-use super::command::{SPECS, Spec, find, shown};
-use super::reply::{Reply, Version};
+use super::reply::{Reply, Version, unknown_subcommand};
+use super::table::{SPECS, Spec, find};
 use urlseen_fingerprint::FingerprintSpec;
 
 /// Version of Redis that the replies imitate.
@@ -84,10 +84,4 @@ fn described(spec: &Spec) -> Reply {
         none(),
         none(),
     ])
-}
-
-/// Builds the error that Redis sends for an unknown subcommand.
-pub(super) fn unknown_subcommand(command: &str, subcommand: &[u8]) -> Reply {
-    let found = shown(subcommand);
-    Reply::error(format!("ERR unknown subcommand '{found}'. Try {command} HELP."))
 }

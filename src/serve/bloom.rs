@@ -3,8 +3,7 @@
 
 use std::str::FromStr;
 
-use super::command::wrong_arity;
-use super::reply::{Reply, Version};
+use super::reply::{Reply, Version, wrong_arity};
 use urlseen_filter::Fill;
 
 /// Bytes that RedisBloom adds to the size of the bits when it reports the size of a filter: first

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
-use super::command::{self, Command, ReplyShape, shown};
+use super::command::Command;
 use super::connection::{BUFFER, Connection};
 use super::framing::{Framing, FramingError, FramingLimits};
-use super::reply::{self, Reply, Version};
+use super::reply::{self, Reply, ReplyShape, Version, shown};
 use super::session::{self, ClientSession};
 use super::session::{Received, Transaction};
+use super::table::find;
 use super::{ServerState, about, bloom};
 use crate::config::ItemForm;
 use urlseen_engine::engine::query::{self, Asker, Extra};
@@ -184,7 +185,7 @@ impl Client {
                 continue;
             }
             let spoken = words.of(&received);
-            let spec = command::find(spoken[0]);
+            let spec = find(spoken[0]);
             let command = match Command::parse(spec, &spoken) {
                 Ok(command) => command,
                 Err(refusal) => {

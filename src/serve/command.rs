@@ -1,97 +1,15 @@
-//! Commands that the server knows: names, numbers of words, and arguments.
+//! Commands of clients, read from their words.
 //!
 //! If Redis 7.0 or RedisBloom 2.8 can send the same reply or error, the server sends it byte for
 //! byte. `docs/reference/serve.md` lists the differences and the reasons.
 
 use std::fmt::Write;
 
+use super::about;
 use super::bloom::{self, Field};
-use super::reply::Reply;
-use super::{about, session};
+use super::reply::{Reply, ReplyShape, shown, wrong_arity};
+use super::table::Spec;
 use urlseen_engine::engine::Wanted;
-
-/// Facts about a command, in the form of the reply to `COMMAND`.
-pub(super) struct Spec {
-    pub(super) name: &'static str,
-    /// Number of words of the command, including its name. A negative number stands for a minimum:
-    /// -3 means at least three words.
-    pub(super) arity: i64,
-    /// Flags in the reply to `COMMAND`.
-    pub(super) flags: &'static [&'static str],
-    /// Positions of the first and the last key; -1 is the last word, and 0 stands for no key.
-    pub(super) keys: (i64, i64),
-}
-
-impl Spec {
-    /// Returns the keys among the words of a parsed command.
-    pub(super) fn keys_of<'w, 'a>(&self, words: &'w [&'a [u8]]) -> &'w [&'a [u8]] {
-        match self.keys {
-            (1, 1) => &words[1..2],
-            (1, -1) => &words[1..],
-            _ => &[],
-        }
-    }
-}
-
-const fn spec(
-    name: &'static str,
-    arity: i64,
-    flags: &'static [&'static str],
-    keys: (i64, i64),
-) -> Spec {
-    Spec { name, arity, flags, keys }
-}
-
-const WRITE: &[&str] = &["write", "denyoom", "fast"];
-const READ: &[&str] = &["readonly", "fast"];
-const PLAIN: &[&str] = &["loading", "stale", "fast"];
-
-/// All commands that the server knows, by name.
-pub(super) const SPECS: &[Spec] = &[
-    spec("auth", -2, PLAIN, (0, 0)),
-    spec("bf.add", 3, WRITE, (1, 1)),
-    spec("bf.card", 2, READ, (1, 1)),
-    spec("bf.exists", 3, READ, (1, 1)),
-    spec("bf.info", -2, READ, (1, 1)),
-    spec("bf.insert", -4, WRITE, (1, 1)),
-    spec("bf.madd", -3, WRITE, (1, 1)),
-    spec("bf.mexists", -3, READ, (1, 1)),
-    spec("bf.reserve", -4, WRITE, (1, 1)),
-    spec("client", -2, PLAIN, (0, 0)),
-    spec("command", -1, PLAIN, (0, 0)),
-    spec("del", -2, &["write"], (1, -1)),
-    spec("discard", 1, PLAIN, (0, 0)),
-    spec("echo", 2, PLAIN, (0, 0)),
-    spec("exec", 1, PLAIN, (0, 0)),
-    spec("hello", -1, PLAIN, (0, 0)),
-    spec("info", -1, PLAIN, (0, 0)),
-    spec("multi", 1, PLAIN, (0, 0)),
-    spec("ping", -1, PLAIN, (0, 0)),
-    spec("quit", -1, PLAIN, (0, 0)),
-    spec("sadd", -3, WRITE, (1, 1)),
-    spec("scard", 2, READ, (1, 1)),
-    spec("select", 2, PLAIN, (0, 0)),
-    spec("sismember", 3, READ, (1, 1)),
-    spec("smismember", -3, READ, (1, 1)),
-    spec("srem", -3, &["write", "fast"], (1, 1)),
-];
-
-/// Form of a reply to a command with members. Each member has an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReplyShape {
-    /// One answer, as RedisBloom replies.
-    Bool,
-    /// All answers, as RedisBloom replies.
-    Bools,
-    /// One answer, as a set of Redis replies.
-    Number,
-    /// All answers, as a set of Redis replies.
-    Numbers,
-    /// Number of members that were added.
-    Added,
-    /// Number of members that were forgotten.
-    Removed,
-}
 
 /// Command of a client, with its arguments. `Say` has the reply, which depends only on the words.
 #[derive(Debug)]
@@ -154,7 +72,7 @@ impl<'a> Command<'a> {
             "ping" if words.len() > 2 => return Err(wrong_arity("ping")),
             "ping" if words.len() == 1 => Self::Say(Reply::Simple("PONG")),
             "ping" | "echo" => Self::Say(Reply::bulk(first)),
-            "select" => Self::Say(session::select(first)),
+            "select" => Self::Say(select(first)),
             "hello" => Self::Hello(hello(&words[1..])?),
             "auth" => match words[1..] {
                 [password] => Self::Auth { user: None, password },
@@ -183,11 +101,6 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Finds a command by its name in any case.
-pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
-    SPECS.iter().find(|spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
-}
-
 fn hello<'a>(words: &[&'a [u8]]) -> Result<Hello<'a>, Reply> {
     let Some((&version, mut rest)) = words.split_first() else { return Ok(Hello::default()) };
     let mut hello = Hello { version: Some(version), ..Hello::default() };
@@ -210,11 +123,6 @@ fn hello<'a>(words: &[&'a [u8]]) -> Result<Hello<'a>, Reply> {
     Ok(hello)
 }
 
-/// Builds the error that Redis sends for a command with too few or too many words.
-pub(super) fn wrong_arity(name: &str) -> Reply {
-    Reply::error(format!("ERR wrong number of arguments for '{name}' command"))
-}
-
 /// Builds the error that Redis sends for an unknown command.
 fn unknown(words: &[&[u8]]) -> Reply {
     /// Approximate maximum number of bytes of arguments in the error.
@@ -230,8 +138,15 @@ fn unknown(words: &[&[u8]]) -> Reply {
     Reply::error(format!("ERR unknown command '{name}', with args beginning with: {arguments}"))
 }
 
-/// Returns the first bytes of a word as text for an error.
-pub(super) fn shown(word: &[u8]) -> String {
-    const LONGEST: usize = 128;
-    String::from_utf8_lossy(&word[..word.len().min(LONGEST)]).into_owned()
+/// Runs `SELECT` and returns its reply. Only database 0 exists.
+fn select(database: &[u8]) -> Reply {
+    /// Number of databases that a Redis server has by default.
+    const DATABASES: i64 = 16;
+    let number = std::str::from_utf8(database).ok().and_then(|text| text.parse::<i64>().ok());
+    match number {
+        Some(0) => Reply::OK,
+        Some(1..DATABASES) => Reply::error("ERR urlseen serves only database 0"),
+        Some(_) => Reply::error("ERR DB index is out of range"),
+        None => Reply::error("ERR value is not an integer or out of range"),
+    }
 }

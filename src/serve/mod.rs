@@ -15,6 +15,7 @@ mod inline;
 mod reply;
 mod server;
 mod session;
+mod table;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

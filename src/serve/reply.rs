@@ -4,7 +4,6 @@ use std::fmt::{Display, Write};
 
 use bytes::BytesMut;
 
-use super::command::ReplyShape;
 use urlseen_engine::engine::{Answer, Wanted};
 
 /// Version of the Redis protocol.
@@ -88,6 +87,40 @@ impl Reply {
 /// Appends a line of the protocol. The line begins with the character `kind`.
 pub(super) fn line(out: &mut BytesMut, kind: char, content: impl Display) {
     write!(out, "{kind}{content}\r\n").expect("the buffer grows");
+}
+
+/// Builds the error that Redis sends for a command with too few or too many words.
+pub(super) fn wrong_arity(name: &str) -> Reply {
+    Reply::error(format!("ERR wrong number of arguments for '{name}' command"))
+}
+
+/// Builds the error that Redis sends for an unknown subcommand.
+pub(super) fn unknown_subcommand(command: &str, subcommand: &[u8]) -> Reply {
+    let found = shown(subcommand);
+    Reply::error(format!("ERR unknown subcommand '{found}'. Try {command} HELP."))
+}
+
+/// Returns the first bytes of a word as text for an error.
+pub(super) fn shown(word: &[u8]) -> String {
+    const LONGEST: usize = 128;
+    String::from_utf8_lossy(&word[..word.len().min(LONGEST)]).into_owned()
+}
+
+/// Form of a reply to a command with members. Each member has an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyShape {
+    /// One answer, as RedisBloom replies.
+    Bool,
+    /// All answers, as RedisBloom replies.
+    Bools,
+    /// One answer, as a set of Redis replies.
+    Number,
+    /// All answers, as a set of Redis replies.
+    Numbers,
+    /// Number of members that were added.
+    Added,
+    /// Number of members that were forgotten.
+    Removed,
 }
 
 /// Error of RedisBloom for a filter that is full.

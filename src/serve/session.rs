@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::command::{Hello, shown};
+use super::command::Hello;
 use super::framing::Words;
-use super::reply::{Reply, Version};
+use super::reply::{Reply, Version, shown, unknown_subcommand};
 use super::{ServerState, about};
 
 /// Login, name and protocol version of a client.
@@ -85,7 +85,7 @@ impl ClientSession {
             [] if is("getname") && self.name.is_empty() => Reply::Null,
             [] if is("getname") => Reply::bulk(self.name.clone()),
             [] if is("id") => Reply::count(self.id),
-            _ => about::unknown_subcommand("CLIENT", subcommand),
+            _ => unknown_subcommand("CLIENT", subcommand),
         }
     }
 
@@ -97,19 +97,6 @@ impl ClientSession {
         }
         self.name = name.to_vec();
         Reply::OK
-    }
-}
-
-/// Runs `SELECT` and returns its reply. Only database 0 exists.
-pub(super) fn select(database: &[u8]) -> Reply {
-    /// Number of databases that a Redis server has by default.
-    const DATABASES: i64 = 16;
-    let number = std::str::from_utf8(database).ok().and_then(|text| text.parse::<i64>().ok());
-    match number {
-        Some(0) => Reply::OK,
-        Some(1..DATABASES) => Reply::error("ERR urlseen serves only database 0"),
-        Some(_) => Reply::error("ERR DB index is out of range"),
-        None => Reply::error("ERR value is not an integer or out of range"),
     }
 }
 

@@ -4,7 +4,6 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::limiter::Limiter;
-use super::queue::SHORT;
 use super::reading::{Part, Reading};
 use crate::item::Findings;
 use crate::item::batch::{Batch, Found};
@@ -14,6 +13,9 @@ use urlseen_filter::{
     Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, SHARDS, ShardId, Verdict,
 };
 use urlseen_storage::{Copied, Logged, Position};
+
+/// Maximum number of items or keys of a step that a task does itself if the judge is free.
+pub(super) const SHORT: usize = 64;
 
 /// Filter, with the keys that were found unseen and are not set yet. The batches, answers and
 /// commits take effect in the order of the calls.

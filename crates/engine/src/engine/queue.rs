@@ -9,7 +9,7 @@ use crossbeam_channel::Sender;
 use tokio::sync::mpsc;
 
 use super::judge::Judge;
-use super::query::Answers;
+use super::question::Answers;
 use super::reading::Reading;
 use super::threads::Work;
 use crate::item::batch::{Batch, Found};
@@ -17,9 +17,6 @@ use urlseen_filter::{Full, KeyHash};
 
 /// Number of items or keys after which a thread turns to another filter.
 const TURN: usize = 8192;
-
-/// Maximum number of items or keys of a step that a task does itself if the judge is free.
-pub(super) const SHORT: usize = 64;
 
 /// Number of waiting steps at which a recovery waits before it adds another one.
 const STEPS_MAX: usize = 8;

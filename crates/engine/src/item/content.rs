@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::pickle::Pickles;
-use super::reader::Said;
+use super::reader::Parsed;
 use super::request::ItemRequest;
-use super::tab::Parts;
+use super::tab::TabParts;
 use super::{Reader, Unreadable, json};
 use urlseen_filter::choice::ItemForm;
 use urlseen_fingerprint::same::SameStep;
@@ -56,16 +56,16 @@ impl Reader {
             return Err(Unreadable::Empty);
         }
         let form = self.options.form.of(bytes).unwrap_or(ItemForm::Fingerprint);
-        let said = match self.said(form, bytes) {
+        let said = match self.parse(form, bytes) {
             // Without rules, the payload after flags may have any form.
             Err(_) if form == ItemForm::Tab && self.read(bytes).is_ok() => {
-                Said::Fingerprint(Fingerprint::from_text(Parts::of(bytes)?.fingerprint))
+                Parsed::Fingerprint(Fingerprint::from_text(TabParts::of(bytes)?.fingerprint))
             }
             said => said?,
         };
         let said = match said {
-            Said::Request(said) => said,
-            Said::Fingerprint(fingerprint) => {
+            Parsed::Request(said) => said,
+            Parsed::Fingerprint(fingerprint) => {
                 let given = Some(fingerprint);
                 return Ok(ItemContent { form, request: None, given, dont_filter: false });
             }
@@ -91,9 +91,6 @@ impl Reader {
     }
 }
 
-/// Fields of a request that people read.
-pub(super) const FIELDS: [&str; 5] = ["method", "url", "fingerprint", "priority", "callback"];
-
 /// Short text about an item.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ItemSummary<'a> {
@@ -111,7 +108,7 @@ impl<'a> ItemSummary<'a> {
         let found = match item.first().map(|_| ItemForm::detect(item)) {
             Some(ItemForm::Json) => json::words(item),
             Some(ItemForm::Pickle) => Pickles::default().words(item),
-            Some(ItemForm::Tab) => match Parts::of(item) {
+            Some(ItemForm::Tab) => match TabParts::of(item) {
                 Ok(parts) => return Self::with_payload(&parts),
                 Err(_) => Default::default(),
             },
@@ -130,7 +127,7 @@ impl<'a> ItemSummary<'a> {
     }
 
     /// Describes a fingerprint with its payload, which may be a request.
-    fn with_payload(parts: &Parts<'_>) -> Self {
+    fn with_payload(parts: &TabParts<'_>) -> Self {
         let ItemSummary { text, url } = ItemSummary::of(parts.payload);
         let text = [parts.fingerprint, b"  ", &text];
         let mut text = text.concat();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::json::{self, JsonError};
 use super::pickle::Pickles;
 use super::request::{self, ItemRequest};
-use super::tab::{self, Flags, Parts};
+use super::tab::{self, Flags, TabParts};
 use super::{Emit, Form, Identity, Item, ItemForm, Unreadable};
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::Lifetime;
@@ -180,19 +180,19 @@ impl Reader {
             ItemForm::Tab if !needs_url => {
                 return match tab::without_flags(bytes)? {
                     Some(text) => Ok(given(Fingerprint::from_text(text))),
-                    None => self.unread(&Parts::of(bytes)?),
+                    None => self.unread(&TabParts::of(bytes)?),
                 };
             }
             _ => {}
         }
         let said = match form {
             ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
-            _ => match self.said(form, bytes)? {
-                Said::Request(said) => said,
-                Said::Fingerprint(_) if self.options.emit != Emit::Item => {
+            _ => match self.parse(form, bytes)? {
+                Parsed::Request(said) => said,
+                Parsed::Fingerprint(_) if self.options.emit != Emit::Item => {
                     return Err(Unreadable::NothingToEmit);
                 }
-                Said::Fingerprint(fingerprint) => return Ok(given(fingerprint)),
+                Parsed::Fingerprint(fingerprint) => return Ok(given(fingerprint)),
             },
         };
         if said.has_odd_fingerprint() && self.options.form == Form::Item(ItemForm::Auto) {
@@ -295,7 +295,7 @@ impl Reader {
         let url = said.url.as_deref().ok_or(Unreadable::NothingToEmit)?;
         let most = most_made(bytes.len());
         let meta = match form {
-            ItemForm::Json => request::meta_of_json(bytes)?.map(Cow::Borrowed),
+            ItemForm::Json => json::meta_of_json(bytes)?.map(Cow::Borrowed),
             ItemForm::Pickle => self.pickles.meta(bytes)?.map(Cow::Owned),
             _ => None,
         };
@@ -317,7 +317,7 @@ impl Reader {
 
     /// Returns the canonical URL of an item; `None` if it has none.
     pub(crate) fn canonical_url(&mut self, bytes: &[u8]) -> Option<&str> {
-        let Said::Request(said) = self.said(self.options.form.of(bytes)?, bytes).ok()? else {
+        let Parsed::Request(said) = self.parse(self.options.form.of(bytes)?, bytes).ok()? else {
             return None;
         };
         let request = said.request()?;
@@ -326,7 +326,7 @@ impl Reader {
 
     /// Makes an item of its fingerprint and its flags. Does not read the payload.
     #[inline(never)]
-    fn unread<'a>(&self, parts: &Parts<'a>) -> Result<Item<'a>, Unreadable> {
+    fn unread<'a>(&self, parts: &TabParts<'a>) -> Result<Item<'a>, Unreadable> {
         if parts.flags.is_none() {
             return Ok(given(Fingerprint::from_text(parts.fingerprint)));
         }
@@ -346,26 +346,26 @@ impl Reader {
     /// Reads an item of this form, also its payload if it has flags.
     #[expect(clippy::inline_always, reason = "otherwise each item is copied")]
     #[inline(always)]
-    pub(super) fn said<'a>(
+    pub(super) fn parse<'a>(
         &mut self,
         form: ItemForm,
         bytes: &'a [u8],
-    ) -> Result<Said<'a>, Unreadable> {
-        Ok(Said::Request(match form {
+    ) -> Result<Parsed<'a>, Unreadable> {
+        Ok(Parsed::Request(match form {
             ItemForm::Auto | ItemForm::Url => request::of_url(bytes)?,
             ItemForm::Json => json::read(bytes)?,
             ItemForm::Pickle => self.pickles.read(bytes)?,
-            ItemForm::Fingerprint => return Ok(Said::Fingerprint(tab::bare(bytes)?)),
+            ItemForm::Fingerprint => return Ok(Parsed::Fingerprint(tab::bare(bytes)?)),
             ItemForm::Tab => return self.with_payload(bytes),
         }))
     }
 
     /// Reads an item with a payload. Its flags replace those of the payload.
-    fn with_payload<'a>(&mut self, bytes: &'a [u8]) -> Result<Said<'a>, Unreadable> {
-        let parts = Parts::of(bytes)?;
+    fn with_payload<'a>(&mut self, bytes: &'a [u8]) -> Result<Parsed<'a>, Unreadable> {
+        let parts = TabParts::of(bytes)?;
         let (fingerprint, payload) = (Fingerprint::from_text(parts.fingerprint), parts.payload);
         if parts.flags.is_none() {
-            return Ok(Said::Fingerprint(fingerprint));
+            return Ok(Parsed::Fingerprint(fingerprint));
         }
         let Flags { dont_filter, priority, ttl } = parts.read_flags()?;
         let said = match ItemForm::detect(payload) {
@@ -374,12 +374,19 @@ impl Reader {
             _ => request::of_url(payload)?,
         };
         let (fingerprint, payload) = (Some(fingerprint), Some(payload));
-        Ok(Said::Request(ItemRequest { fingerprint, dont_filter, priority, ttl, payload, ..said }))
+        Ok(Parsed::Request(ItemRequest {
+            fingerprint,
+            dont_filter,
+            priority,
+            ttl,
+            payload,
+            ..said
+        }))
     }
 }
 
 /// Content of an item, as its form has it.
-pub(super) enum Said<'a> {
+pub(super) enum Parsed<'a> {
     /// Request, maybe with its fingerprint.
     Request(ItemRequest<'a>),
     /// Fingerprint without a request.

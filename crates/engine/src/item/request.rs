@@ -4,19 +4,19 @@
 //! replaces the query of a GET.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use memchr::{memchr, memmem};
-use serde_json::value::RawValue;
 
 use super::Unreadable;
-use super::json::{FieldName, JsonError};
-use urlseen_filter::choice::{MARK, unmarked};
+use urlseen_filter::choice::MARK;
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::Lifetime;
 use urlseen_fingerprint::{Fingerprint, Request};
 use urlseen_redis::reject::bounded::{Bounded, TooLong};
+
+/// Fields of a request that people read.
+pub(super) const FIELDS: [&str; 5] = ["method", "url", "fingerprint", "priority", "callback"];
 
 /// Request that an item describes, with a URL, a fingerprint, or both.
 #[derive(Debug, Clone, PartialEq)]
@@ -243,16 +243,6 @@ pub(super) fn write_start_url(
     }
     json.push(b"}")?;
     Ok(json.into_bytes().into())
-}
-
-/// Cuts the `meta` out of an item in JSON, unchanged. Returns `None` if the `meta` is empty.
-pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
-    // If a key is repeated, its last value counts.
-    let fields: BTreeMap<FieldName<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
-    let meta = fields.get(&FieldName(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
-    let is_empty =
-        |meta: &[u8]| meta == b"null" || meta.iter().all(|byte| b"{} \t\r\n".contains(byte));
-    Ok(meta.filter(|meta| !is_empty(meta)))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::request::{Priority, Ttl};
 const MARK: u8 = b'&';
 
 /// Bytes before the first tab of an item, its flags and its payload.
-pub(super) struct Parts<'a> {
+pub(super) struct TabParts<'a> {
     pub(super) fingerprint: &'a [u8],
     /// Flags, each with its mark; `None` if the item has none.
     pub(super) flags: Option<&'a [u8]>,
@@ -32,7 +32,7 @@ pub(super) struct Flags<'a> {
     pub(super) ttl: Ttl<'a>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> TabParts<'a> {
     /// Cuts an item at its first tab, and at the tab after its flags.
     pub(super) fn of(item: &'a [u8]) -> Result<Self, Unreadable> {
         let (fingerprint, payload) = item.split_at(first_tab(item)?);

@@ -4,9 +4,11 @@ mod address;
 #[cfg(feature = "tokio")]
 mod async_filter;
 mod blocking_search;
+mod circuit_breakers;
 mod consumer;
 mod filter;
 mod link;
+mod patience;
 
 use std::time::Duration;
 

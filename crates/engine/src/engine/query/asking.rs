@@ -4,50 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::engine::judge::{ByLifetime, Judge};
+use crate::engine::question::{Answer, Answers, Question, Wanted};
 use crate::engine::queue::Done;
 use crate::engine::{Engine, GROUPS_MAX, Handle};
 use urlseen_filter::generation::{Generation, Lifetime};
 use urlseen_filter::{Effort, Hashed, KeyHash, Verdict};
-use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::Position;
-
-/// Operation that a client wants for a fingerprint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// Report whether the fingerprint was seen.
-    Test,
-    /// Report whether the fingerprint was seen, and add it.
-    Add,
-    /// Report whether the fingerprint was seen, and let it pass again.
-    Forget,
-}
-
-/// Operation for one fingerprint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// Operation that the client wants.
-    pub wanted: Wanted,
-    /// Fingerprint that the operation is for.
-    pub fingerprint: Fingerprint,
-}
-
-/// Answer to a [`Question`]. Fingerprints of batches in flight count as seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// The fingerprint was seen. A [`Wanted::Forget`] has forgotten the fingerprint.
-    Seen,
-    /// The fingerprint was unseen. A [`Wanted::Add`] has added the fingerprint.
-    Unseen,
-    /// The filter has no room for the fingerprint, or there are too many tombstones to forget it.
-    Full,
-}
-
-/// Answers to a group of questions, in their order.
-#[derive(Debug)]
-pub struct Answers {
-    pub(crate) group: u64,
-    pub(crate) answers: Vec<Answer>,
-}
 
 /// Numbers of the groups of questions that are under way.
 #[derive(Debug, Default)]
@@ -77,9 +39,9 @@ impl Engine {
         let asked: Vec<(KeyHash, Wanted)> = asked.collect();
         let shards: Vec<_> = asked.iter().map(|(key_hash, _)| key_hash.shard()).collect();
         let is_short = |judge: &mut Judge| judge.has_room_for(shards.into_iter());
-        let teller = Arc::clone(queue);
+        let results = Arc::clone(queue);
         queue.add_or_do(is_short, move |judge| {
-            teller.tell(Done::Answered(Answers { group, answers: judge.answer(&asked) }));
+            results.tell(Done::Answered(Answers { group, answers: judge.answer(&asked) }));
         });
     }
 

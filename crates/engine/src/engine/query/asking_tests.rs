@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::asking::*;
 use crate::engine::tests::{batch, engine, engine_with_few_keys, fingerprints, onward, urls};
 use crate::engine::*;
 use urlseen_filter::generation::Generation;

@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::Engine;
+use crate::engine::question::{Answer, Answers, Question, Wanted};
 use crate::engine::store::{Storage, Write};
 use urlseen_filter::Fill;
 use urlseen_filter::generation::Generation;
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::{Change, Position};
 
-pub use asking::{Answer, Question, Wanted};
-pub(crate) use asking::{Answers, Asking};
+pub(crate) use asking::Asking;
 
 /// Maximum number of waiting queries. A further query waits until there is room.
 const WAITING_MAX: usize = 256;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Footprint, Reach, Store};
-use crate::engine::query::Answers;
+use crate::engine::question::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, Event, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged};
 use urlseen_filter::generation::{Generation, Lifetimes};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
-use super::{Column, Cut, Format};
+use super::{Column, CutRecords, Format};
 use crate::item::Items;
 use crate::item::key::NoKey;
 
@@ -79,8 +79,8 @@ impl Table {
 impl Format for Table {
     const UNIT: &'static str = "record";
 
-    fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, Cut), String> {
-        let (mut used, mut cut) = (0, Cut::default());
+    fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, CutRecords), String> {
+        let (mut used, mut cut) = (0, CutRecords::default());
         let (mut places, mut keys, mut decoded) = (Vec::new(), Vec::new(), Vec::new());
         while let Some((length, cells)) = self.read(&bytes[used..], is_end) {
             let place = line_at(bytes, used..used + length);
@@ -89,7 +89,7 @@ impl Format for Table {
             let Some(index) = self.index else {
                 let Column::Name(name) = &self.column else { unreachable!("a number is known") };
                 self.index = Some(self.find(name, cells)?);
-                cut = Cut { skipped: 1, header: Some(record.into()), ..cut };
+                cut = CutRecords { skipped: 1, header: Some(record.into()), ..cut };
                 continue;
             };
             if record == b"\r" {
@@ -108,7 +108,7 @@ impl Format for Table {
             places.push(place);
         }
         let items = Items::with_keys(bytes[..used].to_vec(), places, &decoded, keys);
-        Ok((used, Cut { items, ..cut }))
+        Ok((used, CutRecords { items, ..cut }))
     }
 }
 

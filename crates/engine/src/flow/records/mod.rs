@@ -61,19 +61,19 @@ pub(super) trait Format: Send + 'static {
 
     /// Cuts complete records off the front of `bytes`. Returns the number of bytes that are used
     /// up, and the records. At the end of the input, `is_end` is true.
-    fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, Cut), String>;
+    fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, CutRecords), String>;
 }
 
 /// Records that were cut.
 #[derive(Default)]
-pub(super) struct Cut {
+pub(super) struct CutRecords {
     items: Items,
     /// Number of elements before the first record that are not records, such as a header.
     skipped: u64,
     header: Option<Box<[u8]>>,
 }
 
-impl Cut {
+impl CutRecords {
     fn of(items: Items) -> Self {
         Self { items, ..Self::default() }
     }
@@ -107,7 +107,7 @@ impl<F: Format> Cutter for RecordCutter<F> {
             };
             input.drop_front(used);
             if used > 0 {
-                let Cut { items, skipped, header } = cut;
+                let CutRecords { items, skipped, header } = cut;
                 let number = self.number + skipped;
                 self.number = number + items.len() as u64;
                 let place = Place { name: Arc::clone(&self.name), unit: F::UNIT, number };

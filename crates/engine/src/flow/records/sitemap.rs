@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::{Cut, Format};
+use super::{CutRecords, Format};
 use crate::item::Items;
 
 /// Sitemap, or an index of sitemaps.
@@ -37,7 +37,7 @@ impl Sitemap {
 impl Format for Sitemap {
     const UNIT: &'static str = "entry";
 
-    fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, Cut), String> {
+    fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, CutRecords), String> {
         let (mut used, mut urls, mut places) = (0, Vec::new(), Vec::new());
         let mut is_whole = is_end;
         while let Some(open) = memchr::memchr(b'<', &bytes[used..]) {
@@ -62,7 +62,7 @@ impl Format for Sitemap {
             return Err("the sitemap ends in the middle of an entry".to_owned());
         }
         let used = if is_whole { bytes.len() } else { used };
-        Ok((used, Cut::of(Items::new(urls.into(), places))))
+        Ok((used, CutRecords::of(Items::new(urls.into(), places))))
     }
 }
 

@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::content::FIELDS;
-use super::request::{ItemRequest, Priority, Ttl, given};
+use super::request::{FIELDS, ItemRequest, Priority, Ttl, given};
 use urlseen_filter::choice::unmarked;
 
 /// Reason why a JSON item is not a request.
@@ -121,6 +120,16 @@ pub fn read(line: &[u8]) -> Result<ItemRequest<'_>, JsonError> {
         ttl,
         payload: None,
     })
+}
+
+/// Cuts the `meta` out of an item in JSON, unchanged. Returns `None` if the `meta` is empty.
+pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
+    // If a key is repeated, its last value counts.
+    let fields: BTreeMap<FieldName<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
+    let meta = fields.get(&FieldName(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
+    let is_empty =
+        |meta: &[u8]| meta == b"null" || meta.iter().all(|byte| b"{} \t\r\n".contains(byte));
+    Ok(meta.filter(|meta| !is_empty(meta)))
 }
 
 /// Returns the fields [`FIELDS`] of a JSON object as text for people.

@@ -15,8 +15,7 @@ mod value;
 
 use std::borrow::Cow;
 
-use super::content::FIELDS;
-use super::request::{ItemRequest, Priority, Ttl, given};
+use super::request::{FIELDS, ItemRequest, Priority, Ttl, given};
 use machine::Machine;
 use urlseen_fingerprint::Fingerprint;
 use value::PickleValue;

@@ -1,21 +1,17 @@
-//! Connections over which a consumer asks its questions, with circuit breakers for absent nodes of
-//! a cluster.
+//! Connections over which a consumer asks its questions.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use redis::{ErrorKind as Kind, RedisError, RedisResult, Value};
+use redis::{RedisResult, Value};
 
-use crate::redis::RedisOptions;
-use crate::redis::address::Address;
-use crate::redis::link::{self, Link, Patience, is_unknown_script};
-use crate::{Error, ErrorKind};
+use crate::Error;
+use crate::redis::circuit_breakers::CircuitBreakers;
+use crate::redis::link::Link;
+use crate::redis::patience::{Patience, is_unknown_script, last};
 use urlseen_redis::protocol::Call;
-
-/// Pause between two questions for a node.
-const PAUSE: Duration = Duration::from_millis(250);
 
 /// Connections of a consumer. All keys of one server share the first connection. In a Redis
 /// Cluster, the first connection is for the keys of the whole crawl, and each partition has one of
@@ -37,20 +33,6 @@ struct Open<'a> {
     /// True if the server does not know the script of the question by its hash.
     by_text: bool,
     answer: Option<Result<Value, Error>>,
-}
-
-/// Circuit breakers of all connections. A failed call opens the circuit breaker of its connection.
-/// While it is open, calls fail at once, and a thread asks the cluster for the node. So a caller
-/// waits for an absent node only once.
-#[derive(Debug)]
-pub(in crate::redis) struct CircuitBreakers(Vec<Mutex<CircuitBreaker>>);
-
-#[derive(Debug, Default)]
-struct CircuitBreaker {
-    /// Server of the last connection.
-    node: String,
-    /// Error that opened the circuit breaker; `None` while it is closed.
-    reason: Option<RedisError>,
 }
 
 impl Links {
@@ -80,7 +62,7 @@ impl Links {
     /// Returns the error that opened the circuit breaker at this place.
     pub(super) fn open_circuit(&self, place: usize) -> Option<String> {
         let reason = self.breakers.as_ref()?.reason(place)?;
-        Some(link::last(&reason, self.is_cluster).to_string())
+        Some(last(&reason, self.is_cluster).to_string())
     }
 
     /// Returns the number of connections.
@@ -181,61 +163,6 @@ impl Links {
     }
 }
 
-impl CircuitBreakers {
-    /// Makes the circuit breakers of this number of connections.
-    pub(super) fn new(count: usize) -> Self {
-        Self((0..count).map(|_| Mutex::default()).collect())
-    }
-
-    /// Returns the error that opened a circuit breaker, while it is open.
-    pub(in crate::redis) fn reason(&self, place: usize) -> Option<RedisError> {
-        self.at(place).reason.clone()
-    }
-
-    /// Records the server of a new connection.
-    pub(in crate::redis) fn connected(&self, place: usize, node: String) {
-        self.at(place).node = node;
-    }
-
-    /// Opens the circuit breaker of a connection after a failed call, unless Redis refused the
-    /// call. If the node gave no answer in time, opens those of its other connections, too:
-    /// otherwise the caller would wait for each of them.
-    pub(in crate::redis) fn begin(
-        self: &Arc<Self>,
-        place: usize,
-        error: &RedisError,
-        address: &Address,
-        options: RedisOptions,
-    ) {
-        if link::last(error, true).kind() == ErrorKind::Refused || self.reason(place).is_some() {
-            return;
-        }
-        let node = self.at(place).node.clone();
-        let is_same = |other: &usize| {
-            *other == place
-                || error.is_timeout() && !node.is_empty() && self.at(*other).node == node
-        };
-        for other in (0..self.0.len()).filter(is_same) {
-            let mut breaker = self.at(other);
-            if breaker.reason.is_none() && self.start(other, address.clone(), options) {
-                breaker.reason = Some(error.clone());
-            }
-        }
-    }
-
-    /// Starts the thread that closes a circuit breaker again. Returns false if the system cannot
-    /// start one: then the next call tries to connect.
-    fn start(self: &Arc<Self>, place: usize, address: Address, options: RedisOptions) -> bool {
-        let all = Arc::downgrade(self);
-        let thread = thread::Builder::new().name("circuit-breaker".to_owned());
-        thread.spawn(move || wait(&all, place, &address, &options)).is_ok()
-    }
-
-    fn at(&self, place: usize) -> MutexGuard<'_, CircuitBreaker> {
-        self.0[place].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Opens the connections that are not open, all at the same time.
 fn connect(links: &mut [MutexGuard<'_, Link>]) -> Vec<RedisResult<()>> {
     if links.iter().filter(|link| link.connection.is_none()).count() < 2 {
@@ -260,23 +187,4 @@ fn connect(links: &mut [MutexGuard<'_, Link>]) -> Vec<RedisResult<()>> {
 /// Joins the commands of questions.
 fn packed(group: &[&mut Open<'_>]) -> Vec<u8> {
     group.iter().flat_map(|open| open.question.command(open.by_text).get_packed_command()).collect()
-}
-
-/// Closes a circuit breaker once the node can be found, or once the cluster refuses the question.
-/// The next call gets the refusal.
-fn wait(all: &Weak<CircuitBreakers>, place: usize, address: &Address, options: &RedisOptions) {
-    loop {
-        thread::sleep(PAUSE);
-        let found = address.find(options).map_err(|error| link::last(&error, true));
-        let Some(breakers) = all.upgrade() else { return };
-        if found.map_or_else(|error| error.kind() == ErrorKind::Refused, |_| true) {
-            breakers.at(place).reason = None;
-            return;
-        }
-    }
-}
-
-/// Makes the error of a call over a connection whose circuit breaker is open.
-pub(in crate::redis) fn circuit_open(reason: &RedisError) -> RedisError {
-    (Kind::Io, "the connection rests", link::last(reason, true).to_string()).into()
 }

@@ -10,6 +10,7 @@
 mod count;
 mod crawl;
 mod deliveries;
+mod delivery;
 mod heartbeat;
 mod item;
 mod links;
@@ -34,11 +35,10 @@ use super::address::Address;
 use super::link::Link;
 use crate::{Error, ErrorKind};
 use crawl::Crawl;
-pub use deliveries::Delivery;
+pub use delivery::Delivery;
 use heartbeat::{Duty, Heartbeat};
 pub use item::Item;
 use links::{Addressed, Links};
-pub(super) use links::{CircuitBreakers, circuit_open};
 pub use options::ConsumerOptions;
 #[doc(hidden)]
 pub use outbox::Outbox;
