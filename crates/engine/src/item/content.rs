@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use super::pickle::Pickles;
-use super::reader::Parsed;
-use super::request::ItemRequest;
+use super::request::{ItemRequest, Parsed};
 use super::tab::TabParts;
 use super::{Reader, Unreadable, json};
 use urlseen_filter::choice::ItemForm;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::json::{self, JsonError};
 use super::pickle::Pickles;
-use super::request::{self, ItemRequest};
+use super::request::{self, ItemRequest, Parsed};
 use super::tab::{self, Flags, TabParts};
 use super::{Emit, Form, Identity, Item, ItemForm, Unreadable};
 use urlseen_filter::expire_after::ExpireAfter;
@@ -383,14 +383,6 @@ impl Reader {
             ..said
         }))
     }
-}
-
-/// Content of an item, as its form has it.
-pub(super) enum Parsed<'a> {
-    /// Request, maybe with its fingerprint.
-    Request(ItemRequest<'a>),
-    /// Fingerprint without a request.
-    Fingerprint(Fingerprint),
 }
 
 /// Reads a raw digest, which an import has checked.

@@ -18,6 +18,14 @@ use urlseen_redis::reject::bounded::{Bounded, TooLong};
 /// Fields of a request that people read.
 pub(super) const FIELDS: [&str; 5] = ["method", "url", "fingerprint", "priority", "callback"];
 
+/// Content of an item, as its form has it.
+pub(super) enum Parsed<'a> {
+    /// Request, maybe with its fingerprint.
+    Request(ItemRequest<'a>),
+    /// Fingerprint without a request.
+    Fingerprint(Fingerprint),
+}
+
 /// Request that an item describes, with a URL, a fingerprint, or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemRequest<'a> {

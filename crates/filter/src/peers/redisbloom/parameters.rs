@@ -79,8 +79,8 @@ impl LayerParameters {
         Self::within(limit, limit, capacity, first, options)
     }
 
-    /// Returns the parameters of a layer that takes at most `left` bytes. `limit` is the maximum for the
-    /// whole filter.
+    /// Returns the parameters of a layer that takes at most `left` bytes. `limit` is the maximum
+    /// for the whole filter.
     pub(crate) fn within(
         left: u64,
         limit: u64,
@@ -99,8 +99,8 @@ impl LayerParameters {
             .ok_or(ReserveError::TooLarge { capacity, limit })
     }
 
-    /// Returns the parameters that RedisBloom gives to a layer; `None` if its number of bits does not
-    /// fit into 64 bits.
+    /// Returns the parameters that RedisBloom gives to a layer; `None` if its number of bits does
+    /// not fit into 64 bits.
     pub(crate) fn for_capacity(capacity: u64, error_rate: f64, options: Options) -> Option<Self> {
         let bits_per_item = bits_per_item(error_rate);
         let wanted = capacity as f64 * bits_per_item;

@@ -66,8 +66,8 @@ impl Rate {
 }
 
 impl LayerParameters {
-    /// Returns the error rate of a layer with these parameters and `items` items. `fill` is the share of
-    /// its bits that are set.
+    /// Returns the error rate of a layer with these parameters and `items` items. `fill` is the
+    /// share of its bits that are set.
     pub(crate) fn rate(&self, fill: f64, items: u64) -> Rate {
         if fill >= 1.0 {
             return Rate { total: 1.0, by_bits: 1.0 };
