@@ -1,7 +1,7 @@
 //! Checks of the combinations of values. All problems are collected and returned together.
 
 use super::found::{Layers, Origins};
-use super::keys::Config;
+use super::keys::{Config, KEYS};
 use super::problem::Problems;
 use super::rule_kinds::EffectiveRule;
 use serde_json::Value as Json;
@@ -12,87 +12,6 @@ use urlseen_filter::expire_after::shown;
 use urlseen_fingerprint::PartitionCount;
 use urlseen_redis::hash_tag::hashed;
 
-/// Combination of values that is refused.
-struct Refused {
-    /// Keys of the values, first the one whose value is refused.
-    keys: &'static [&'static str],
-    /// Returns true for a configuration with the combination.
-    is_in: fn(&Config) -> bool,
-    /// Fault, for [`Check::refuse`].
-    fault: &'static str,
-}
-
-/// Combinations that are refused with the same words, whatever the values are.
-const REFUSED: [Refused; 10] = [
-    Refused {
-        keys: &["serve.listen", "partitions.count"],
-        is_in: |it| it.serve.listen.is_some() && it.partitions.count != PartitionCount::ONE,
-        fault: "{serve.listen}, and {partitions.count}: clients would ask for URLs of all \
-                partitions, and each has a filter of its own; leave out one of them",
-    },
-    // Items of these forms have no URL.
-    Refused {
-        keys: &["sink.emit", "source.item"],
-        is_in: |it| {
-            it.sink.emit != Emit::Item
-                && matches!(it.source.item, ItemForm::Fingerprint | ItemForm::Tab)
-        },
-        fault: "{sink.emit}, but items have no URL if {source.item}; allowed: sink.emit = \
-                \"item\", or another source.item",
-    },
-    // The default, "right", is permitted, because a copy of the documented file contains it.
-    Refused {
-        keys: &["sink.push_to", "sink.kind"],
-        is_in: |it| it.open_sink().is_scored() && it.sink.push_to == End::Left,
-        fault: "{sink.push_to}, but {sink.kind}, which has no ends: items are sorted by their \
-                priority; leave sink.push_to out, or set sink.kind = \"list\"",
-    },
-    // A batch is committed completely.
-    Refused {
-        keys: &["rejects.max_len", "source.batch"],
-        is_in: |it| it.rejects.max_len < it.source.batch as u64,
-        fault: "{rejects.max_len}, less than source.batch, {=source.batch}; allowed: at least as \
-                many, since all items of a batch may be rejects",
-    },
-    Refused {
-        keys: &["source.kind", "serve.listen", "filter.place"],
-        is_in: |it| it.source.kind == SourceKind::None && it.serve.listen.is_none(),
-        fault: "{source.kind}: without a source there is nothing to do unless clients may ask; \
-                set serve.listen, or source.kind = \"list\"",
-    },
-    // The server answers clients from the memory of this process.
-    Refused {
-        keys: &["serve.listen", "source.kind", "filter.place"],
-        is_in: |it| it.serve.listen.is_some() && it.filter.place == FilterPlace::Redis,
-        fault: "{serve.listen}: the daemon answers clients from its memory, and filter.place is \
-                \"redis\"; ask Redis directly, or set filter.place = \"local\"",
-    },
-    Refused {
-        keys: &["serve.allow_delete", "source.kind", "serve.listen", "filter.place"],
-        is_in: |it| it.serve.allow_delete && it.source.kind != SourceKind::None,
-        fault: "{serve.allow_delete}: a filter between source and sink cannot be emptied; set \
-                source.kind = \"none\", or leave serve.allow_delete out",
-    },
-    Refused {
-        keys: &["filter.place"],
-        is_in: |it| it.has_limits() && it.filter.place == FilterPlace::Redis,
-        fault: "{filter.place}, where other daemons may use the filter, and [[limit]] needs \
-                exact counts; set filter.place = \"local\", or leave [[limit]] out",
-    },
-    Refused {
-        keys: &["serve.listen"],
-        is_in: |it| it.has_limits() && it.serve.listen.is_some(),
-        fault: "{serve.listen}, and [[limit]] applies only to items of the source: clients would \
-                pass it by; leave out one of them",
-    },
-    Refused {
-        keys: &["filter.expire_after"],
-        is_in: |it| it.has_limits() && it.filter.expire_after.is_some(),
-        fault: "{filter.expire_after}, and [[limit]] would count a page that passes again once \
-                more, until no page passes; leave out one of them",
-    },
-];
-
 /// Check of a configuration.
 struct Check<'a> {
     config: &'a Config,
@@ -102,15 +21,15 @@ struct Check<'a> {
 
 impl Layers {
     /// Checks the combinations of values in `config`, which was taken out of these layers. If the
-    /// configuration exceeds a limit of this process, `machine` holds the key with the faulty value
-    /// and the text of the problem. Returns the origins of the values.
+    /// configuration exceeds a limit of this process, `machine` is the fault, for
+    /// [`Check::refuse`]. Returns the origins of the values.
     ///
     /// # Errors
     /// At least one value was refused. The error contains all problems.
     pub(super) fn check(
         mut self,
         config: &Config,
-        machine: Option<(&'static str, String)>,
+        machine: Option<String>,
     ) -> Result<Origins, Problems> {
         if !self.incomplete {
             let values = config.values().into_iter().collect();
@@ -121,11 +40,9 @@ impl Layers {
             check.kind();
             check.expiry();
             check.expire_rules();
-            for Refused { keys, fault, .. } in REFUSED.iter().filter(|it| (it.is_in)(config)) {
-                check.refuse(keys, fault);
-            }
-            if let Some((key, fault)) = machine {
-                check.refuse(&[key], &fault);
+            check.combinations();
+            if let Some(fault) = machine {
+                check.refuse(&fault);
             }
         }
         self.problems.check()?;
@@ -134,41 +51,105 @@ impl Layers {
 }
 
 impl Check<'_> {
-    /// Refuses the value of the first key, unless a value of one of the keys was already refused.
-    /// In the fault, a key in braces stands for the key and its value, and a key after `{=` only
-    /// for its value. The value of any other key than the first has its origin.
-    fn refuse(&mut self, keys: &[&str], fault: &str) {
+    /// Refuses the value of the first key that the fault names, unless a value was already refused
+    /// that the fault names. In the fault, a key in braces stands for the key and its value, and a
+    /// key after `{=` only for its value. The value of any other key than the first has its origin.
+    fn refuse(&mut self, fault: &str) {
+        let places = KEYS.iter().filter_map(|key| Some((fault.find(key)?, *key)));
+        let named: Vec<_> = places.collect::<BTreeMap<_, _>>().into_values().collect();
         let mut shown = fault.to_owned();
-        for (index, key) in keys.iter().enumerate().filter(|(_, key)| fault.contains(**key)) {
-            let origin = format!(" ({})", self.layers.origin(key));
-            let value = match self.values.get(key) {
-                Some(Json::String(text)) => format!("{text:?}"),
-                value => value.map(Json::to_string).unwrap_or_default(),
+        for (index, key) in named.iter().enumerate() {
+            let value = match &self.values[key] {
+                Json::String(text) => format!("{text:?}"),
+                value => value.to_string(),
             };
+            let origin = format!(" ({})", self.layers.origin(key));
             let value = value + if index == 0 { "" } else { &origin };
             shown = shown.replace(&format!("{{{key}}}"), &format!("{key} is {value}"));
             shown = shown.replace(&format!("{{={key}}}"), &value);
         }
-        self.layers.refuse_key(keys, shown);
+        self.layers.refuse_key(&named, shown);
+    }
+
+    /// Checks the combinations that are refused with the same words, whatever the values are.
+    fn combinations(&mut self) {
+        let Config { partitions, source, filter, sink, rejects, serve, rules, .. } = self.config;
+        let (serves, is_in_redis) = (serve.listen.is_some(), filter.place == FilterPlace::Redis);
+        let (has_source, has_limits) = (source.kind != SourceKind::None, !rules.limits.is_empty());
+        let has_urls = !matches!(source.item, ItemForm::Fingerprint | ItemForm::Tab);
+        for (is_wrong, fault) in [
+            (
+                serves && partitions.count != PartitionCount::ONE,
+                "{serve.listen}, and {partitions.count}: clients would ask for URLs of all \
+                 partitions, and each has a filter of its own; leave out one of them",
+            ),
+            (
+                sink.emit != Emit::Item && !has_urls,
+                "{sink.emit}, but items have no URL if {source.item}; allowed: sink.emit = \
+                 \"item\", or another source.item",
+            ),
+            // The default, "right", is permitted: a copy of the documented file contains it.
+            (
+                self.config.open_sink().is_scored() && sink.push_to == End::Left,
+                "{sink.push_to}, but {sink.kind}, which has no ends: items are sorted by their \
+                 priority; leave sink.push_to out, or set sink.kind = \"list\"",
+            ),
+            // A batch is committed completely.
+            (
+                rejects.max_len < source.batch as u64,
+                "{rejects.max_len}, less than source.batch, {=source.batch}; allowed: at least as \
+                 many, since all items of a batch may be rejects",
+            ),
+            (
+                !has_source && !serves,
+                "{source.kind}: without a source there is nothing to do unless clients may ask; \
+                 set serve.listen, or source.kind = \"list\"",
+            ),
+            // The server answers clients from the memory of this process.
+            (
+                serves && is_in_redis,
+                "{serve.listen}: the daemon answers clients from its memory, and filter.place is \
+                 \"redis\"; ask Redis directly, or set filter.place = \"local\"",
+            ),
+            (
+                serve.allow_delete && has_source,
+                "{serve.allow_delete}: a filter between source and sink cannot be emptied; set \
+                 source.kind = \"none\", or leave serve.allow_delete out",
+            ),
+            (
+                has_limits && is_in_redis,
+                "{filter.place}, where other daemons may use the filter, and [[limit]] needs \
+                 exact counts; set filter.place = \"local\", or leave [[limit]] out",
+            ),
+            (
+                has_limits && serves,
+                "{serve.listen}, and [[limit]] applies only to items of the source: clients would \
+                 pass it by; leave out one of them",
+            ),
+            (
+                has_limits && filter.expire_after.is_some(),
+                "{filter.expire_after}, and [[limit]] would count a page that passes again once \
+                 more, until no page passes; leave out one of them",
+            ),
+        ] {
+            if is_wrong {
+                self.refuse(fault);
+            }
+        }
     }
 
     /// Checks the files of encrypted connections to Redis. They have no use without encryption.
     fn tls(&mut self) {
         let url = &self.config.redis.url;
         let files = url.tls();
-        if !url.is_tls() {
-            for (key, _) in files.set() {
-                let fault = format!(
-                    "{{{key}}}, but redis.url is {:?} ({}), which is not encrypted; write \
-                     rediss:// in redis.url, or leave {key} out",
-                    url.to_string(),
-                    self.layers.origin("redis.url")
-                );
-                self.refuse(&[key, "redis.url"], &fault);
-            }
+        for (key, _) in files.set().filter(|_| !url.is_tls()) {
+            self.refuse(&format!(
+                "{{{key}}}, but {{redis.url}}, which is not encrypted; write rediss:// in \
+                 redis.url, or leave {key} out"
+            ));
         }
         for problem in files.problems() {
-            self.refuse(&[problem.key], &problem.to_string());
+            self.refuse(&problem.to_string());
         }
     }
 
@@ -177,21 +158,19 @@ impl Check<'_> {
         let keys: Vec<_> = named_keys(self.config).collect();
         for (index, (key, name)) in keys.iter().enumerate() {
             if is_own(name) {
-                let fault = format!(
+                self.refuse(&format!(
                     "{{{key}}}, which is a key of urlseen's own; allowed: any that is not \
                      urlseen:…:state, :lease, :processing or :spec"
-                );
-                self.refuse(&[key], &fault);
+                ));
             }
             for (other, _) in keys[..index].iter().filter(|(_, other)| other == name) {
                 // The problem names the key that the user set, not the key with its default.
                 let is_later = self.layers.origin(key) < self.layers.origin(other);
                 let (key, other) = if is_later { (other, key) } else { (key, other) };
-                let fault = format!(
+                self.refuse(&format!(
                     "{{{key}}}, and so is {other} ({}); allowed: a Redis key of its own for each",
                     self.layers.origin(other)
-                );
-                self.refuse(&[key, other, "crawl.name"], &fault);
+                ));
             }
         }
     }
@@ -200,23 +179,21 @@ impl Check<'_> {
     fn partitions(&mut self) {
         let (count, run) = (self.config.partitions.count, &self.config.partitions.run);
         if run.largest() >= count.get() {
-            let fault = format!(
+            self.refuse(&format!(
                 "partitions.run names {}, and {{partitions.count}}; allowed: the numbers 0 to {}, \
                  and at most {count} processes",
                 run.largest(),
                 count.get() - 1
-            );
-            self.refuse(&["partitions.run", "partitions.count"], &fault);
+            ));
         }
         if count == PartitionCount::ONE {
             return;
         }
         for (key, _) in named_keys(self.config).filter(|(_, name)| hashed(name) != name) {
-            let fault = format!(
+            self.refuse(&format!(
                 "{{{key}}}, and {{partitions.count}}: urlseen adds a text in braces for each \
                  partition; leave out the braces"
-            );
-            self.refuse(&[key, "crawl.name", "partitions.count"], &fault);
+            ));
         }
     }
 
@@ -228,12 +205,11 @@ impl Check<'_> {
         }
         let others = Kind::all().filter(|kind| kind.keys().contains(&key));
         let others = others.map(|kind| format!("filter.kind = {:?}", kind.name()));
-        let fault = format!(
+        self.refuse(&format!(
             "{key} is set, and {{filter.kind}}, whose fingerprints never expire; leave {key} out, \
              or set {}",
             others.collect::<Vec<_>>().join(" or "),
-        );
-        self.refuse(&[key, "filter.kind"], &fault);
+        ));
     }
 
     /// Checks that the filter can keep the times of the rules.
@@ -270,24 +246,19 @@ impl Check<'_> {
         }
         let other = if place == FilterPlace::Local { "redis" } else { "local" };
         let kinds: Vec<_> = Kind::all_in(place).map(|kind| format!("{:?}", kind.name())).collect();
-        let fault = format!(
+        self.refuse(&format!(
             "{{filter.kind}}, and {{filter.place}}, where no filter of that kind can be; allowed: \
              filter.place = \"{other}\", or filter.kind = {}",
             kinds.join(", ")
-        );
-        self.refuse(&["filter.kind", "filter.place"], &fault);
+        ));
     }
 }
 
 impl Config {
-    fn has_limits(&self) -> bool {
-        !self.rules.limits.is_empty()
-    }
-
-    /// If a cluster may have the keys of the crawl in different slots, returns the key to report,
-    /// with the message. A commit changes several keys in one step, and a cluster permits that only
-    /// in one slot.
-    pub(crate) fn divided(&self) -> Option<(&'static str, String)> {
+    /// If a cluster may have the keys of the crawl in different slots, returns this fault, for
+    /// [`Check::refuse`]. A commit changes several keys in one step, and a cluster permits that
+    /// only in one slot.
+    pub(crate) fn divided(&self) -> Option<String> {
         let config = self.all_partitions().next()?;
         if !config.redis.url.is_cluster() || config.source.kind == SourceKind::None {
             return None;
@@ -307,13 +278,12 @@ impl Config {
             return None;
         }
         let keys: Vec<_> = keys.iter().map(|(key, name)| format!("{key} = {name:?}")).collect();
-        let fault = format!(
+        Some(format!(
             "{{redis.url}}, a Redis Cluster, and the keys of the crawl are in different slots \
              there: {}; give all of them the same text in braces, as in \"{{demo}}:discovered\" \
              and \"{{demo}}:unseen\"",
             keys.join(", ")
-        );
-        Some(("redis.url", fault))
+        ))
     }
 
     /// Returns the key of the configuration that names this Redis key for the crawl or a partition

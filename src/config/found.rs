@@ -1,10 +1,9 @@
 //! Values that were found in all layers, which the table of keys takes with their types.
 
 use super::problem::{Problems, ValueOrigin};
-use super::raw::{Raw, ValueError};
 use super::rule_kinds::{EffectiveRule, Rules};
 use super::secret::{Secret, masked};
-use super::value::Rule;
+use super::value::{Raw, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use urlseen_redis::{RedisAddress, RedisAddressError};
 
@@ -40,27 +39,20 @@ impl Layers {
 
     /// Takes the value of a key: the value of the last layer that sets the key. If a value is
     /// refused, the returned value only helps to find further problems.
-    pub(super) fn take<T>(&mut self, key: &'static str, rule: &Rule<T>) -> Option<T> {
+    pub(super) fn take<T: 'static>(&mut self, key: &'static str, rule: &Rule<T>) -> Option<T> {
         let mut taken = None;
         for (raw, origin) in self.found.remove(key).unwrap_or_default() {
-            let found = if key == "redis.url" { raw.masked() } else { raw.shown() };
-            let (kind, allowed) = (raw.kind, &rule.allowed);
-            let fault = match (rule.read)(&raw) {
+            let shown = if key == "redis.url" { raw.masked() } else { raw.shown() };
+            match rule.read(&raw, &shown) {
                 Ok(value) => {
                     taken = Some(value);
                     self.origins.insert(key, origin);
-                    continue;
                 }
-                Err(ValueError::Type) if found != kind => {
-                    format!("{key} is {found}, {kind}; allowed: {allowed}")
+                Err(fault) => {
+                    self.wrong.insert(key);
+                    self.refuse(origin, format!("{key} is {fault}"));
                 }
-                Err(ValueError::Type | ValueError::Value) => {
-                    format!("{key} is {found}; allowed: {allowed}")
-                }
-                Err(ValueError::Because(reason)) => format!("{key} is {found}: {reason}"),
-            };
-            self.wrong.insert(key);
-            self.refuse(origin, fault);
+            }
         }
         taken
     }

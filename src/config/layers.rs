@@ -4,12 +4,12 @@
 use super::found::Layers;
 use super::keys::{KEYS, SECTIONS};
 use super::problem::{FilePlace, ValueOrigin};
-use super::raw::Raw;
 use super::rule_kinds::KINDS;
 use super::secret::{Secret, carries_password, masked};
 use super::unknown::{
     PASSWORD, PREFIX, presentable, unknown_key, unknown_section, unknown_variable, variable,
 };
+use super::value::Raw;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};

@@ -18,11 +18,11 @@ impl Config {
     }
 
     /// Reads and checks a configuration for this process. If the configuration exceeds a limit of
-    /// the process, `machine` returns the key with the faulty value and the text of the problem.
+    /// the process, `machine` returns the fault, which names the key of the faulty value first.
     /// This problem is reported together with all other problems.
     pub(crate) fn load_for(
         sources: Sources,
-        machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
+        machine: impl FnOnce(&Self) -> Option<String>,
     ) -> Result<Self, Problems> {
         Self::checked(Layers::read(sources), machine).map(|(config, _)| config)
     }
@@ -31,7 +31,7 @@ impl Config {
     /// values that are no defaults.
     pub(super) fn checked(
         mut layers: Layers,
-        machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
+        machine: impl FnOnce(&Self) -> Option<String>,
     ) -> Result<(Self, Origins), Problems> {
         let mut config = Self::take(&mut layers);
         config.set_filter_defaults(&mut layers.origins);

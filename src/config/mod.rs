@@ -14,7 +14,7 @@
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 //!
-//! Each file imports only files before it: `problem`, `secret`, `raw`, `partitions`, `value`,
+//! Each file imports only files before it: `problem`, `secret`, `partitions`, `value`,
 //! `rule_kinds`, `found`, `keys` (the table of keys), `crawl`, `unknown`, `rules`, `layers`,
 //! `check`, `load`, `show`.
 
@@ -26,7 +26,6 @@ mod layers;
 mod load;
 mod partitions;
 mod problem;
-mod raw;
 mod rule_kinds;
 mod rules;
 mod secret;

@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use urlseen_engine::item::{ExpireRule, NamedRule};
 use urlseen_filter::limit::{By, LimitRule};
-use urlseen_fingerprint::rule_pages::Pages;
+use urlseen_fingerprint::rule_pages::{Pages, Pattern};
 use urlseen_fingerprint::same::SameRules;
 
 use super::problem::ValueOrigin;
-use super::raw::{BOOLEAN, NUMBER, Raw};
+use super::value::{Raw, Rule, flag, texts, whole};
 
 /// Rules of a file, each kind in the order of the file.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -104,25 +104,24 @@ impl RuleKind {
     }
 }
 
-/// Reads the value of a key of a rule.
+/// Reads the value of a key of a rule, and adds a pattern to the pages of the rule.
 ///
 /// # Errors
-/// The value has another type. The error describes the allowed values.
-pub(super) fn read(key: &str, raw: &Raw) -> Result<Json, &'static str> {
-    match key {
-        "max" => {
-            let number = raw.of(NUMBER).ok().and_then(|it| it.parse::<u64>().ok());
-            number.map(Json::from).ok_or("a whole number")
-        }
-        "keep_fragments" => {
-            let value = raw.of(BOOLEAN).ok().and_then(|it| it.parse::<bool>().ok());
-            value.map(Json::from).ok_or("true or false")
-        }
+/// The value is refused. The error has the value, and the reason or what is allowed.
+pub(super) fn read(key: &str, raw: &Raw, pages: &mut Pages) -> Result<Json, String> {
+    let value = match key {
+        "max" => whole::<u64>(MAX, "").json(raw),
+        "keep_fragments" => flag().json(raw),
         "drop_params" | "keep_params" | "ignore_values" | "fold" => {
-            raw.list().map(Json::from).map_err(|_| "an array of texts in quotes")
+            texts(0..=usize::MAX, |_| true, "an array of texts in quotes").json(raw)
         }
-        _ => raw.text().map(Json::from).map_err(|_| "a text in quotes"),
+        _ => Rule::text("a text in quotes", |it| Some(it.to_owned()), String::clone).json(raw),
+    }?;
+    if let Some(pattern) = pages.pattern(key) {
+        let compiled = Pattern::new(&raw.text);
+        *pattern = Some(compiled.map_err(|reason| format!("{}: {reason}", raw.shown()))?);
     }
+    Ok(value)
 }
 
 fn text<'a>(values: &'a Values, key: &str) -> Option<&'a str> {
@@ -185,16 +184,14 @@ fn add_expire(rules: &mut Rules, values: &Values, pages: Pages) -> Result<(), St
 }
 
 /// Allowed values of `max`.
-pub(super) const MAX: RangeInclusive<u64> = 1..=1_000_000_000_000;
+const MAX: RangeInclusive<u64> = 1..=1_000_000_000_000;
 
 /// Without a name in the file, the name of the rule is the text of its scope.
 fn add_limit(rules: &mut Rules, values: &Values, pages: Pages) -> Result<(), String> {
     let by = By::read(text(values, "by"), text(values, "parameter"))?;
     let max = values.get("max").and_then(Json::as_u64);
-    let Some(max) = max.filter(|max| MAX.contains(max)) else {
-        let found = max.map_or("no max".to_owned(), |max| format!("max = {max}"));
-        return Err(format!("has {found}; allowed: {} to {}", MAX.start(), MAX.end()));
-    };
+    let max =
+        max.ok_or_else(|| format!("has no max; allowed: {} to {}", MAX.start(), MAX.end()))?;
     let mut rule = LimitRule { name: String::new(), max, by, pages };
     if let Some(other) = rules.limits.iter().find(|other| rule.overlaps(other)) {
         return Err(format!(

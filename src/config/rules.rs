@@ -6,10 +6,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::found::Layers;
 use super::problem::ValueOrigin;
-use super::raw::Raw;
 use super::rule_kinds::{EffectiveRule, MOST, RuleKind, Rules, Values, read};
 use super::unknown::{hint, nearest};
-use urlseen_fingerprint::rule_pages::{Pages, Pattern};
+use super::value::Raw;
+use urlseen_fingerprint::rule_pages::Pages;
 
 impl Rules {
     /// Reads rules from JSON: an object with the kinds, each with a list of its rules.
@@ -84,9 +84,8 @@ impl Layers {
                 continue;
             };
             let raw = Raw::from_toml(value.get_ref());
-            let value = read_key(key, &raw, &mut pages).unwrap_or_else(|reason| {
-                let reason = format!("has {key} = {}{reason}", raw.shown());
-                self.refuse_rule(name, here, &reason);
+            let value = read(key, &raw, &mut pages).unwrap_or_else(|reason| {
+                self.refuse_rule(name, here, &format!("has {key} = {reason}"));
                 Json::Null
             });
             values.insert(key, value);
@@ -106,16 +105,4 @@ impl Layers {
     pub(super) fn refuse_rule(&mut self, kind: &str, origin: ValueOrigin, reason: &str) {
         self.refuse(origin, format!("[[{kind}]] {reason}"));
     }
-}
-
-/// Reads the value of a key, and adds a pattern to the pages of its rule.
-///
-/// # Errors
-/// Returns the reason why the value is refused.
-fn read_key(key: &str, raw: &Raw, pages: &mut Pages) -> Result<Json, String> {
-    let value = read(key, raw).map_err(|allowed| format!("; allowed: {allowed}"))?;
-    if let (Some(pattern), Json::String(text)) = (pages.pattern(key), &value) {
-        *pattern = Some(Pattern::new(text).map_err(|reason| format!(": {reason}"))?);
-    }
-    Ok(value)
 }

@@ -45,22 +45,19 @@ impl Effective {
     /// Checks the values of all layers.
     pub(super) fn of(layers: Layers) -> Result<Self, Problems> {
         let rules = layers.tables.clone();
-        let secrets = SECRETS.into_iter().filter(|(server, _)| layers.secrets.contains_key(server));
-        let variable = |variable: &str| ValueOrigin::Environment(variable.to_owned());
-        let mut passwords: Vec<_> =
-            secrets.map(|(server, name)| (server, variable(name))).collect();
-        let (config, mut origins) = Config::checked(layers, |_| None)?;
-        let mut origin = |key| origins.remove(key).unwrap_or(ValueOrigin::Default);
+        let from_environment = SECRETS.map(|(server, _)| layers.secrets.contains_key(server));
+        let (config, origins) = Config::checked(layers, |_| None)?;
+        let origin = |key| origins.get(key).cloned().unwrap_or(ValueOrigin::Default);
         let values = config.values().into_iter();
-        let values: Vec<_> =
-            values.map(|(key, value)| EffectiveValue { key, value, origin: origin(key) }).collect();
-        let url = values.iter().find(|it| it.key == "redis.url");
-        let is_in_url = config.redis.url.password().is_some()
-            && passwords.first().is_none_or(|(server, _)| *server != "redis");
-        if let Some(url) = url.filter(|_| is_in_url) {
-            passwords.insert(0, ("redis", url.origin.clone()));
-        }
-        Ok(Self { values, rules, passwords })
+        let values = values.map(|(key, value)| EffectiveValue { key, value, origin: origin(key) });
+        let has_password = config.redis.url.password().is_some();
+        let passwords = SECRETS.into_iter().zip(from_environment);
+        let passwords = passwords.filter_map(|((server, variable), is_variable)| match server {
+            _ if is_variable => Some((server, ValueOrigin::Environment(variable.to_owned()))),
+            "redis" if has_password => Some((server, origin("redis.url"))),
+            _ => None,
+        });
+        Ok(Self { values: values.collect(), rules, passwords: passwords.collect() })
     }
 
     /// Returns a configuration file with these values and rules. The passwords are not in it.

@@ -1,7 +1,8 @@
-//! Rules that convert found values to typed ones, and describe the allowed values.
+//! Values as found in the file, in the environment or in `--set`. Rules convert them to typed ones,
+//! and describe the allowed values.
 
 use super::partitions::PartitionChoice;
-use super::raw::{BOOLEAN, NUMBER, Raw, STRING, ValueError};
+use super::secret::masked;
 use humantime::{format_duration, parse_duration};
 use serde_json::Value as Json;
 use std::fmt::Display;
@@ -9,18 +10,98 @@ use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use toml::de::DeValue;
 use urlseen_filter::choice::{self, Choice, choose};
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::number::{grouped, parse_count};
 use urlseen_fingerprint::PartitionCount;
 use urlseen_redis::{self, RedisAddress};
 
+/// Value as found. It may be a password, so only the code that knows the key may show it.
+pub(super) struct Raw {
+    /// Type of the value in words, for a message about a wrong type.
+    pub(super) kind: &'static str,
+    /// Text, number or boolean, or an array of strings as JSON; empty for a value of another type.
+    pub(super) text: String,
+}
+
+/// Kind of a text from the environment or from `--set`. The rule of the key decides how to read it.
+const TEXT: &str = "a text";
+/// Kinds of values of a TOML file. A number is an integer or a float, in decimal.
+pub(super) const STRING: &str = "a string";
+pub(super) const NUMBER: &str = "a number";
+pub(super) const BOOLEAN: &str = "a boolean";
+pub(super) const ARRAY: &str = "an array";
+
+impl Raw {
+    /// Makes a value from the environment or from `--set`.
+    pub(super) fn new(text: String) -> Self {
+        Self { kind: TEXT, text }
+    }
+
+    pub(super) fn from_toml(value: &DeValue<'_>) -> Self {
+        let (kind, text) = match value {
+            DeValue::String(text) => (STRING, text.to_string()),
+            DeValue::Integer(integer) => {
+                let value = u64::from_str_radix(integer.as_str(), integer.radix());
+                (NUMBER, value.map_or_else(|_| integer.to_string(), |value| value.to_string()))
+            }
+            DeValue::Float(float) => (NUMBER, float.as_str().to_owned()),
+            DeValue::Boolean(value) => (BOOLEAN, value.to_string()),
+            DeValue::Datetime(_) => ("a date", String::new()),
+            DeValue::Array(array) => {
+                let texts: Option<Vec<_>> = array.iter().map(|it| it.get_ref().as_str()).collect();
+                (ARRAY, Json::from(texts).to_string())
+            }
+            DeValue::Table(_) => ("a table", String::new()),
+        };
+        Self { kind, text }
+    }
+
+    /// Returns the value as text on one line, shortened if the text is long.
+    pub(super) fn shown(&self) -> String {
+        const LONGEST: usize = 80;
+        let start: String = self.text.chars().take(LONGEST).collect();
+        match self.kind {
+            TEXT | STRING if start.len() < self.text.len() => format!("{start:?}…"),
+            TEXT | STRING => format!("{start:?}"),
+            NUMBER | BOOLEAN => start,
+            other => other.to_owned(),
+        }
+    }
+
+    /// Returns the value like [`Self::shown`], without any password that is part of an address.
+    pub(super) fn masked(&self) -> String {
+        match self.kind {
+            TEXT | STRING => Self::new(masked(&self.text)).shown(),
+            // A number may be a password, so only its type is shown.
+            kind => kind.to_owned(),
+        }
+    }
+
+    /// Returns the texts of an array of strings, or of a text separated by commas.
+    pub(super) fn list(&self) -> Option<Vec<String>> {
+        match self.text.trim() {
+            array if self.kind == ARRAY => serde_json::from_str(array).ok()?,
+            // The text is an array in the syntax of TOML.
+            text if text.starts_with('[') => {
+                Self::from_toml(DeValue::parse(text).ok()?.get_ref()).list()
+            }
+            "" => Some(Vec::new()),
+            text => Some(text.split(',').map(|text| text.trim().to_owned()).collect()),
+        }
+    }
+}
+
 /// Rule of a key: its allowed values, and the conversion to a `T`.
 pub(super) struct Rule<T> {
+    /// Kinds of the allowed values in a file. Other layers have texts.
+    kinds: &'static [&'static str],
     /// Description of the allowed values, for the end of a message.
-    pub(super) allowed: String,
-    /// Converts a value that was found in a layer.
-    pub(super) read: Conversion<Raw, Result<T, ValueError>>,
+    allowed: String,
+    /// Converts a value of an allowed kind. If the value is refused, the error has the reason,
+    /// unless the reason is that the value is not among the allowed ones.
+    read: Conversion<Raw, Result<T, Option<String>>>,
     /// Converts a value back to the form that a file has. A password is left out.
     pub(super) write: Conversion<T, Json>,
 }
@@ -31,34 +112,54 @@ impl<T: 'static> Rule<T> {
     /// Makes a rule from its two conversions. `read` returns `None` for a value that is not
     /// allowed.
     fn new(
+        kinds: &'static [&'static str],
         allowed: impl Into<String>,
-        read: impl Fn(&Raw) -> Result<Option<T>, ValueError> + 'static,
+        read: impl Fn(&Raw) -> Option<T> + 'static,
         write: impl Fn(&T) -> Json + 'static,
     ) -> Self {
-        let read = move |raw: &Raw| read(raw)?.ok_or(ValueError::Value);
-        Self { allowed: allowed.into(), read: Box::new(read), write: Box::new(write) }
+        let read = move |raw: &Raw| read(raw).ok_or(None);
+        Self { kinds, allowed: allowed.into(), read: Box::new(read), write: Box::new(write) }
     }
 
     /// Makes a rule of a text that a function converts. `parse` returns `None` for a text that is
     /// not allowed.
-    fn text(
+    pub(super) fn text(
         allowed: impl Into<String>,
         parse: impl Fn(&str) -> Option<T> + 'static,
         write: fn(&T) -> String,
     ) -> Self {
-        Self::new(allowed, move |raw| Ok(parse(raw.text()?)), move |value| write(value).into())
+        Self::new(&[STRING], allowed, move |raw| parse(&raw.text), move |it| write(it).into())
     }
 
     /// Makes a rule that also allows the text `off`, and all texts for which `is_off` holds.
     /// `meaning` says what such a text means.
     fn or(self, off: &'static str, meaning: &str, is_off: fn(&str) -> bool) -> Rule<Option<T>> {
-        let Self { allowed, read, write } = self;
-        let read = move |raw: &Raw| match raw.text()? {
-            text if is_off(text) => Ok(Some(None)),
-            _ => read(raw).map(|value| Some(Some(value))),
+        let Self { kinds, allowed, read, write } = self;
+        let read = move |raw: &Raw| {
+            if is_off(&raw.text) { Some(None) } else { read(raw).ok().map(Some) }
         };
-        Rule::new(format!("{off:?} ({meaning}), or {allowed}"), read, move |value| {
+        Rule::new(kinds, format!("{off:?} ({meaning}), or {allowed}"), read, move |value| {
             value.as_ref().map_or_else(|| off.into(), &*write)
+        })
+    }
+
+    /// Converts a value of a rule in the file to the form that a file has.
+    pub(super) fn json(&self, raw: &Raw) -> Result<Json, String> {
+        self.read(raw, &raw.shown()).map(|value| (self.write)(&value))
+    }
+
+    /// Converts a value that was found in a layer, and that messages show as `shown`.
+    ///
+    /// # Errors
+    /// The value is refused. The error has the value, and the reason or what is allowed.
+    pub(super) fn read(&self, raw: &Raw, shown: &str) -> Result<T, String> {
+        let Self { kinds, allowed, read, .. } = self;
+        let is_of_kind = raw.kind == TEXT || kinds.contains(&raw.kind);
+        let value = if is_of_kind { read(raw) } else { Err(None) };
+        value.map_err(|reason| match reason {
+            Some(reason) => format!("{shown}: {reason}"),
+            None if is_of_kind || shown == raw.kind => format!("{shown}; allowed: {allowed}"),
+            None => format!("{shown}, {}; allowed: {allowed}", raw.kind),
         })
     }
 }
@@ -71,26 +172,27 @@ where
 {
     let (least, most) = (grouped(*range.start()), grouped(*range.end()));
     let read = move |raw: &Raw| {
-        let value = parse_count(raw.of(NUMBER)?).ok().filter(|value| range.contains(value));
-        Ok(value.and_then(|value| T::try_from(value).ok()))
+        let value = parse_count(&raw.text).ok().filter(|value| range.contains(value));
+        T::try_from(value?).ok()
     };
     let allowed = format!("a whole number{of} from {least} to {most}");
-    Rule::new(allowed, read, |&value| value.into())
+    Rule::new(&[NUMBER], allowed, read, |&value| value.into())
 }
 
 /// Number in a range, which may have a fraction.
 pub(super) fn number(range: RangeInclusive<f64>) -> Rule<f64> {
     let allowed = format!("a number from {:e} to {}", range.start(), range.end());
     let read = move |raw: &Raw| {
-        let value = raw.of(NUMBER)?.replace('_', "").parse::<f64>().ok();
-        Ok(value.filter(|value| range.contains(value)))
+        let value = raw.text.replace('_', "").parse::<f64>().ok();
+        value.filter(|value| range.contains(value))
     };
-    Rule::new(allowed, read, |&value| value.into())
+    Rule::new(&[NUMBER], allowed, read, |&value| value.into())
 }
 
 /// Boolean, `true` or `false`.
 pub(super) fn flag() -> Rule<bool> {
-    Rule::new("true, false", |raw| Ok(raw.of(BOOLEAN)?.parse().ok()), |&value: &bool| value.into())
+    let read = |raw: &Raw| raw.text.parse().ok();
+    Rule::new(&[BOOLEAN], "true, false", read, |&value: &bool| value.into())
 }
 
 /// Duration with its unit, from the first one to the second one.
@@ -110,8 +212,7 @@ pub(super) fn duration_or_off(least: &'static str, most: &'static str) -> Rule<O
 
 /// Word out of a fixed list of words.
 pub(super) fn word<T: Choice + Display>() -> Rule<T> {
-    let read = |raw: &Raw| Ok(choose::<T>(raw.text()?).ok());
-    Rule::new(choice::allowed::<T>(), read, |word: &T| word.to_string().into())
+    Rule::text(choice::allowed::<T>(), |text| choose(text).ok(), T::to_string)
 }
 
 /// Non-empty name of a Redis key.
@@ -169,8 +270,8 @@ pub(super) fn run() -> Rule<PartitionChoice> {
 
 /// Number of partitions of a crawl.
 pub(super) fn count() -> Rule<PartitionCount> {
-    let read = |raw: &Raw| Ok(raw.of(NUMBER)?.parse::<PartitionCount>().ok());
-    Rule::new("a power of two from 1 to 256", read, |count| count.get().into())
+    let read = |raw: &Raw| raw.text.parse::<PartitionCount>().ok();
+    Rule::new(&[NUMBER], "a power of two from 1 to 256", read, |count| count.get().into())
 }
 
 /// Seed of the filter's hash: `random`, or a number.
@@ -180,37 +281,34 @@ pub(super) fn count() -> Rule<PartitionCount> {
 pub(super) fn seed() -> Rule<Option<u32>> {
     let seeds = whole(0..=u32::MAX.into(), "");
     let allowed = format!("\"random\", or {} without quotes", seeds.allowed);
-    let read = move |raw: &Raw| match raw.text() {
-        Ok("random") => Ok(Some(None)),
+    let read = move |raw: &Raw| match &*raw.text {
+        "random" => Some(None),
         // The value is a number in quotes, or a misspelt word.
-        Ok(_) if raw.kind == STRING => Ok(None),
-        _ => (seeds.read)(raw).map(|seed| Some(Some(seed))),
+        _ if raw.kind == STRING => None,
+        _ => (seeds.read)(raw).ok().map(Some),
     };
-    Rule::new(allowed, read, |seed| seed.map_or_else(|| "random".into(), Json::from))
+    let write = |seed: &Option<u32>| seed.map_or_else(|| "random".into(), Json::from);
+    Rule::new(&[STRING, NUMBER], allowed, read, write)
 }
 
 /// Address of a Redis server.
 pub(super) fn redis_url() -> Rule<RedisAddress> {
-    let read = |raw: &Raw| {
-        let address = RedisAddress::parse(raw.text()?);
-        address.map(Some).map_err(|error| ValueError::Because(error.to_string()))
-    };
-    Rule::new(urlseen_redis::ALLOWED, read, |url| url.without_password().to_string().into())
+    let write = |url: &RedisAddress| url.without_password().to_string();
+    let read = |raw: &Raw| RedisAddress::parse(&raw.text).map_err(|error| Some(error.to_string()));
+    Rule { read: Box::new(read), ..Rule::text(urlseen_redis::ALLOWED, |_| None, write) }
 }
 
 /// List of texts: an array of strings, or a text separated by commas. A blank text is an empty
 /// list.
-fn texts(
+pub(super) fn texts(
     count: RangeInclusive<usize>,
     is_good: fn(&str) -> bool,
     allowed: &str,
 ) -> Rule<Vec<String>> {
     let read = move |raw: &Raw| {
-        let texts = raw.list()?;
-        let is_good = count.contains(&texts.len()) && texts.iter().all(|it| is_good(it));
-        Ok(is_good.then_some(texts))
+        raw.list().filter(|it| count.contains(&it.len()) && it.iter().all(|it| is_good(it)))
     };
-    Rule::new(allowed, read, |texts| texts.as_slice().into())
+    Rule::new(&[ARRAY], allowed, read, |texts| texts.as_slice().into())
 }
 
 /// List of Redis keys, none empty.

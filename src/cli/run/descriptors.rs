@@ -51,9 +51,9 @@ fn open() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(3, |all| all.count() as u64)
 }
 
-/// Returns a message if the hard limit is too low for the configuration. The message comes with the
-/// configuration key that the user can change.
-pub(super) fn lacking(config: &Config, partitions: usize) -> Option<(&'static str, String)> {
+/// Returns a message if the hard limit is too low for the configuration. The message begins with
+/// the configuration key that the user can change.
+pub(super) fn lacking(config: &Config, partitions: usize) -> Option<String> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let needs = needs(config, partitions, open());
     let missing = total(&needs).checked_sub(limit).filter(|&missing| missing > 0)?;
@@ -65,12 +65,11 @@ pub(super) fn lacking(config: &Config, partitions: usize) -> Option<(&'static st
         _ => String::new(),
     };
     let uses = needs.map(|(count, what)| format!("{count} {what}")).join(", ");
-    let fault = format!(
-        "{} file descriptors are needed ({uses}), and the hard limit is {limit}; raise the \
+    Some(format!(
+        "{key}: {} file descriptors are needed ({uses}), and the hard limit is {limit}; raise the \
          limit (LimitNOFILE= in a systemd unit, ulimit -Hn in a shell){fewer}",
         total(&needs)
-    );
-    Some((key, fault))
+    ))
 }
 
 /// Raises the limit of this process to the need of a configuration, if the limit is lower.

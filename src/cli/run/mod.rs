@@ -62,10 +62,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Reports a configuration that this machine or the cluster does not permit.
-pub(super) fn machine(config: &Config) -> Option<(&'static str, String)> {
+pub(super) fn machine(config: &Config) -> Option<String> {
     match own_partitions(config) {
         Ok(own) => config.divided().or_else(|| descriptors::lacking(config, own.len())),
-        Err(error) => Some(("partitions.run", error)),
+        Err(fault) => Some(fault),
     }
 }
 

@@ -1,22 +1,26 @@
 //! Tests of the rules of single values.
 
-use super::super::raw::{Raw, ValueError};
 use super::super::value::*;
 use std::time::Duration;
 use toml::de::DeValue;
 
 #[test]
 fn keys_are_an_array_or_separated_by_commas() {
-    let keys = |raw| (redis_keys().read)(&raw);
-    let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
+    let keys = |raw| read(&redis_keys(), &raw);
+    let both = || Some(vec!["a".to_owned(), "b".to_owned()]);
     assert_eq!(keys(text("a, b")), both());
     assert_eq!(keys(text("['a', \"b\"]")), both());
     assert_eq!(keys(toml("['a', 'b']")), both());
-    assert_eq!(keys(toml("'a'")), Err(ValueError::Type));
-    assert_eq!(keys(toml("['a', 1]")), Err(ValueError::Type));
+    assert_eq!(keys(toml("'a'")), None);
+    assert_eq!(keys(toml("['a', 1]")), None);
     for bad in ["", "a,,b", "['a'", "[]"] {
-        assert_eq!(keys(text(bad)), Err(ValueError::Value), "{bad}");
+        assert_eq!(keys(text(bad)), None, "{bad}");
     }
+}
+
+/// Reads a value by a rule. Returns `None` if the rule refuses it.
+fn read<T: 'static>(rule: &Rule<T>, raw: &Raw) -> Option<T> {
+    rule.read(raw, "").ok()
 }
 
 fn text(text: &str) -> Raw {
@@ -29,71 +33,71 @@ fn toml(text: &str) -> Raw {
 
 #[test]
 fn a_file_needs_the_right_types() {
-    let whole = |raw| (whole::<u64>(1..=1_000_000_000, "").read)(&raw);
+    let whole = |raw| read(&whole::<u64>(1..=1_000_000_000, ""), &raw);
     for (value, wanted) in [
-        ("10_000", Ok(10_000)),
-        ("0x10", Ok(16)),
-        ("+5", Ok(5)),
-        ("1e8", Ok(100_000_000)),
-        ("2.5", Err(ValueError::Value)),
-        ("-1", Err(ValueError::Value)),
-        ("0xffff_ffff_ffff_ffff_ffff", Err(ValueError::Value)),
-        ("inf", Err(ValueError::Value)),
-        ("\"10\"", Err(ValueError::Type)),
-        ("true", Err(ValueError::Type)),
-        ("[10]", Err(ValueError::Type)),
-        ("2026-01-01", Err(ValueError::Type)),
+        ("10_000", Some(10_000)),
+        ("0x10", Some(16)),
+        ("+5", Some(5)),
+        ("1e8", Some(100_000_000)),
+        ("2.5", None),
+        ("-1", None),
+        ("0xffff_ffff_ffff_ffff_ffff", None),
+        ("inf", None),
+        ("\"10\"", None),
+        ("true", None),
+        ("[10]", None),
+        ("2026-01-01", None),
     ] {
         assert_eq!(whole(toml(value)), wanted, "{value}");
     }
-    assert_eq!((number(0.0..=1.0).read)(&toml("1")), Ok(1.0));
-    assert_eq!((number(0.0..=1.0).read)(&toml("nan")), Err(ValueError::Value));
-    assert_eq!((number(0.0..=1.0).read)(&toml("\"1\"")), Err(ValueError::Type));
-    assert_eq!((flag().read)(&toml("\"true\"")), Err(ValueError::Type));
-    assert_eq!((redis_key().read)(&toml("7")), Err(ValueError::Type));
-    assert_eq!((duration_or_off("1s", "24h").read)(&toml("10")), Err(ValueError::Type));
-    assert_eq!((seed().read)(&toml("42")), Ok(Some(42)));
-    assert_eq!((seed().read)(&toml("\"42\"")), Err(ValueError::Value));
-    assert_eq!((seed().read)(&toml("4294967296")), Err(ValueError::Value));
+    assert_eq!(read(&number(0.0..=1.0), &toml("1")), Some(1.0));
+    assert_eq!(read(&number(0.0..=1.0), &toml("nan")), None);
+    assert_eq!(read(&number(0.0..=1.0), &toml("\"1\"")), None);
+    assert_eq!(read(&flag(), &toml("\"true\"")), None);
+    assert_eq!(read(&redis_key(), &toml("7")), None);
+    assert_eq!(read(&duration_or_off("1s", "24h"), &toml("10")), None);
+    assert_eq!(read(&seed(), &toml("42")), Some(Some(42)));
+    assert_eq!(read(&seed(), &toml("\"42\"")), None);
+    assert_eq!(read(&seed(), &toml("4294967296")), None);
 }
 
 #[test]
 fn ranges_include_their_ends_and_no_more() {
-    let whole = |value| (whole::<u16>(1..=100_000, "").read)(&text(value));
-    assert_eq!(whole("1"), Ok(1));
-    assert_eq!(whole("0"), Err(ValueError::Value));
-    assert_eq!(whole("100_001"), Err(ValueError::Value));
-    assert_eq!(whole("65536"), Err(ValueError::Value), "more than the type holds");
-    let every = |value| (duration_or_off("1s", "24h").read)(&text(value));
-    assert_eq!(every("0s"), Ok(None));
-    assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
-    assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
-    assert_eq!(every("999ms"), Err(ValueError::Value));
-    assert_eq!(every("25h"), Err(ValueError::Value));
-    let span = |value| (duration("1s", "24h").read)(&text(value));
-    assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
-    assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
-    assert_eq!(span("0s"), Err(ValueError::Value));
+    let whole = |value| read(&whole::<u16>(1..=100_000, ""), &text(value));
+    assert_eq!(whole("1"), Some(1));
+    assert_eq!(whole("0"), None);
+    assert_eq!(whole("100_001"), None);
+    assert_eq!(whole("65536"), None, "more than the type holds");
+    let every = |value| read(&duration_or_off("1s", "24h"), &text(value));
+    assert_eq!(every("0s"), Some(None));
+    assert_eq!(every("1s"), Some(Some(Duration::from_secs(1))));
+    assert_eq!(every("24h"), Some(Some(Duration::from_hours(24))));
+    assert_eq!(every("999ms"), None);
+    assert_eq!(every("25h"), None);
+    let span = |value| read(&duration("1s", "24h"), &text(value));
+    assert_eq!(span("1s"), Some(Duration::from_secs(1)));
+    assert_eq!(span("24h"), Some(Duration::from_hours(24)));
+    assert_eq!(span("0s"), None);
 }
 
 #[test]
 fn a_crawl_name_can_be_a_folder_name() {
     for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
-        assert_eq!((crawl_name().read)(&text(name)), Ok(name.to_owned()));
+        assert_eq!(read(&crawl_name(), &text(name)), Some(name.to_owned()));
     }
     for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
-        assert_eq!((crawl_name().read)(&text(name)), Err(ValueError::Value), "{name:?}");
+        assert_eq!(read(&crawl_name(), &text(name)), None, "{name:?}");
     }
 }
 
 #[test]
 fn names_are_an_array_or_separated_by_commas() {
-    let read = |text: &str| (host_names().read)(&Raw::new(text.to_owned()));
-    let both = || Ok(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
+    let read = |value| read(&host_names(), &text(value));
+    let both = || Some(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
     assert_eq!(read("metrics.example, Box_7."), both());
     assert_eq!(read("['metrics.example', 'Box_7.']"), both());
-    assert_eq!(read(""), Ok(Vec::new()));
-    assert_eq!(read("[]"), Ok(Vec::new()));
+    assert_eq!(read(""), Some(Vec::new()));
+    assert_eq!(read("[]"), Some(Vec::new()));
     for bad in [
         "a,,b",
         "a:9090",
@@ -106,7 +110,7 @@ fn names_are_an_array_or_separated_by_commas() {
         "b\u{f6}x",
         &"a".repeat(254),
     ] {
-        assert_eq!(read(bad), Err(ValueError::Value), "{bad}");
+        assert_eq!(read(bad), None, "{bad}");
     }
 }
 
@@ -135,4 +139,18 @@ fn an_authority_has_one_host() {
         let found = host_and_port(authority).map(|(host, _)| host);
         assert_eq!(found, host, "{authority}");
     }
+}
+
+#[test]
+fn a_wrong_type_is_named_unless_it_is_shown() {
+    let refused = |raw: &Raw| flag().read(raw, &raw.shown()).unwrap_err();
+    assert_eq!(refused(&toml("'true'")), r#""true", a string; allowed: true, false"#);
+    assert_eq!(refused(&toml("[1]")), "an array; allowed: true, false");
+    assert_eq!(refused(&text("yes")), r#""yes"; allowed: true, false"#);
+}
+
+#[test]
+fn long_values_are_shortened_and_stay_on_their_line() {
+    assert_eq!(text("a\nb").shown(), r#""a\nb""#);
+    assert_eq!(text(&"ä".repeat(81)).shown(), format!("\"{}\"…", "ä".repeat(80)));
 }
