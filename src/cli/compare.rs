@@ -1,5 +1,5 @@
-//! `urlseen compare` and `urlseen union`: count the fingerprints that two filters have in common,
-//! and unite two filters into a new filter. Both filters are only read.
+//! `urlseen compare`: counts the fingerprints that two filters have in common, and unites them in
+//! a new filter. Both filters are only read.
 
 use urlseen_analysis::{Overlap, Totals};
 use urlseen_filter::FilterKind;
@@ -8,18 +8,24 @@ use urlseen_storage::Tombstones;
 use crate::cli::moving::saved;
 use crate::cli::prelude::*;
 
-/// Count the fingerprints in each of two filters, in their union, and in their intersection.
+/// Count the fingerprints in two filters A and B, in their union and in their intersection, and
+/// make the union if it is asked for.
 ///
 /// The filters must have the same kind, parameters and seed. Otherwise the command prints the
-/// differences and fails. The command changes nothing, so it can run while a daemon uses the
-/// filters. It needs memory for the filters that are in folders. For the kinds two-choice and
-/// exact, the numbers are exact. For other kinds they are computed from the bits, with an error
-/// that the command prints.
+/// differences and fails. It does not change A or B, so it can run while a daemon uses them. It
+/// needs memory for the filters that are in folders. For the kinds two-choice and exact, the
+/// numbers are exact. For other kinds they are computed from the bits, with an error that the
+/// command prints.
+///
+/// The union C is a new filter: each URL that A or B has seen counts as seen in C. The command
+/// never overwrites an existing folder or key, and leaves no C if it fails. A URL that was
+/// forgotten in a native filter A or B passes again in C. With other kinds, it passes again unless
+/// the other filter has seen it.
 ///
 /// Examples:
 /// ```text
-/// urlseen compare monday tuesday
 /// urlseen compare monday redis://127.0.0.1:6379/0#demo:filter
+/// urlseen compare monday tuesday --output both
 /// ```
 #[derive(Debug, clap::Args)]
 pub(super) struct CompareArgs {
@@ -40,11 +46,28 @@ pub(super) struct CompareArgs {
     /// Another filter, named in the same way
     #[arg(value_name = "B")]
     b: String,
+    /// The union C to make: a new storage folder, or URL#KEY in Redis
+    #[arg(short, long, value_name = "C")]
+    output: Option<String>,
+    /// Name of the crawl for a new folder C. Default: the crawl of A
+    #[arg(long, value_name = "NAME", requires = "output")]
+    crawl: Option<String>,
 }
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
+    let new_folder = args.output.as_deref().filter(|output| !output.contains("://"));
+    if let Some(path) = new_folder {
+        refuse_if!(
+            Path::new(path).exists(),
+            "{path} already exists, and a union needs a new storage folder: use another name"
+        );
+    }
     let [mut a, mut b] = args.open()?;
-    args.print(&unite(&mut a, &mut b, |_, _| Ok(()))?)
+    args.print(&match (new_folder, &args.output) {
+        (Some(path), _) => into_folder(args, path, &mut a, &mut b),
+        (None, Some(output)) => into_redis(args, output, &mut a, &mut b),
+        (None, None) => unite(&mut a, &mut b, |_, _| Ok(())),
+    }?)
 }
 
 impl CompareArgs {
@@ -222,48 +245,10 @@ fn connect(text: &str, settings: &Settings) -> anyhow::Result<(Config, Link)> {
     Ok((config, link))
 }
 
-/// Unite two filters A and B into a new filter C. Each URL that A or B has seen counts as seen in
-/// C.
-///
-/// A and B must have the same kind, parameters and seed. C is a new storage folder for urlseen run,
-/// or a new key in Redis. The command never overwrites an existing folder or key. If the command
-/// fails, it leaves no C. The command does not change A or B.
-///
-/// A URL that was forgotten in a native filter A or B passes again in C. With other kinds, it
-/// passes again unless the other filter has seen it.
-///
-/// Examples:
-/// ```text
-/// urlseen union monday tuesday --output both
-/// urlseen union monday tuesday --output both --crawl news  # for another crawl
-/// ```
-#[derive(Debug, clap::Args)]
-pub(super) struct UnionArgs {
-    #[command(flatten)]
-    operands: CompareArgs,
-    /// The new filter C: a new storage folder, or URL#KEY in Redis
-    #[arg(short, long, value_name = "C")]
-    output: String,
-    /// Name of the crawl for the new folder. Default: the crawl of A
-    #[arg(long, value_name = "NAME")]
-    crawl: Option<String>,
-}
-
-pub(super) fn union(args: &UnionArgs) -> anyhow::Result<Outcome> {
-    let is_redis = args.output.contains("://");
-    refuse_if!(
-        !is_redis && Path::new(&args.output).exists(),
-        "{} already exists, and a union needs a new storage folder: use another name",
-        args.output
-    );
-    let [mut a, mut b] = args.operands.open()?;
-    let into = if is_redis { into_redis } else { into_folder };
-    args.operands.print(&into(args, &mut a, &mut b)?)
-}
-
 /// Unites two filters into a new storage folder.
 fn into_folder(
-    args: &UnionArgs,
+    args: &CompareArgs,
+    path: &str,
     a: &mut ComparedFilter,
     b: &mut ComparedFilter,
 ) -> anyhow::Result<Overlap> {
@@ -274,8 +259,7 @@ fn into_folder(
     );
     let crawl = args.crawl.as_ref().unwrap_or(&a.crawl).clone();
     let spec = StorageSpec { crawl, filter: a.spec.clone() };
-    let (place, id, native) =
-        (Path::new(&args.output), RandomId::random(), a.spec.parameters.layout());
+    let (place, id, native) = (Path::new(path), RandomId::random(), a.spec.parameters.layout());
     let (new, overlap) = NewFolder::write(place, ".uniting", &spec, id, Head::START, |rebase| {
         let overlap = unite(a, b, |number, part| {
             let blob = match part {
@@ -295,7 +279,8 @@ fn into_folder(
 
 /// Unites two filters into a new filter in Redis, which has temporary keys until it is complete.
 fn into_redis(
-    args: &UnionArgs,
+    args: &CompareArgs,
+    output: &str,
     a: &mut ComparedFilter,
     b: &mut ComparedFilter,
 ) -> anyhow::Result<Overlap> {
@@ -305,7 +290,7 @@ fn into_redis(
         "{forgotten} fingerprints were forgotten, and a filter in Redis cannot forget: unite into \
          a storage folder, or let the URLs pass first"
     );
-    let (config, mut link) = connect(&args.output, &args.operands.settings)?;
+    let (config, mut link) = connect(output, &args.settings)?;
     let wanted = Wanted::new(&config.filter.key, a.spec.clone())?;
     // The number has no effect for a kind without a seed.
     let seed = a.spec.parameters.seed().unwrap_or(Seed::new(0));

@@ -130,12 +130,12 @@ commands! {
         Check(check::CheckArgs) => check::run,
         Explain(explain::ExplainArgs) => explain::run,
         Compare(compare::CompareArgs) => compare::run,
-        Union(compare::UnionArgs) => compare::union,
         #[command(subcommand)]
         Rejects(rejects::RejectsCommand) => rejects::run,
         Forget(check::ForgetArgs) => check::forget,
         #[command(subcommand)]
         Held(held::HeldCommand) => held::run,
+        #[command(hide = true)]
         Completions(CompletionsArgs) => complete,
         #[command(hide = true)]
         ManPages(ManPagesArgs) => write_pages,

@@ -12,7 +12,7 @@ pub(super) const CRAWL: [usize; 2] = [12, 15];
 /// Widths of a name and of a number in the summaries of commands, in columns.
 pub(super) const SUMMARY: [usize; 2] = [10, 12];
 
-/// Widths of a name and of a number in the tables of `explain`, `compare` and `union`, in columns.
+/// Widths of a name and of a number in the tables of `explain` and `compare`, in columns.
 pub(super) const COMPARED: [usize; 2] = [14, 15];
 
 /// Table with a name and a text in each row.

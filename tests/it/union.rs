@@ -1,4 +1,4 @@
-//! `urlseen compare` and `urlseen union`, with filters in folders and in Redis.
+//! `urlseen compare` and its unions, with filters in folders and in Redis.
 
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ fn folders_are_compared_and_united() {
         folders.feed("b", &shape, &urls(4000, 8000));
         let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
         let truths = [("a", 6000.0), ("b", 8000.0), ("union", 12_000.0), ("intersection", 2000.0)];
-        let united = run("union", &["--json", &a, &b, "-o", &c]);
+        let united = run("compare", &["--json", &a, &b, "-o", &c]);
         assert_eq!(united.code(), Some(0), "{kind}: {united:?}");
         for found in [compared(&[&a, &b]), serde_json::from_slice(&united.stdout).unwrap()] {
             for (name, truth) in truths {
@@ -92,7 +92,7 @@ fn folders_are_compared_and_united() {
         assert_eq!(folders.feed("c", &[], &urls(0, 12_010)).len(), 10, "{kind}");
         // The filter `a` is unchanged.
         assert_eq!(folders.feed("a", &[], &urls(5990, 20)).len(), 10, "{kind}");
-        let again = run("union", &[&a, &b, "-o", &c]);
+        let again = run("compare", &[&a, &b, "-o", &c]);
         assert_eq!(again.code(), Some(2), "{kind}: {again:?}");
         assert!(again.stderr.contains("already exists"), "{kind}: {again:?}");
     }
@@ -110,7 +110,7 @@ fn filters_with_different_parameters_are_shown_side_by_side() {
     ] {
         folders.feed(name, shape, &urls(0, 10));
         let (a, b) = (folders.name("a"), folders.name(name));
-        for output in [run("compare", &[&a, &b]), run("union", &[&a, &b, "-o", "c"])] {
+        for output in [run("compare", &[&a, &b]), run("compare", &[&a, &b, "-o", "c"])] {
             assert_eq!(output.code(), Some(2), "{output:?}");
             let marked =
                 output.stderr.lines().find(|line| line.starts_with("* ") && line.contains(field));
@@ -155,7 +155,7 @@ fn filters_in_redis_are_compared_and_united() {
 
         let target = RedisServer::start();
         let c = key(&target, "united:filter");
-        let united = run("union", &[&a, &b, "-o", &c]);
+        let united = run("compare", &[&a, &b, "-o", &c]);
         assert_eq!(united.code(), Some(0), "{kind}: {united:?}");
         assert_eq!([one.dump(), other.dump()], before, "{kind}: what is read is not written to");
         holds(&compared(&[&a, &c]), "intersection", 3000.0);
@@ -171,7 +171,7 @@ fn filters_in_redis_are_compared_and_united() {
         let crawl = crawl.set("filter.key=united:filter");
         crawl.push(&urls(0, 5010));
         assert_eq!(crawl.drain().count("unseen"), 10, "{kind}");
-        let again = run("union", &[&a, &b, "-o", &key(&crawl.server, "united:filter")]);
+        let again = run("compare", &[&a, &b, "-o", &key(&crawl.server, "united:filter")]);
         assert_eq!(again.code(), Some(3), "{kind}: {again:?}");
         assert!(again.stderr.contains("holds a filter united:filter already"), "{again:?}");
     }
@@ -194,7 +194,7 @@ fn filters_that_grow_by_layers_and_sets_are_refused() {
     }
     let folders = Folders::new();
     folders.feed("a", &["--kind", "redisbloom", "--capacity", "1000"], &urls(0, 10));
-    let refused = run("union", &[&folders.name("a"), &folders.name("a"), "-o", "c"]);
+    let refused = run("compare", &[&folders.name("a"), &folders.name("a"), "-o", "c"]);
     assert_eq!(refused.code(), Some(2), "{refused:?}");
     assert!(refused.stderr.contains("redisbloom, and can be neither compared"), "{refused:?}");
 }
@@ -207,7 +207,7 @@ fn no_command_accepts_an_incomplete_union() {
     std::fs::create_dir(folders.path("c.uniting")).unwrap();
     std::fs::write(folders.path("c.uniting").join("origin.tmp"), "half").unwrap();
     let (a, c) = (folders.name("a"), folders.name("c"));
-    let united = run("union", &[&a, &a, "-o", &c]);
+    let united = run("compare", &[&a, &a, "-o", &c]);
     assert_eq!(united.code(), Some(0), "{united:?}");
     assert_eq!(folders.feed("c", &[], &urls(0, 101)).len(), 1);
     // If an operand is damaged, the command makes no folder.
@@ -220,7 +220,7 @@ fn no_command_accepts_an_incomplete_union() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&snapshot, bytes).unwrap();
-    let refused = run("union", &[&folders.name("c"), &a, "-o", &folders.name("d")]);
+    let refused = run("compare", &[&folders.name("c"), &a, "-o", &folders.name("d")]);
     assert_eq!(refused.code(), Some(3), "{refused:?}");
     assert!(!folders.path("d").exists());
 }
@@ -242,7 +242,7 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     here.push(&urls(2000, 10));
     here.wait_for_sink(2010);
     let c = here.server.folder().join("united");
-    let united = run("union", &[&a, &b, "-o", &c.display().to_string()]);
+    let united = run("compare", &[&a, &b, "-o", &c.display().to_string()]);
     assert_eq!(united.code(), Some(0), "{united:?}");
     let stopped = crate::daemon::stop(daemon);
     assert_eq!(stopped.count("unseen"), 2010);
@@ -281,9 +281,9 @@ fn a_forgotten_url_passes_again_in_the_union() {
         let c = one.server.folder().join("united").display().to_string();
         let (a, b) =
             (one.storage_dir().display().to_string(), other.storage_dir().display().to_string());
-        let united = run("union", &[&a, &b, "-o", &c]);
+        let united = run("compare", &[&a, &b, "-o", &c]);
         assert_eq!(united.code(), Some(0), "{united:?}");
-        let refused = run("union", &[&a, &b, "-o", &key(&one.server, "united")]);
+        let refused = run("compare", &[&a, &b, "-o", &key(&one.server, "united")]);
         let words =
             if kind == "native" { "4 fingerprints were forgotten" } else { "only in memory" };
         assert!(refused.stderr.contains(words), "{refused:?}");
