@@ -104,7 +104,7 @@ impl HeldSession {
             writeln!(out, "no consumer holds requests")?;
         }
         for (consumer, heartbeat) in heartbeats {
-            let key = self.calls.keys().held(&consumer);
+            let key = self.calls.keys.held(&consumer);
             let reply = self.link.call(&self.calls.held(&consumer)).await.map_err(Error::from);
             let held = reply.and_then(|reply| Ok(HeldCalls::requests(reply)?));
             let mut held =

@@ -23,7 +23,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let bar = Bar::new("written");
     let (handle, all) = (store.engine.handle(), config.filter_spec()?.parameters.bytes());
     runtime.block_on(async {
-        let link = upkeep.link();
+        let link = &mut upkeep.link;
         let new = wanted.begin_new(link, recovered.filter, seed).await?;
         let (mut done, mut memory) = (0, Vec::new());
         for shard in ShardId::all() {
@@ -56,7 +56,7 @@ pub(super) fn recovered(
     let upkeep = runtime()?.block_on(start::lease(config, Some(&mut folder)))?;
     let threads = Threads::start(config.filter.threads)?;
     let mut store = start::kept(folder, keeping, start::items(config), threads)?;
-    let crawl_state = upkeep.crawl_state();
+    let crawl_state = upkeep.crawl_state;
     let recovered = store.recover_to(crawl_state.head, crawl_state.filter)?;
     Ok((upkeep, store, recovered))
 }
@@ -73,8 +73,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         dir.display()
     );
     let mut upkeep = runtime.block_on(start::lease(config, None))?;
-    let opened = runtime.block_on(wanted.find(upkeep.link()))?;
-    let crawl_state = upkeep.crawl_state();
+    let opened = runtime.block_on(wanted.find(&mut upkeep.link))?;
+    let crawl_state = upkeep.crawl_state;
     let head = crawl_state.head.unwrap_or(Head::START);
     if head != Head::START && crawl_state.filter != Some(opened.definition.id) {
         anyhow::bail!(
@@ -90,7 +90,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let (bar, id, mut keys, mut done) = (Bar::new("read"), opened.definition.id, 0, 0);
     let (new, ()) = NewFolder::write(dir, ".importing", &spec, id, head, |rebase| {
         for shard in ShardId::all() {
-            let get = opening::get(upkeep.link(), &opened.filter, shard.number());
+            let get = opening::get(&mut upkeep.link, &opened.filter, shard.number());
             let saved = saved(runtime.block_on(get)?, native);
             keys += saved.keys;
             done += saved.bytes.len() as u64;

@@ -90,7 +90,7 @@ fn is_wanted(reject: &Reject, reason: Option<&str>) -> bool {
 }
 
 async fn requeue(list: RejectsList, reason: Option<&str>) -> anyhow::Result<Outcome> {
-    let source = list.names().0.to_owned();
+    let source = list.keys.source.clone();
     let sorted = sort(list, Fate::Requeue, reason).await?;
     let (gone, stay) = (HumanCount(sorted.gone), HumanCount(sorted.found - sorted.gone));
     writeln!(io::stdout(), "{gone} put back to {source}, {stay} stay")?;
@@ -104,7 +104,7 @@ async fn drop_rejects(
 ) -> anyhow::Result<Outcome> {
     let scan = list.scan().await?;
     let found = scan.len();
-    let rejected = printable(list.names().1.as_bytes(), None);
+    let rejected = printable(list.keys.rejected.as_bytes(), None);
     if found == 0 {
         return done(format_args!("there are no rejects on {rejected}"));
     }

@@ -141,7 +141,7 @@ impl Check<'_> {
     /// Checks the files of encrypted connections to Redis. They have no use without encryption.
     fn tls(&mut self) {
         let url = &self.config.redis.url;
-        let files = url.tls();
+        let files = &url.tls;
         for (key, _) in files.set().filter(|_| !url.is_tls()) {
             self.refuse(&format!(
                 "{{{key}}}, but {{redis.url}}, which is not encrypted; write rediss:// in \

@@ -38,7 +38,7 @@ impl Config {
         config.redis.url = layers.log_in(config.redis.url);
         let (ca, cert) = (config.redis.tls_ca.clone(), config.redis.tls_cert.clone());
         let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };
-        config.redis.url = config.redis.url.with_tls(files);
+        config.redis.url.tls = Arc::new(files);
         config.find_node();
         let origins = layers.check(&config, machine(&config))?;
         Ok((config, origins))

@@ -54,7 +54,7 @@ impl fmt::Debug for Secret {
 /// Returns true if a URL contains a password. For a malformed URL this is a guess.
 pub(super) fn carries_password(text: &str) -> bool {
     match RedisAddress::parse(text) {
-        Ok(address) => address.password().is_some(),
+        Ok(address) => address.password.is_some(),
         Err(_) => text.contains('@') || text.contains("pass"),
     }
 }

@@ -50,7 +50,7 @@ impl Effective {
         let origin = |key| origins.get(key).cloned().unwrap_or(ValueOrigin::Default);
         let values = config.values().into_iter();
         let values = values.map(|(key, value)| EffectiveValue { key, value, origin: origin(key) });
-        let has_password = config.redis.url.password().is_some();
+        let has_password = config.redis.url.password.is_some();
         let passwords = SECRETS.into_iter().zip(from_environment);
         let passwords = passwords.filter_map(|((server, variable), is_variable)| match server {
             _ if is_variable => Some((server, ValueOrigin::Environment(variable.to_owned()))),

@@ -59,7 +59,8 @@ impl Server for RedisAddress {
     fn infos(&self, replicas: Vec<Node>) -> Awaited<'static, Infos> {
         let mut asked = JoinSet::new();
         for node in replicas {
-            let address = self.clone().with_timeouts(REPLICA);
+            let mut address = self.clone();
+            address.timeouts = REPLICA;
             asked.spawn(async move {
                 let answer = info_at(&address, &node).await;
                 (node, answer)

@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         let (protocol, run) = (Arc::clone(protocol), router.run);
         let holder = LeaseHolder::this(&format!("{}, router", config.crawl.name));
         let leased = Leased::take(link, protocol, &holder, run, &[]).await?;
-        let claimed = leased.crawl_state().cursor;
+        let claimed = leased.crawl_state.cursor;
         let intake = Intake::new(waiter, &config.source, (usize::MAX, BYTES), claimed);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
         for config in config.all_partitions() {

@@ -9,7 +9,7 @@ use redis::{FromRedisValue, Value};
 use tempfile::TempDir;
 use urlseen_redis::RedisAddress;
 use urlseen_redis::preflight::{
-    CommandNeed, KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
+    KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
 };
 
 use crate::util::redis::free_port;
@@ -121,20 +121,16 @@ const STATE: &str = "urlseen:{demo:in}:state";
 
 /// Returns the needs of a crawl that uses all features.
 fn needs() -> Needs {
-    let mut needs = Needs::new();
-    needs
-        .key(KeyOwner::Setting("source.key"), "demo:in", "list")
-        .key(KeyOwner::Setting("sink.key"), "demo:out", "list")
-        .key(KeyOwner::Own("state"), STATE, "hash")
-        .key(KeyOwner::Own("lease"), "urlseen:{demo:in}:lease", "string")
-        .command(CommandNeed::new("LRANGE").key("demo:in").arg("0").arg("9"))
-        .command(CommandNeed::new("LTRIM").key("demo:in").arg("1").arg("0"))
-        .command(CommandNeed::new("RPUSH").key("demo:out").arg("x"))
-        .command(CommandNeed::new("HSET").key(STATE).arg("seq").arg("1"))
-        .command(CommandNeed::new("SCRIPT LOAD").arg("return 1"))
-        .command(
-            CommandNeed::new("EVALSHA").arg("0".repeat(40)).arg("2").key("demo:in").key("demo:out"),
-        );
+    let mut needs = Needs::default();
+    needs.key(KeyOwner::Setting("source.key"), "demo:in", "list");
+    needs.key(KeyOwner::Setting("sink.key"), "demo:out", "list");
+    needs.key(KeyOwner::Own("state"), STATE, "hash");
+    needs.key(KeyOwner::Own("lease"), "urlseen:{demo:in}:lease", "string");
+    needs.commands(&["demo:in"], &["LRANGE $ 0 9", "LTRIM $ 1 0"]);
+    needs.commands(&["demo:out"], &["RPUSH $ x"]);
+    needs.commands(&[STATE], &["HSET $ seq 1"]);
+    let evalsha = format!("EVALSHA {} 2 $ $", "0".repeat(40));
+    needs.commands(&["demo:in", "demo:out"], &["SCRIPT LOAD return", &evalsha]);
     needs
 }
 

@@ -38,8 +38,8 @@ async fn writes_run_into(connection: &mut Link, expected: &LinkError) {
 
 /// Checks that the preflight finds this error, and no other one.
 async fn preflight_finds(server: &Server, expected: LinkError) {
-    let mut needs = Needs::new();
-    needs.command(urlseen_redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
+    let mut needs = Needs::default();
+    needs.commands(&["list"], &["RPUSH $ x"]);
     let found = preflight(&server.address(""), &needs).await.unwrap_err();
     assert_eq!(found, [PreflightError::Link(expected)]);
     assert!(found[0].is_passing());

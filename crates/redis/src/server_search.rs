@@ -52,15 +52,9 @@ impl fmt::Display for Node {
 /// search begins.
 #[derive(Debug, Clone, Default)]
 pub struct Nodes {
-    all: Arc<[Node]>,
+    /// Nodes in the order of the address.
+    pub all: Arc<[Node]>,
     first: Arc<AtomicUsize>,
-}
-
-impl Nodes {
-    /// Returns the nodes in the order of the address.
-    pub fn all(&self) -> &[Node] {
-        &self.all
-    }
 }
 
 impl FromIterator<Node> for Nodes {

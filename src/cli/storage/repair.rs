@@ -63,7 +63,7 @@ impl Repair {
             return Ok(Outcome::Done);
         }
         let (mut upkeep, name) = (self.lease()?, self.name());
-        let theirs = upkeep.crawl_state().head;
+        let theirs = upkeep.crawl_state.head;
         let Self { config, folder } = self;
         let (filter, head, has) = if let Some(folder) = folder {
             let (keeping, items) = (start::keeping(&config)?, start::items(&config));
@@ -74,7 +74,7 @@ impl Repair {
             let filter = store.filter().expect("the folder was begun");
             (filter, head, format!(" has {keys} fingerprints and"))
         } else {
-            let opened = runtime()?.block_on(config.redis_filter()?.open(upkeep.link()))?;
+            let opened = runtime()?.block_on(config.redis_filter()?.open(&mut upkeep.link))?;
             (opened.definition.id, theirs.unwrap_or(Head::START), String::new())
         };
         runtime()?.block_on(upkeep.tie(filter, head))?;
@@ -89,7 +89,7 @@ impl Repair {
             return Ok(Outcome::Done);
         }
         let mut upkeep = self.lease()?;
-        let head = upkeep.crawl_state().head.unwrap_or(Head::START);
+        let head = upkeep.crawl_state.head.unwrap_or(Head::START);
         let filter = match self.folder {
             Some(mut folder) => {
                 let (spec, id) = (start::keeping(&self.config)?.spec, RandomId::random());
@@ -99,8 +99,8 @@ impl Repair {
             }
             None => runtime()?.block_on(async {
                 let wanted = self.config.redis_filter()?;
-                wanted.delete(upkeep.link()).await?;
-                anyhow::Ok(wanted.open(upkeep.link()).await?.definition.id)
+                wanted.delete(&mut upkeep.link).await?;
+                anyhow::Ok(wanted.open(&mut upkeep.link).await?.definition.id)
             })?,
         };
         runtime()?.block_on(upkeep.tie(filter, head))?;
@@ -121,7 +121,7 @@ impl Repair {
         let mut upkeep = self.lease()?;
         let given = runtime()?.block_on(async {
             if self.folder.is_none() {
-                self.config.redis_filter()?.delete(upkeep.link()).await?;
+                self.config.redis_filter()?.delete(&mut upkeep.link).await?;
             }
             upkeep.drop_crawl().await?;
             anyhow::Ok(upkeep.give_back(usize::MAX).await?)

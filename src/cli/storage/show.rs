@@ -4,6 +4,7 @@
 use std::time::UNIX_EPOCH;
 
 use urlseen_fingerprint::same::TrackingList;
+use urlseen_redis::protocol::value;
 use urlseen_storage::{ArchiveState, Look, SegmentLook, Snapshot, look};
 
 use crate::cli::prelude::*;
@@ -135,7 +136,7 @@ pub(in crate::cli) fn show_in_redis(config: &Config, as_json: bool) -> anyhow::R
         let place = protocol.look(&mut link).await?;
         let mut lengths = [None; 4];
         for (length, ask) in lengths.iter_mut().zip(protocol.lengths()) {
-            *length = Some(protocol.length(link.call(&ask).await?)?);
+            *length = Some(value("a length", link.call(&ask).await?)?);
         }
         let [source, processing, sink, rejected] = lengths;
         let lists = Lists { source, processing, sink, rejected, age_seconds: None };

@@ -19,7 +19,7 @@ fn a_password_may_stand_in_the_file_or_the_environment() {
         for secret in ["first", "second", "third"] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        assert_eq!(config.redis.url.password(), Some(wanted));
+        assert_eq!(config.redis.url.password.as_deref(), Some(wanted));
     }
 }
 
@@ -28,7 +28,7 @@ fn a_password_apart_is_that_of_the_user_in_the_url() {
     let file = "redis.url = 'redis://crawler@localhost'";
     let alone = ("URLSEEN_REDIS_PASSWORD", "hunter2");
     let url = load(file, &[alone], &[]).unwrap().redis.url;
-    assert_eq!((url.user(), url.password()), (Some("crawler"), Some("hunter2")));
+    assert_eq!((url.user.as_deref(), url.password.as_deref()), (Some("crawler"), Some("hunter2")));
 }
 
 #[test]

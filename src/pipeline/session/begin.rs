@@ -17,7 +17,7 @@ use urlseen_filter::id::RandomId;
 use urlseen_redis::connect;
 use urlseen_redis::limits::ServerLimits;
 use urlseen_redis::link::Link;
-use urlseen_redis::protocol::{CrawlState, LeaseHolder, RENEWAL};
+use urlseen_redis::protocol::{CrawlState, LeaseHolder, RENEWAL, value};
 use urlseen_storage::{Head, Restore as _};
 
 /// State with two open connections, without the lease.
@@ -92,9 +92,9 @@ impl Owned {
             shared.reopen(&mut self.link).await?;
         }
         let protocol = &pipeline.parts.protocol;
-        let sink_length = protocol.length(self.link.call(&protocol.sink_length()).await?)?;
+        let sink_length = value("a length", self.link.call(&protocol.sink_length()).await?)?;
         let rejected_length =
-            protocol.length(self.link.call(&protocol.rejected_length()).await?)?;
+            value("a length", self.link.call(&protocol.rejected_length()).await?)?;
         pipeline.go_on_from(&mut self).await?;
         // If the crawl is new, the step above has written its first position, which the replicas
         // need.

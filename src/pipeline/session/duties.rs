@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 use urlseen_redis::error::LinkError;
 use urlseen_redis::link::Reply;
-use urlseen_redis::protocol::{ProtocolError, RENEWAL, Reclaimer};
+use urlseen_redis::protocol::{ProtocolError, RENEWAL, Reclaimer, value};
 use urlseen_storage::Moment;
 
 use super::forgetting::FORGETS;
@@ -177,7 +177,7 @@ impl Session<'_> {
     pub(super) fn ask_lengths(&mut self) {
         let length = self.pipeline.parts.protocol.source_length();
         self.ask("length of the source", &length, |session, reply| {
-            let waiting = session.pipeline.parts.protocol.length(reply)?;
+            let waiting = value("a length", reply)?;
             session.pipeline.reporter.note_source(waiting);
             Ok(())
         });
@@ -222,7 +222,7 @@ impl Session<'_> {
                 "states to which Redis may return",
                 &redis::cmd("INFO"),
                 move |session, reply| {
-                    let info = session.pipeline.parts.protocol.info(reply)?;
+                    let info: String = value("INFO", reply)?;
                     session.note_persistence(info, asked);
                     Ok(())
                 },

@@ -12,6 +12,7 @@ use super::{RunError, Session};
 use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
 use urlseen_engine::item::Identity;
+use urlseen_redis::protocol::value;
 use urlseen_redis::reject;
 
 /// Time between two checks of the list.
@@ -60,7 +61,7 @@ impl Session<'_> {
             _ => {
                 let length = self.pipeline.parts.protocol.forget_length();
                 self.ask("length of the forget list", &length, |session, reply| {
-                    if session.pipeline.parts.protocol.length(reply)? > 0 {
+                    if value::<u64>("a length", reply)? > 0 {
                         session.ask_for_forgets();
                     }
                     Ok(())
@@ -88,7 +89,7 @@ impl Session<'_> {
                 Ok(())
             });
             self.ask(READ, &read, |session, reply| {
-                let items = session.pipeline.parts.protocol.to_forget(reply)?;
+                let items: Vec<Vec<u8>> = value("the items to forget", reply)?;
                 session.forget(&items);
                 Ok(())
             });

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 use super::{RunError, Session};
 use crate::report::HeldStatus;
 use urlseen_redis::error::LinkError;
-use urlseen_redis::protocol::{HeldCalls, Requeued, Stopped};
+use urlseen_redis::protocol::{HeldCalls, Requeued, Stopped, value};
 
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers.
@@ -46,7 +46,7 @@ impl Session<'_> {
         }
         let length = self.pipeline.parts.protocol.held.held_length(consumers).by_text();
         self.ask("held requests", &length, move |session, reply| {
-            let requests = session.pipeline.parts.protocol.length(reply)?;
+            let requests = value("a length", reply)?;
             session.pipeline.reporter.now.status.held =
                 Some(HeldStatus { consumers: number, requests });
             Ok(())

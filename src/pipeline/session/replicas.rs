@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::{Pending, Pipeline, RunError, Session};
 use urlseen_redis::link::Link;
-use urlseen_redis::protocol::Committed;
+use urlseen_redis::protocol::{Committed, value};
 
 /// Time after which the log says that commits wait for replicas.
 const LATE: Duration = Duration::from_secs(5);
@@ -83,7 +83,7 @@ impl Pipeline {
         }
         let wait = self.parts.protocol.wait();
         let reply = self.meanwhile(link.call(&wait)).await??;
-        let have = self.parts.protocol.waited(reply)?;
+        let have = value("WAIT", reply)?;
         if have < wanted { Err(RunError::FewReplicas { have, wanted }) } else { Ok(()) }
     }
 }

@@ -10,6 +10,7 @@ use super::{RunError, Session};
 use urlseen_redis::error::LinkError;
 use urlseen_redis::link::{Link, Reply, WAITING_MAX};
 use urlseen_redis::packed::Packed;
+use urlseen_redis::protocol::value;
 
 /// Request that waits for its reply.
 pub(super) enum Pending {
@@ -165,7 +166,7 @@ impl Session<'_> {
             // Only the replicas can acknowledge a commit. So if Redis refuses this request, the
             // session ends, as if Redis had refused the commit itself.
             Pending::Replicas => {
-                let have = protocol.waited(reply.into_value()?)?;
+                let have = value("WAIT", reply.into_value()?)?;
                 self.replicas_answered(have);
             }
             Pending::Duty { name, take, .. } => self.duty_answered(name, take, reply)?,

@@ -79,9 +79,9 @@ impl Crawl {
             let filter = config.redis_filter().and_then(|wanted| wanted.filter(Seed::new(0)));
             protocol = protocol.with_filter(Arc::new(filter.expect("a filter in Redis")));
         }
-        for (name, script) in protocol.scripts() {
-            scripts.insert(script.text().to_owned().into(), name);
-            scripts.insert(script.hash().to_owned().into(), name);
+        for (&name, script) in &protocol.scripts {
+            scripts.insert(script.text.to_string().into(), name);
+            scripts.insert(script.hash.to_string().into(), name);
         }
         let (fsync, scripts) = (Fsync::Never, Arc::new(scripts));
         Self { config, filter, fsync, scripts, is_shared, limit }

@@ -81,7 +81,8 @@ async fn a_silent_server_is_reported() {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let url = impostor(move |_client| held.recv().unwrap_or_default());
     let timeouts = Timeouts { connect: Duration::from_millis(50), ..Timeouts::default() };
-    let address = RedisAddress::new(&url, None).unwrap().with_timeouts(timeouts);
+    let mut address = RedisAddress::new(&url, None).unwrap();
+    address.timeouts = timeouts;
     let found = trouble_at(&address).await;
     assert!(found.to_string().contains("no answer within 50ms"), "{found}");
     assert!(found.is_passing());
@@ -125,7 +126,9 @@ async fn the_error_of_a_renamed_auth_does_not_show_the_password() {
 async fn lost_connections_and_missing_answers_are_reported() {
     let mut server = Server::start(&[]);
     let timeouts = Timeouts { response: Duration::from_millis(100), ..Timeouts::default() };
-    let mut connection = connect(&server.address("").with_timeouts(timeouts)).await.unwrap();
+    let mut address = server.address("");
+    address.timeouts = timeouts;
+    let mut connection = connect(&address).await.unwrap();
     let mut wait = redis::cmd("BLPOP");
     let wait = wait.arg("list").arg(0).exec_async(&mut connection);
     let ended = tokio::time::timeout(Duration::from_secs(20), wait).await;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use urlseen_redis::RedisAddress;
-use urlseen_redis::connect::{Timeouts, connect};
+use urlseen_redis::connect::connect;
 use urlseen_redis::error::LinkError;
 
 use super::trouble;
@@ -142,10 +142,10 @@ fn answer_within(milliseconds: &str, url: &str, authority: &Path) -> String {
 #[tokio::test]
 async fn a_client_runs_in_a_separate_process() {
     let Ok(url) = std::env::var(CLIENT_OF) else { return };
-    let address = RedisAddress::new(&url, None).unwrap();
+    let mut address = RedisAddress::new(&url, None).unwrap();
     let within = std::env::var(WITHIN).unwrap().parse().unwrap();
-    let timeouts = Timeouts { connect: Duration::from_millis(within), ..Timeouts::default() };
-    match connect(&address.with_timeouts(timeouts)).await {
+    address.timeouts.connect = Duration::from_millis(within);
+    match connect(&address).await {
         Ok(mut link) => {
             println!("<{}>", redis::cmd("PING").query_async::<String>(&mut link).await.unwrap());
         }

@@ -24,19 +24,23 @@ pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the
 
 /// Address of a Redis server with database and login: everything that a connection needs.
 ///
-/// `Display` and `Debug` show `***` for the password. Only `RedisAddress::password` returns it.
+/// `Display` and `Debug` show `***` for the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress {
     /// One of the allowed [`SCHEMES`].
-    scheme: &'static str,
-    place: ConnectionAddr,
+    pub(super) scheme: &'static str,
+    /// Network address. The caller sends the login itself.
+    pub(super) place: ConnectionAddr,
     /// Number of the database, as `SELECT` takes it.
-    db: u32,
-    /// Neither the user nor the password is an empty text.
-    user: Option<String>,
-    password: Option<String>,
-    tls: Arc<TlsFiles>,
-    pub(super) timeouts: Timeouts,
+    pub(super) db: u32,
+    /// User of the login. `None` means Redis's `default` user.
+    pub user: Option<String>,
+    /// Password. Only the command `AUTH` may contain it.
+    pub password: Option<String>,
+    /// Files of encrypted connections.
+    pub tls: Arc<TlsFiles>,
+    /// Time limits of the connections.
+    pub timeouts: Timeouts,
     /// Sentinels or cluster nodes that know the server's address. If there are any, `place` is the
     /// first of them.
     pub(super) nodes: Nodes,
@@ -223,46 +227,14 @@ impl RedisAddress {
         Self { password: None, ..self.clone() }
     }
 
-    /// Sets the files of encrypted connections.
-    #[must_use]
-    pub fn with_tls(self, tls: TlsFiles) -> Self {
-        Self { tls: Arc::new(tls), ..self }
-    }
-
-    /// Sets the time limits of the connections.
-    #[must_use]
-    pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
-        Self { timeouts, ..self }
-    }
-
-    /// Returns the files of encrypted connections.
-    pub fn tls(&self) -> &TlsFiles {
-        &self.tls
-    }
-
     /// Returns true if there is a user without a password.
     pub fn lacks_password(&self) -> bool {
         self.user.is_some() && self.password.is_none()
     }
 
-    /// Returns the user of the login. `None` means Redis's `default` user.
-    pub fn user(&self) -> Option<&str> {
-        self.user.as_deref()
-    }
-
-    /// Returns the number of the database.
-    pub(crate) fn db(&self) -> u32 {
-        self.db
-    }
-
     /// Returns true if the connection is encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self.place, ConnectionAddr::TcpTls { .. })
-    }
-
-    /// Returns the password. Only the command `AUTH` may contain it.
-    pub fn password(&self) -> Option<&str> {
-        self.password.as_deref()
     }
 
     /// Returns true if the server is a node of a Redis Cluster.
@@ -301,21 +273,6 @@ impl RedisAddress {
             place => *place = ConnectionAddr::Tcp(node.host.clone(), node.port),
         }
         address
-    }
-
-    /// Returns the address without user and password.
-    pub(super) fn without_login(&self) -> Self {
-        Self { user: None, password: None, ..self.clone() }
-    }
-
-    /// Returns the address with the database 0. A Sentinel has no databases.
-    pub(super) fn without_database(self) -> Self {
-        Self { db: 0, ..self }
-    }
-
-    /// Returns the network address. The caller sends the login itself.
-    pub(crate) fn place(&self) -> &ConnectionAddr {
-        &self.place
     }
 }
 
@@ -358,7 +315,7 @@ impl fmt::Display for RedisAddress {
                 if !login.is_empty() {
                     write!(f, "{login}@")?;
                 }
-                let nodes: Vec<String> = self.nodes.all().iter().map(Node::to_string).collect();
+                let nodes: Vec<String> = self.nodes.all.iter().map(Node::to_string).collect();
                 match &self.lookup {
                     Lookup::Single => {
                         write!(f, "{}/{db}", Node { host: host.clone(), port: *port })

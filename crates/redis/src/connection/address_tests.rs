@@ -44,9 +44,9 @@ fn shows_every_part_but_the_password() {
 #[test]
 fn returns_user_password_and_database_of_a_url() {
     let address = RedisAddress::new("rediss://an%20n:hunter%402@host/7", None).unwrap();
-    assert_eq!(address.user(), Some("an n"));
-    assert_eq!(address.password(), Some("hunter@2"));
-    assert_eq!(address.db(), 7);
+    assert_eq!(address.user.as_deref(), Some("an n"));
+    assert_eq!(address.password.as_deref(), Some("hunter@2"));
+    assert_eq!(address.db, 7);
     assert!(address.is_tls());
 }
 
@@ -55,8 +55,8 @@ fn a_separate_password_replaces_the_one_in_the_url() {
     let address = |password: &str| {
         RedisAddress::new("redis://ann:inside@host", Some(password.to_owned())).unwrap()
     };
-    assert_eq!(address("apart").password(), Some("apart"));
-    assert_eq!(address("").password(), Some("inside"));
+    assert_eq!(address("apart").password.as_deref(), Some("apart"));
+    assert_eq!(address("").password.as_deref(), Some("inside"));
     assert_eq!(format!("{:?}", address("apart")), "RedisAddress(redis://ann:***@host:6379/0)");
 }
 

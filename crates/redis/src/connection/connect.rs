@@ -97,8 +97,9 @@ impl Servers for RedisAddress {
     async fn open(&self, node: &Node, role: Role) -> Result<Link, LinkError> {
         let server = self.at(node);
         let server = match role {
-            Role::Sentinel => server.without_database().without_login(),
-            Role::SentinelWithLogin => server.without_database(),
+            // A Sentinel has no databases.
+            Role::Sentinel => Self { user: None, password: None, db: 0, ..server },
+            Role::SentinelWithLogin => Self { db: 0, ..server },
             Role::Primary | Role::ClusterNode => server,
         };
         let opened = timeout(self.limit(role), open(&server)).await;
@@ -137,7 +138,7 @@ pub async fn info_at(address: &RedisAddress, node: &Node) -> Result<String, Link
 
 /// Opens a connection to a single server and logs in.
 pub(super) async fn open(address: &RedisAddress) -> Result<Link, LinkError> {
-    let stream = stream::open(address.place(), address.tls()).await;
+    let stream = stream::open(&address.place, &address.tls).await;
     let stream = stream.map_err(|error| closed(address, &error))?;
     log_in(address, Link::over(stream, address.timeouts.response)).await
 }
@@ -176,15 +177,15 @@ async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, LinkErro
         LinkError::LostConnection { .. } => hung_up(address),
         other => other,
     };
-    if let Some(password) = address.password() {
+    if let Some(password) = &address.password {
         let mut auth = redis::cmd("AUTH");
-        auth.arg(address.user()).arg(password);
+        auth.arg(&address.user).arg(password);
         let reply = link.call(&auth).await;
         reply.map_err(|trouble| of_auth(address, hung_up(trouble)))?;
     }
-    if address.db() != 0 {
+    if address.db != 0 {
         let mut select = redis::cmd("SELECT");
-        let reply = link.call(select.arg(address.db())).await;
+        let reply = link.call(select.arg(address.db)).await;
         reply.map_err(|trouble| of_select(address, hung_up(trouble)))?;
     }
     let mut name = redis::cmd("CLIENT");
@@ -206,7 +207,7 @@ async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, LinkErro
 fn of_auth(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
         LinkError::WrongPassword { .. } => {
-            LinkError::WrongPassword { user: address.user().unwrap_or("default").to_owned() }
+            LinkError::WrongPassword { user: address.user.clone().unwrap_or("default".to_owned()) }
         }
         LinkError::Refused { code, .. } => {
             LinkError::Refused { code, reply: "in answer to AUTH".to_owned() }
@@ -219,7 +220,7 @@ fn of_auth(address: &RedisAddress, trouble: LinkError) -> LinkError {
 /// of range.
 fn of_select(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
-        LinkError::Refused { .. } => LinkError::NoSuchDatabase { db: address.db() },
+        LinkError::Refused { .. } => LinkError::NoSuchDatabase { db: address.db },
         other => other,
     }
 }

@@ -11,10 +11,10 @@ use bytes::Bytes;
 use redis::{Cmd, Value, cmd};
 use urlseen_filter::choice::End;
 
-use super::reply::{nonsense, value, values};
+use super::reply::{nonsense, values};
 use super::{GivenBack, Keys, Protocol, ProtocolError, ScriptError, Token};
 use crate::link::Reply;
-use crate::preflight::{CommandNeed, KeyOwner, Needs};
+use crate::preflight::{KeyOwner, Needs};
 
 /// Place between two items of the processing list: the number of items after it. A cursor stays
 /// valid when items before it are removed. Only a claim adds items, when no cursor is in use.
@@ -74,25 +74,16 @@ impl Source {
     /// Adds to `needs` the commands and permissions of the source.
     pub(super) fn needs(self, keys: &Keys, needs: &mut Needs) {
         let Keys { source, processing, .. } = keys;
-        let [source, processing] = [source, processing].map(String::as_str);
         needs.key(KeyOwner::Setting("source.key"), source, "list");
         needs.key(KeyOwner::Own("list of claimed items"), processing, "list");
-        let command = CommandNeed::new;
-        for key in [source, processing] {
-            needs.command(command("TYPE").key(key));
-        }
-        let wait = command("BLMOVE").key(source).key(source).arg("LEFT").arg("LEFT").arg("1");
-        needs.command(wait);
-        needs.command(command("LTRIM").key(processing).arg("0").arg("-1"));
-        needs.command(command("LRANGE").key(processing).arg("0").arg("0"));
-        needs.command(command("EXISTS").key(source));
+        needs.commands(&[source, source], &["TYPE $", "EXISTS $", "BLMOVE $ $ LEFT LEFT 1"]);
+        needs.commands(&[processing], &["TYPE $", "LTRIM $ 0 -1", "LRANGE $ 0 0"]);
         // A claim renames the source. To give items back, the script moves the items of the shorter
         // list to the longer list. If the longer list is the processing list, the script then
         // renames it to the source.
-        for (from, to) in [(source, processing), (processing, source)] {
-            needs.command(command("LLEN").key(from));
-            needs.command(command("RENAME").key(from).key(to));
-            needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("LEFT"));
+        for lists in [[source, processing], [processing, source]] {
+            let lists = lists.map(String::as_str);
+            needs.commands(&lists, &["LLEN $", "RENAME $ $", "LMOVE $ $ LEFT LEFT"]);
         }
     }
 }
@@ -160,7 +151,7 @@ impl Protocol {
         command
     }
 
-    /// Removes a batch of `count` items that all partitions have. It was read after the cursor
+    /// Removes a batch of `count` items that a router has pushed. It was read after the cursor
     /// `before`.
     pub(crate) fn routed(&self, token: &Token, before: Cursor, count: u64) -> Cmd {
         let Keys { lease, processing, .. } = &self.keys;
@@ -194,11 +185,6 @@ impl Protocol {
         Source::new(End::Left).window(&self.keys.forgetting, 0, count)
     }
 
-    /// Reads the reply to [`Protocol::read_forgets`].
-    pub fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        value("the items to forget", reply)
-    }
-
     /// Removes the first `count` items to forget, and stores `rejects` for the unreadable items.
     pub fn forgotten(&self, token: &Token, count: usize, rejects: &[Vec<u8>]) -> Cmd {
         let Keys { lease, forgetting, rejected, .. } = &self.keys;
@@ -209,11 +195,10 @@ impl Protocol {
 
     /// Adds to `needs` the keys and commands that the server must permit for forgetting.
     pub(super) fn needs_to_forget(&self, needs: &mut Needs) {
-        let (forget, forgetting) = (self.keys.forget.as_str(), self.keys.forgetting.as_str());
+        let Keys { forget, forgetting, .. } = &self.keys;
         needs.key(KeyOwner::Setting("forget.key"), forget, "list");
         needs.key(KeyOwner::Own("forgetting list"), forgetting, "list");
-        needs.commands(forget, &["LLEN"]);
-        needs.commands(forgetting, &["TYPE", "LLEN", "LRANGE 0 0", "LTRIM 0 -1"]);
-        needs.command(CommandNeed::new("RENAME").key(forget).key(forgetting));
+        needs.commands(&[forget, forgetting], &["LLEN $", "RENAME $ $"]);
+        needs.commands(&[forgetting], &["TYPE $", "LLEN $", "LRANGE $ 0 0", "LTRIM $ 0 -1"]);
     }
 }

@@ -17,7 +17,7 @@ use urlseen_storage::Head;
 use super::reply::{nonsense, values};
 use super::{Committed, Cursor, Keys, Protocol, ProtocolError, Token};
 use crate::packed::Packed;
-use crate::preflight::{CommandNeed, KeyOwner, Needs};
+use crate::preflight::{KeyOwner, Needs};
 
 /// Arguments of a commit.
 #[derive(Debug)]
@@ -150,15 +150,13 @@ fn is_small(onward: &[(&[u8], f64)]) -> bool {
 /// Adds the keys and commands of a filter in Redis to `needs`. The server must permit them.
 pub(super) fn add_needs(filter: &RedisFilterKeys, needs: &mut Needs) {
     for &(number, content) in filter.keys() {
-        let kind = content.type_name();
-        needs.key(KeyOwner::Setting("filter.key"), filter.key(number), kind);
+        needs.key(KeyOwner::Setting("filter.key"), &filter.key(number), content.type_name());
     }
     let Some(&(first, _)) = filter.keys().first() else { return };
-    let key = filter.key(first);
     for words in filter.script().commands {
-        let [word, arguments @ ..] = words else { continue };
-        let command = CommandNeed::new(word).key(key.as_str());
-        needs.command(arguments.iter().fold(command, |command, word| command.arg(*word)));
+        let [name, arguments @ ..] = words else { continue };
+        let words = [*name, "$"].into_iter().chain(arguments.iter().copied());
+        needs.commands(&[&filter.key(first)], &[&words.collect::<Vec<_>>().join(" ")]);
     }
 }
 
@@ -248,12 +246,12 @@ impl Sink {
         match self.kind {
             SinkKind::List => {
                 needs.key(owner, sink, "list");
-                needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
-                needs.commands(sink, &["LINDEX -1", "LTRIM 0 -1", "LLEN"]);
+                let push = format!("{} $ 0", self.command());
+                needs.commands(&[sink], &[&push, "LINDEX $ -1", "LTRIM $ 0 -1", "LLEN $"]);
             }
             SinkKind::Zset => {
                 needs.key(owner, sink, "zset");
-                needs.commands(sink, &["ZADD 0 0", "ZCARD"]);
+                needs.commands(&[sink], &["ZADD $ 0 0", "ZCARD $"]);
             }
         }
     }

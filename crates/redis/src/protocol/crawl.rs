@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, Value, cmd};
+use redis::{Cmd, cmd};
 use urlseen_filter::RedisFilterKeys;
 
-use super::reply::value;
-use super::{HeldCalls, Keys, ProtocolError, Script, Sink, Source, Token, commit};
-use crate::preflight::{CommandNeed, KeyOwner, Needs, ServerVersion};
+use super::{HeldCalls, HeldKeys, Keys, Script, Sink, Source, Token, commit};
+use crate::preflight::{KeyOwner, Needs, ServerVersion};
 
 /// Maximum number of items that one claim moves in a Redis Cluster. While a slot is being moved, a
 /// long list blocks the nodes, so the list of claimed items stays short there.
@@ -37,13 +36,14 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Builder of the commands to Redis for one crawl, and reader of their replies.
 #[derive(Debug)]
 pub struct Protocol {
-    pub(super) keys: Keys,
+    /// Names of the crawl's keys in Redis.
+    pub keys: Keys,
     pub(super) source: Source,
     pub(super) sink: Sink,
     /// Maximum number of items that one claim moves; 0 for all items.
     pub(super) claim_max: usize,
     /// Scripts that are called by hash, and the commit, by their names.
-    scripts: BTreeMap<&'static str, Script>,
+    pub scripts: BTreeMap<&'static str, Script>,
     /// True if a script can check the permissions of its user. Then a small batch needs neither a
     /// plain push nor the probes that precede such a push.
     pub(super) has_acl_check: bool,
@@ -100,40 +100,30 @@ impl Protocol {
         self.claim_max == 0 || claimed < self.claim_max as u64
     }
 
-    /// Returns the names of the crawl's keys in Redis.
-    pub fn keys(&self) -> &Keys {
-        &self.keys
-    }
-
     /// Returns everything that the calls need: keys of the right types, and permitted commands.
     pub fn needs(&self) -> Needs {
-        let mut needs = Needs::new();
+        let mut needs = Needs::default();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, sink, rejected, .. } = &self.keys;
-        needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), "list");
-        needs.key(KeyOwner::Own("state"), state.as_str(), "hash");
-        needs.key(KeyOwner::Own("lease"), lease.as_str(), "string");
-        let record = self.keys.record.as_str();
+        let Keys { lease, state, sink, rejected, record, .. } = &self.keys;
+        needs.key(KeyOwner::Setting("rejects.key"), rejected, "list");
+        needs.key(KeyOwner::Own("state"), state, "hash");
+        needs.key(KeyOwner::Own("lease"), lease, "string");
         needs.key(KeyOwner::Own("crawl record"), record, "hash");
-        needs.commands(record, &["HMGET protocol", "HSET protocol 1", "DEL"]);
+        needs.commands(&[record], &["HMGET $ protocol", "HSET $ protocol 1", "DEL $"]);
         add_needs(&self.held, &mut needs);
-        let command = CommandNeed::new;
         if self.wanted_replicas > 0 {
-            needs.command(command("WAIT").arg("0").arg("1"));
+            needs.commands(&[], &["WAIT 0 1"]);
         }
-        needs.command(command("SCRIPT LOAD").arg("return 1"));
-        needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
-        needs.command(command("EXEC"));
-        needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
-        for key in [lease, state, sink, rejected] {
-            needs.commands(key, &["TYPE"]);
-        }
-        needs.commands(lease, &["GET", "PTTL", "SET 0 PX 1", "PEXPIRE 1", "DEL"]);
-        needs.commands(state, &["HMGET seq", "HSETNX seq 0", "HSET seq 0"]);
-        needs.commands(rejected, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
+        needs.commands(&[], &["SCRIPT LOAD return", "EXEC"]);
+        let evalsha = format!("EVALSHA {} 1 $", "0".repeat(40));
+        needs.commands(&[lease], &[&evalsha, "EVAL return 1 $", "TYPE $", "GET $", "PTTL $"]);
+        needs.commands(&[lease], &["SET $ 0 PX 1", "PEXPIRE $ 1", "DEL $"]);
+        needs.commands(&[sink], &["TYPE $"]);
+        needs.commands(&[state], &["TYPE $", "HMGET $ seq", "HSETNX $ seq 0", "HSET $ seq 0"]);
+        needs.commands(&[rejected], &["TYPE $", "LLEN $", "RPUSH $ 0", "LTRIM $ 0 -1"]);
         if let Some(filter) = &self.filter {
-            needs.commands(state, &["HGET unseen"]);
+            needs.commands(&[state], &["HGET $ unseen"]);
             commit::add_needs(filter, &mut needs);
         } else {
             self.needs_to_forget(&mut needs);
@@ -162,70 +152,48 @@ impl Protocol {
         [self.source_length(), processing, self.sink_length(), self.rejected_length()]
     }
 
-    /// Reads the reply to a command that asks for a length.
-    pub fn length(&self, reply: Value) -> Result<u64, ProtocolError> {
-        value("a length", reply)
-    }
-
-    /// Reads the reply to `INFO`.
-    pub fn info(&self, reply: Value) -> Result<String, ProtocolError> {
-        value("INFO", reply)
-    }
-
     /// Waits until the wanted replicas have all earlier writes of the connection, or until a
-    /// time-out. Inside a transaction or a script, Redis would not wait.
+    /// time-out. Its reply is the number of replicas that have the writes. Inside a transaction or
+    /// a script, Redis would not wait.
     pub fn wait(&self) -> Cmd {
         let mut wait = cmd("WAIT");
         wait.arg(self.wanted_replicas).arg(TIMEOUT.as_millis().to_string());
         wait
     }
 
-    /// Reads the reply to [`Protocol::wait`]: the number of replicas that have the writes.
-    pub fn waited(&self, reply: Value) -> Result<u64, ProtocolError> {
-        value("WAIT", reply)
-    }
-
     /// Builds the commands that load all scripts into a server.
     pub(super) fn load(&self) -> impl Iterator<Item = Cmd> {
-        self.scripts.values().map(Script::load)
-    }
-
-    /// Returns the scripts by name, for a simulated server.
-    pub fn scripts(&self) -> impl Iterator<Item = (&'static str, &Script)> {
-        self.scripts.iter().map(|(name, script)| (*name, script))
+        let load = |script: &Script| cmd("SCRIPT").arg("LOAD").arg(&*script.text).clone();
+        self.scripts.values().map(load)
     }
 
     /// Calls a script by its hash. The token is its first argument.
     pub(super) fn call(&self, name: &str, keys: &[&str], token: &Token) -> Cmd {
         let mut command = cmd("EVALSHA");
-        command.arg(self.scripts[name].hash()).arg(keys.len()).arg(keys).arg(token.as_str());
+        command.arg(&*self.scripts[name].hash).arg(keys.len()).arg(keys).arg(token.as_str());
         command
     }
 
     /// Calls a script by its text, so that the server need not have the script.
     pub(super) fn eval(&self, name: &str, keys: &[&str]) -> Cmd {
         let mut command = cmd("EVAL");
-        command.arg(self.scripts[name].text()).arg(keys.len()).arg(keys);
+        command.arg(&*self.scripts[name].text).arg(keys.len()).arg(keys);
         command
     }
 }
 
 /// Adds to `needs` the keys and commands for requeuing held requests.
 fn add_needs(calls: &HeldCalls, needs: &mut Needs) {
-    let (keys, record) = (calls.keys(), calls.record());
-    let (consumers, requeues) = (keys.consumers.as_str(), keys.requeues.as_str());
-    let (rejected, sink) = (record.rejects.as_str(), record.sink.as_str());
+    let HeldCalls { keys, record, .. } = calls;
+    let HeldKeys { consumers, requeues, .. } = keys;
     needs.key(KeyOwner::Own("consumers"), consumers, "hash");
     needs.key(KeyOwner::Own("requeues"), requeues, "hash");
-    let held = keys.held("");
-    let held = held.as_str();
-    needs.commands(consumers, &["HGETALL", "HGET 0", "HDEL 0"]);
-    needs.commands(held, &["HKEYS", "HGET 0", "HDEL 0"]);
-    needs.commands(requeues, &["HGET 0", "HSET 0 0", "HDEL 0"]);
-    needs.commands(rejected, &["RPUSH 0"]);
+    needs.commands(&[consumers], &["HGETALL $", "HGET $ 0", "HDEL $ 0"]);
+    needs.commands(&[&keys.held("")], &["HKEYS $", "HGET $ 0", "HDEL $ 0"]);
+    needs.commands(&[requeues], &["HGET $ 0", "HSET $ 0 0", "HDEL $ 0"]);
+    needs.commands(&[&record.rejects], &["RPUSH $ 0"]);
     let is_sorted = record.sink_kind == "zset";
-    needs.commands(
-        sink,
-        if is_sorted { &["ZADD 0 0", "ZRANGE 0 0"] } else { &["LPUSH 0", "RPUSH 0"] },
-    );
+    let put_back =
+        if is_sorted { ["ZADD $ 0 0", "ZRANGE $ 0 0"] } else { ["LPUSH $ 0", "RPUSH $ 0"] };
+    needs.commands(&[&record.sink], &put_back);
 }

@@ -15,8 +15,10 @@ const MOST: usize = 64 << 20;
 /// Script calls and commands for the held requests of one crawl.
 #[derive(Debug)]
 pub struct HeldCalls {
-    keys: HeldKeys,
-    record: HeldRecord,
+    /// Keys of the held requests.
+    pub keys: HeldKeys,
+    /// Crawl record of this crawl.
+    pub record: HeldRecord,
     pop: Script,
     finish: Script,
     beat: Script,
@@ -113,16 +115,6 @@ impl HeldCalls {
             held_length: Script::new(include_str!("held_length.lua")),
             requeue: Script::new(include_str!("requeue.lua")),
         }
-    }
-
-    /// Returns the crawl record of this crawl.
-    pub fn record(&self) -> &HeldRecord {
-        &self.record
-    }
-
-    /// Returns the keys of the held requests.
-    pub fn keys(&self) -> &HeldKeys {
-        &self.keys
     }
 
     /// Returns the call that pops a request under this delivery id. A repeated call pops the same

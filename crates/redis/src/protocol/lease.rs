@@ -137,7 +137,7 @@ impl Protocol {
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = self.call("begin", &[lease, state, record], token);
         command.arg(filter.to_string()).arg(FORMAT);
-        command.arg(seq).arg(commit_id.to_string()).arg(self.held.record().fields());
+        command.arg(seq).arg(commit_id.to_string()).arg(self.held.record.fields());
         command
     }
 
@@ -182,10 +182,12 @@ fn milliseconds() -> u64 {
 /// Connection that has the lease of a crawl, and makes one call after the other.
 #[derive(Debug)]
 pub struct Leased {
-    link: Link,
+    /// Connection that holds the lease.
+    pub link: Link,
     token: Token,
     protocol: Arc<Protocol>,
-    crawl_state: CrawlState,
+    /// State of the crawl at the moment at which the lease was taken.
+    pub crawl_state: CrawlState,
     /// Time of the last request for the lease.
     asked: Instant,
 }
@@ -205,22 +207,12 @@ impl Leased {
         Ok(Self { link, token, protocol, crawl_state, asked })
     }
 
-    /// Returns the crawl's state at the moment at which the lease was taken.
-    pub fn crawl_state(&self) -> CrawlState {
-        self.crawl_state
-    }
-
     /// Ties the crawl to a filter, and releases the lease. If Redis had no state of the crawl, the
     /// crawl begins at `head`.
     pub async fn tie(mut self, filter: RandomId, head: Head) -> Result<(), ProtocolError> {
         let begin = self.protocol.begin(&self.token, filter, head);
         self.call(&begin).await?;
         self.release().await
-    }
-
-    /// Returns the connection that holds the lease.
-    pub fn link(&mut self) -> &mut Link {
-        &mut self.link
     }
 
     /// Deletes the crawl's state and its record.
@@ -258,7 +250,7 @@ impl Leased {
         self.protocol.items(self.link.receive().await?, after, count)
     }
 
-    /// Removes a batch of `count` items that all partitions have. It was read after the cursor
+    /// Removes a batch of `count` items that a router has pushed. It was read after the cursor
     /// `before`.
     pub async fn remove(&mut self, before: Cursor, count: u64) -> Result<(), ProtocolError> {
         let routed = self.protocol.routed(&self.token, before, count);

@@ -54,5 +54,5 @@ pub use self::{
     keys::Keys,
     lease::{LEASE, LeaseHolder, Leased, MARGIN, RENEWAL, Token},
     rejects::{Fate, RejectsList, Sorted},
-    reply::{Committed, CrawlState, GivenBack, ProtocolError, ScriptError},
+    reply::{Committed, CrawlState, GivenBack, ProtocolError, ScriptError, value},
 };

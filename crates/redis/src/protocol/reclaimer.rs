@@ -20,7 +20,8 @@ pub struct Stopped {
 /// because the cause of the pause may have stopped the consumers, too.
 #[derive(Debug)]
 pub struct Reclaimer {
-    timeout: Duration,
+    /// Time without a heartbeat after which a consumer counts as stopped.
+    pub timeout: Duration,
     /// Number of the connection over which the heartbeats are read.
     connection: u64,
     seen: HashMap<String, (String, Instant)>,
@@ -32,11 +33,6 @@ impl Reclaimer {
     /// Starts a watch. A consumer counts as stopped after `timeout` without a heartbeat.
     pub fn new(timeout: Duration) -> Self {
         Self { timeout, connection: 0, seen: HashMap::new(), looks: None }
-    }
-
-    /// Returns the time without a heartbeat after which a consumer counts as stopped.
-    pub fn timeout(&self) -> Duration {
-        self.timeout
     }
 
     /// Starts a new watch if the heartbeats are now read over a connection with another number.

@@ -32,7 +32,8 @@ const GIVE_BACK: usize = 10_000;
 /// Connection to the rejects of a crawl.
 pub struct RejectsList {
     connection: Link,
-    keys: Keys,
+    /// Names of the crawl's keys in Redis.
+    pub keys: Keys,
     source: Source,
     /// Number of rejects in the next read.
     window: usize,
@@ -96,11 +97,6 @@ impl RejectsList {
         Ok(Self { connection: connect(address).await?, keys, source, window: FIRST })
     }
 
-    /// Returns the names of the source and of the list.
-    pub fn names(&self) -> (&str, &str) {
-        (&self.keys.source, &self.keys.rejected)
-    }
-
     /// Begins a pass over the rejects that are in Redis now.
     pub async fn scan(&mut self) -> Result<Scan, LinkError> {
         let lengths: [u64; 2] = redis::pipe()
@@ -136,10 +132,10 @@ impl RejectsList {
     /// Drops the oldest rejects in one step: as many as `scan` has found. Returns the number of
     /// dropped rejects.
     pub async fn drop_found(&mut self, scan: Scan) -> Result<u64, LinkError> {
-        let script = script(include_str!("rejects_drop.lua"));
-        let mut call = script.prepare_invoke();
-        call.key(&self.keys.rejects_aside).key(&self.keys.rejected).arg(scan.len());
-        Ok(call.invoke_async(&mut self.connection).await?)
+        let keys = [&*self.keys.rejects_aside, &self.keys.rejected];
+        let count = scan.len().to_string().into_bytes();
+        let drop = Script::new(include_str!("rejects_drop.lua")).call(&keys, vec![count]);
+        self.connection.query(&drop.by_text()).await
     }
 
     /// Reads rejects from the index `from` on: as many as the window permits, but at most `most`.
@@ -210,25 +206,21 @@ impl RejectsList {
     /// Carries out one step. Does nothing and returns false if another process has changed the
     /// rejects that were set aside.
     async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, LinkError> {
-        let digest = digest(chunk.rejects);
-        let script = script(include_str!("rejects_sort.lua"));
-        let mut call = script.prepare_invoke();
-        call.key(&self.keys.rejects_aside).key(&self.keys.source).arg(self.source.push());
-        call.arg(chunk.rejects.len()).arg(digest).arg(&chunk.fates).arg(&chunk.items);
-        Ok(call.invoke_async(&mut self.connection).await?)
+        let Chunk { rejects, fates, items, .. } = chunk;
+        let keys = [&*self.keys.rejects_aside, &self.keys.source];
+        let push = self.source.push().to_owned();
+        let words = [push, rejects.len().to_string(), digest(rejects), fates.clone()];
+        let arguments = words.into_iter().map(String::into_bytes).chain(items.iter().cloned());
+        let script = Script::new(include_str!("rejects_sort.lua"));
+        self.connection.query(&script.call(&keys, arguments.collect()).by_text()).await
     }
 
     async fn call_aside(&mut self, wanted: &str) -> Result<i64, LinkError> {
-        let script = script(include_str!("rejects_aside.lua"));
-        let mut call = script.prepare_invoke();
-        call.key(&self.keys.rejects_aside).key(&self.keys.rejected).arg(wanted).arg(GIVE_BACK);
-        Ok(call.invoke_async(&mut self.connection).await?)
+        let keys = [&*self.keys.rejects_aside, &self.keys.rejected];
+        let arguments = vec![wanted.into(), GIVE_BACK.to_string().into_bytes()];
+        let aside = Script::new(include_str!("rejects_aside.lua")).call(&keys, arguments);
+        self.connection.query(&aside.by_text()).await
     }
-}
-
-/// Prepares a script that changes the lists.
-fn script(text: &str) -> redis::Script {
-    redis::Script::new(Script::new(text).text())
 }
 
 impl Scan {

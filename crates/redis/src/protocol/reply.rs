@@ -169,10 +169,7 @@ pub(super) fn values<T: FromRedisValue>(
 }
 
 /// Converts a value of Redis to a `T`. `what` names the call in the error.
-pub(super) fn value<T: FromRedisValue>(
-    what: &'static str,
-    value: Value,
-) -> Result<T, ProtocolError> {
+pub fn value<T: FromRedisValue>(what: &'static str, value: Value) -> Result<T, ProtocolError> {
     redis::from_redis_value(value).map_err(|error| nonsense(what, &error))
 }
 

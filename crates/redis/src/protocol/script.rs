@@ -10,8 +10,10 @@ const COMMON: &str = include_str!("common.lua");
 /// Lua script, with the hash by which Redis identifies the script.
 #[derive(Debug, Clone)]
 pub struct Script {
-    text: Arc<str>,
-    hash: Arc<str>,
+    /// Text that is sent to Redis.
+    pub text: Arc<str>,
+    /// SHA-1 of the text, the argument of `EVALSHA`.
+    pub hash: Arc<str>,
 }
 
 impl Script {
@@ -29,27 +31,10 @@ impl Script {
         Self { hash: redis::Script::new(&text).get_hash().into(), text: text.into() }
     }
 
-    /// Returns the text that is sent to Redis.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// Returns the SHA-1 of the text, the argument of `EVALSHA`.
-    pub fn hash(&self) -> &str {
-        &self.hash
-    }
-
     /// Prepares a call with these keys and arguments.
     pub fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call {
         let keys = keys.iter().map(ToString::to_string).collect();
         Call::Script { script: self.clone(), keys, arguments }
-    }
-
-    /// Builds the command that loads the script into a server.
-    pub fn load(&self) -> Cmd {
-        let mut command = cmd("SCRIPT");
-        command.arg("LOAD").arg(&*self.text);
-        command
     }
 }
 
@@ -79,7 +64,7 @@ impl Call {
             Self::Script { script, keys, arguments } => (script, keys, arguments),
         };
         let mut command = cmd(if by_text { "EVAL" } else { "EVALSHA" });
-        command.arg(if by_text { script.text() } else { script.hash() });
+        command.arg(if by_text { &*script.text } else { &*script.hash });
         command.arg(keys.len()).arg(keys).arg(arguments);
         command
     }

@@ -113,7 +113,7 @@ impl PartitionTable {
     ) -> Result<(), ProtocolError> {
         let fields = self.fields();
         let mut command = redis::cmd("EVAL");
-        command.arg(Script::new(include_str!("table.lua")).text());
+        command.arg(&*Script::new(include_str!("table.lua")).text);
         command.arg(2).arg(&keys.record).arg(&keys.state);
         command.arg(if is_check { "check" } else { "publish" });
         command.arg(Self::SHARED.len()).arg(&Self::SHARED).arg(&fields);

@@ -138,7 +138,7 @@ mod tests {
 
     fn servers(url: &str) -> String {
         let address = Address::parse(url).unwrap();
-        let nodes = address.nodes.all().iter().map(|node| address.at(node).unwrap());
+        let nodes = address.nodes.all.iter().map(|node| address.at(node).unwrap());
         let single = Some(address.client.clone()).filter(|_| address.lookup == Lookup::Single);
         let shown = nodes.chain(single).map(|it| {
             let info = it.get_connection_info();

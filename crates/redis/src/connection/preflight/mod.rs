@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
 pub use self::facts::{Info, ServerFacts, ServerVersion};
-pub use self::needs::{CommandNeed, KeyOwner, Needs};
-use self::permissions::{Refusals, shown};
+pub use self::needs::{KeyOwner, Needs};
+use self::permissions::Refusals;
 pub use self::problem::PreflightError;
 use super::connect::connect;
 use super::link::Link;
@@ -57,7 +57,7 @@ async fn examine(
 
     // Redis before version 6 has no users, and some users may not run `ACL WHOAMI`.
     let user = replies.next().and_then(Result::ok).and_then(|reply| text(reply).ok());
-    let user = user.as_deref().or(address.user()).unwrap_or("default");
+    let user = user.as_deref().or(address.user.as_deref()).unwrap_or("default");
 
     let info =
         replies.next().map(|reply| refusals.note("INFO", [].into_iter(), reply.and_then(text)));
@@ -70,12 +70,12 @@ async fn examine(
     let mut problems = info.problems(address.is_cluster());
 
     for (need, reply) in needs.keys.iter().zip(replies) {
-        let keys = [need.key.as_slice()].into_iter();
+        let keys = [need.key.as_str()].into_iter();
         let Some(found) = refusals.note("TYPE", keys, reply.and_then(text)) else { continue };
         if found != "none" && found != need.kind {
             problems.push(PreflightError::KeyType {
                 owner: need.owner,
-                key: shown(&need.key),
+                key: need.key.escape_debug().to_string(),
                 needed: need.kind,
                 found,
             });
@@ -102,7 +102,7 @@ async fn watched(connection: &mut Link) -> Result<Vec<String>, LinkError> {
         reply => reply.unwrap_or_default(),
     };
     let name = |primary: &HashMap<String, String>| {
-        let of = |field: &str| primary.get(field).map(|value| shown(value.as_bytes()));
+        let of = |field: &str| primary.get(field).map(|value| value.escape_debug().to_string());
         Some(format!("{} at {}:{}", of("name")?, of("ip")?, of("port")?))
     };
     Ok(primaries.iter().filter_map(name).take(NAMED).collect())

@@ -19,11 +19,11 @@ pub(super) struct Refusals<'a> {
     /// Commands that the user may not run.
     commands: Vec<String>,
     /// Commands that were denied for one of their keys. Redis does not name the key.
-    on_keys: Vec<(String, Vec<&'a [u8]>)>,
+    on_keys: Vec<(String, Vec<&'a str>)>,
     /// Keys that occur in at least one accepted command.
-    proven: Vec<&'a [u8]>,
+    proven: Vec<&'a str>,
     /// Keys of commands that were themselves denied. Redis then does not check the keys.
-    unproven: Vec<&'a [u8]>,
+    unproven: Vec<&'a str>,
     unknown: Vec<String>,
     troubles: Vec<LinkError>,
     blind: bool,
@@ -34,7 +34,7 @@ impl<'a> Refusals<'a> {
     pub(super) fn note<T>(
         &mut self,
         name: &str,
-        keys: impl Iterator<Item = &'a [u8]>,
+        keys: impl Iterator<Item = &'a str>,
         reply: RedisResult<T>,
     ) -> Option<T> {
         let trouble = match reply {
@@ -74,44 +74,42 @@ impl<'a> Refusals<'a> {
         }
         let mut rehearsal = Pipeline::new();
         rehearsal.ignore_errors();
-        let (ending, queued): (Vec<_>, Vec<_>) =
-            needs.commands.iter().partition(|command| command.name() == "EXEC");
-        for command in &queued {
-            rehearsal.add_command(command.to_cmd());
+        let queued = needs.commands.iter().filter(|need| need.name != "EXEC");
+        for need in queued.clone() {
+            rehearsal.add_command(need.command.clone());
         }
         rehearsal.add_command(redis::cmd("DISCARD"));
         let replies: Vec<RedisResult<Value>> = rehearsal.query_async(connection).await?;
         let mut replies = replies.into_iter();
-        for (command, reply) in queued.into_iter().zip(replies.by_ref()) {
-            self.note(command.name(), command.keys.iter().map(Vec::as_slice), reply);
+        for (need, reply) in queued.zip(replies.by_ref()) {
+            self.note(&need.name, need.keys.iter().map(String::as_str), reply);
         }
         if let Some(reply) = replies.next() {
             self.note("DISCARD", [].into_iter(), reply);
         }
         // An `EXEC` runs the commands that were queued before it. So `EXEC` is checked in a
         // transaction without commands.
-        for command in ending {
+        if needs.commands.iter().any(|need| need.name == "EXEC") {
             let mut nothing = Pipeline::new();
-            nothing.ignore_errors().cmd("MULTI").add_command(command.to_cmd());
+            nothing.ignore_errors().cmd("MULTI").cmd("EXEC");
             let mut replies: Vec<RedisResult<Value>> = nothing.query_async(connection).await?;
             let exec = replies.pop().expect("a reply a command");
-            self.note(command.name(), command.keys.iter().map(Vec::as_slice), exec);
+            self.note("EXEC", [].into_iter(), exec);
         }
         Ok(())
     }
 
     /// Lists the keys that the user may not touch, each with the commands denied on it.
-    fn denied_keys(&self) -> Vec<(&'a [u8], Vec<String>)> {
-        let mut denied: Vec<(&[u8], Vec<String>)> = Vec::new();
-        let is_sure = |keys: &[&[u8]]| keys.len() == 1;
-        let (sure, guessed): (Vec<_>, Vec<_>) =
-            self.on_keys.iter().partition(|(_, keys)| is_sure(keys));
-        for (name, keys) in sure.into_iter().chain(guessed) {
+    fn denied_keys(&self) -> Vec<(&'a str, Vec<String>)> {
+        let mut denied: Vec<(&str, Vec<String>)> = Vec::new();
+        let mut surest: Vec<_> = self.on_keys.iter().collect();
+        surest.sort_by_key(|(_, keys)| keys.len() > 1);
+        for (name, keys) in surest {
             // Redis does not tell which of several keys it denied. First choice: the keys that
             // another reply proves to be denied. Second choice: the keys that occur in no accepted
             // command. Third choice: all keys.
-            let known = |key: &&&[u8]| denied.iter().any(|(other, _)| other == *key);
-            let mut guilty: Vec<&[u8]> = keys.iter().filter(known).copied().collect();
+            let known = |key: &&&str| denied.iter().any(|(other, _)| other == *key);
+            let mut guilty: Vec<&str> = keys.iter().filter(known).copied().collect();
             if guilty.is_empty() {
                 guilty = keys.iter().filter(|key| !self.proven.contains(key)).copied().collect();
             }
@@ -134,12 +132,12 @@ impl<'a> Refusals<'a> {
         let Self { commands, proven, unproven, unknown, troubles, blind, .. } = self;
         let mut problems = Vec::new();
         if !commands.is_empty() || !keys.is_empty() {
-            let denied = |key: &[u8]| keys.iter().any(|(other, _)| *other == key);
+            let denied = |key: &str| keys.iter().any(|(other, _)| *other == key);
             let unproven = unproven.into_iter().filter(|key| !proven.contains(key) && !denied(key));
             problems.push(PreflightError::Permissions(MissingPermissions {
                 user: user.to_owned(),
-                unproven: unproven.map(<[u8]>::to_vec).collect(),
-                keys: keys.into_iter().map(|(key, names)| (key.to_vec(), names)).collect(),
+                unproven: unproven.map(str::to_owned).collect(),
+                keys: keys.into_iter().map(|(key, names)| (key.to_owned(), names)).collect(),
                 blind: blind && commands.iter().any(|name| name == "MULTI"),
                 commands,
             }));
@@ -166,9 +164,9 @@ pub(super) fn command_rule(name: &str) -> String {
 /// Returns an ACL pattern that matches a key. An administrator can type it after `ACL SETUSER`.
 /// Characters with a meaning in patterns get a backslash. Characters with a meaning on a command
 /// line become a `?`.
-pub(super) fn key_rule(key: &[u8]) -> String {
+pub(super) fn key_rule(key: &str) -> String {
     let mut rule = "~".to_owned();
-    for &byte in key {
+    for byte in key.bytes() {
         match byte {
             b'*' | b'?' | b'[' | b']' | b'\\' => rule.extend(['\\', char::from(byte)]),
             b'"' | b'\'' => rule.push('?'),
@@ -179,14 +177,6 @@ pub(super) fn key_rule(key: &[u8]) -> String {
     rule
 }
 
-/// Shows a key in a message.
-pub(super) fn shown(key: &[u8]) -> String {
-    match std::str::from_utf8(key) {
-        Ok(text) => text.escape_debug().to_string(),
-        Err(_) => key.escape_ascii().to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,21 +184,14 @@ mod tests {
     #[test]
     fn a_rule_for_a_key_matches_it_and_can_be_typed() {
         for (key, rule) in [
-            (&b"urlseen:{demo:discovered}:state"[..], "~urlseen:{demo:discovered}:state"),
-            (b"a*b?c[d]e\\f", "~a\\*b\\?c\\[d\\]e\\\\f"),
-            (b"two words", "~two?words"),
-            (b"it's \"quoted\"", "~it?s??quoted?"),
-            (b"\xff\n", "~??"),
+            ("urlseen:{demo:discovered}:state", "~urlseen:{demo:discovered}:state"),
+            ("a*b?c[d]e\\f", "~a\\*b\\?c\\[d\\]e\\\\f"),
+            ("two words", "~two?words"),
+            ("it's \"quoted\"", "~it?s??quoted?"),
+            ("ö\n", "~???"),
         ] {
             assert_eq!(key_rule(key), rule);
         }
-    }
-
-    #[test]
-    fn a_key_is_shown_on_one_line() {
-        assert_eq!(shown("demo:größe".as_bytes()), "demo:größe");
-        assert_eq!(shown(b"a\nb"), "a\\nb");
-        assert_eq!(shown(b"a\xff"), "a\\xff");
     }
 
     /// Records a command on these keys as accepted, or as denied for one of its keys.
@@ -216,15 +199,11 @@ mod tests {
         let denied =
             redis::parse_redis_value(b"-NOPERM No permissions to access a key\r\n").unwrap();
         let reply = if through { Ok(Value::Okay) } else { denied.extract_error() };
-        refusals.note(name, keys.iter().map(|key| key.as_bytes()), reply);
+        refusals.note(name, keys.iter().copied(), reply);
     }
 
     fn denied_keys(refusals: &Refusals<'_>) -> Vec<String> {
-        refusals
-            .denied_keys()
-            .iter()
-            .map(|(key, names)| format!("{} {names:?}", shown(key)))
-            .collect()
+        refusals.denied_keys().iter().map(|(key, names)| format!("{key} {names:?}")).collect()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::facts::ServerVersion;
 use super::needs::KeyOwner;
-use super::permissions::{command_rule, key_rule, shown};
+use super::permissions::{command_rule, key_rule};
 use crate::error::LinkError;
 
 /// Problem that prevents the start of a crawl.
@@ -70,15 +70,15 @@ impl PreflightError {
 /// Permissions that an ACL user lacks. The message has the command that grants all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPermissions {
-    pub(crate) user: String,
+    pub(super) user: String,
     /// Commands that the user may not run, in capitals: `SCRIPT LOAD`.
-    pub(crate) commands: Vec<String>,
+    pub(super) commands: Vec<String>,
     /// Keys that the user may not touch, each with the commands that were denied on it.
-    pub(crate) keys: Vec<(Vec<u8>, Vec<String>)>,
+    pub(super) keys: Vec<(String, Vec<String>)>,
     /// Keys that cannot be checked before the commands are granted.
-    pub(crate) unproven: Vec<Vec<u8>>,
+    pub(super) unproven: Vec<String>,
     /// True if the other commands could not be checked, because the user may not run `MULTI`.
-    pub(crate) blind: bool,
+    pub(super) blind: bool,
 }
 
 impl fmt::Display for MissingPermissions {
@@ -93,7 +93,7 @@ impl fmt::Display for MissingPermissions {
             let keys: Vec<String> = keys
                 .iter()
                 .map(|(key, denied)| {
-                    format!("the key {} (denied: {})", shown(key), denied.join(", "))
+                    format!("the key {} (denied: {})", key.escape_debug(), denied.join(", "))
                 })
                 .collect();
             f.write_str(&listed(&keys))?;
@@ -107,7 +107,9 @@ impl fmt::Display for MissingPermissions {
                 f,
                 " (whether the user may touch {} cannot be checked before that; if not, {} is \
                  needed, too)",
-                listed(&unproven.iter().map(|key| shown(key)).collect::<Vec<_>>()),
+                listed(
+                    &unproven.iter().map(|key| key.escape_debug().to_string()).collect::<Vec<_>>()
+                ),
                 unproven.iter().map(|key| key_rule(key)).collect::<Vec<_>>().join(" "),
             )?;
         }

@@ -85,13 +85,13 @@ impl Wanted {
 
     /// Returns the keys and commands that the server must permit for opening the filter.
     pub fn needs(&self) -> Needs {
-        let (mut needs, definition) = (Needs::new(), self.definition_key());
-        needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), "hash");
-        needs.commands(&definition, &["EXISTS", "HGETALL", "HSET a b"]);
-        needs.commands(&self.key, &["STRLEN"]);
+        let (mut needs, definition) = (Needs::default(), self.definition_key());
+        needs.key(KeyOwner::Own("filter's definition"), &definition, "hash");
+        needs.commands(&[&definition], &["EXISTS $", "HGETALL $", "HSET $ a b"]);
+        needs.commands(&[&self.key], &["STRLEN $"]);
         if let Some(record) = self.filter(Seed::new(0)).ok().and_then(|it| it.record()) {
-            needs.key(KeyOwner::Setting("filter.key"), record.key.as_str(), "hash");
-            needs.commands(&record.key, &["HMGET a", "HSET a b"]);
+            needs.key(KeyOwner::Setting("filter.key"), &record.key, "hash");
+            needs.commands(&[&record.key], &["HMGET $ a", "HSET $ a b"]);
         }
         needs
     }

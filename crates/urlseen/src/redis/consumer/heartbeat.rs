@@ -125,7 +125,7 @@ impl Beating {
     }
 
     fn interval(&self) -> Duration {
-        let timeouts = self.watches.iter().map(Reclaimer::timeout);
+        let timeouts = self.watches.iter().map(|watch| watch.timeout);
         Reclaimer::interval(timeouts.min().unwrap_or(TABLE_TIMEOUT))
     }
 
@@ -162,7 +162,7 @@ impl Beating {
 fn beat(partition: &Partition, link: &mut Link, watch: &mut Reclaimer) -> Result<(), Error> {
     partition.refresh(link)?;
     let timeout = partition.timeout()?;
-    if timeout != watch.timeout() {
+    if timeout != watch.timeout {
         *watch = Reclaimer::new(timeout);
     }
     let before = partition.deliveries.open();

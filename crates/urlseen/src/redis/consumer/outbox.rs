@@ -155,7 +155,7 @@ impl Outbox {
     /// forget.
     pub fn forget(&self, fingerprint: &str) -> bool {
         let partition = self.consumer.partition_of(fingerprint);
-        if self.consumer.crawl.calls(partition).is_ok_and(|it| it.record().forget.is_empty()) {
+        if self.consumer.crawl.calls(partition).is_ok_and(|it| it.record.forget.is_empty()) {
             return false;
         }
         let state = &mut *self.shared.state();

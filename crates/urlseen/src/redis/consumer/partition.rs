@@ -57,8 +57,8 @@ impl Partition {
         };
         partition.update(fields);
         match partition.calls() {
-            Ok(calls) if calls.record().partitions != count => {
-                Err(other_count(source, calls.record().partitions, count))
+            Ok(calls) if calls.record.partitions != count => {
+                Err(other_count(source, calls.record.partitions, count))
             }
             Err(error) if error.kind() != ErrorKind::NoCrawl => Err(error),
             _ => Ok(partition),
@@ -84,7 +84,7 @@ impl Partition {
 
     /// Returns the time without a heartbeat after which a consumer counts as stopped.
     pub(super) fn timeout(&self) -> Result<Duration, Error> {
-        Ok(self.calls()?.record().timeout)
+        Ok(self.calls()?.record.timeout)
     }
 
     /// Reads the crawl record again, because a restarted daemon may have other settings.
@@ -103,7 +103,7 @@ impl Partition {
         let found = HeldRecord::parse(fields);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         match (found, &*calls) {
-            (Ok(record), Some(Ok(known))) if *known.record() == record => {}
+            (Ok(record), Some(Ok(known))) if known.record == record => {}
             (found, _) => {
                 *calls = Some(found.map(|record| Arc::new(HeldCalls::new(record))));
                 self.changes.fetch_add(1, Relaxed);

@@ -117,7 +117,7 @@ impl Consumer {
             None => return Err(self.damaged(id)),
         };
         partition.is_idle.store(false, Relaxed);
-        room.popped(calls.record().is_suspect(count));
+        room.popped(calls.record.is_suspect(count));
         self.turn.popped(number);
         Ok(Some(Delivery { crawl: Arc::clone(&self.crawl), partition: number, id, item, count }))
     }
@@ -126,7 +126,7 @@ impl Consumer {
     fn waiting(&self, partitions: &[usize]) -> Result<Vec<usize>, Error> {
         let is_recorded = |number: &usize| !self.crawl.partitions[*number].is_missing();
         let partitions: Vec<usize> = partitions.iter().copied().filter(is_recorded).collect();
-        let answers = self.ask_each(&partitions, 0, |_, calls| sink_length(calls.record()))?;
+        let answers = self.ask_each(&partitions, 0, |_, calls| sink_length(&calls.record))?;
         let (mut waiting, mut silent) = (Vec::new(), Vec::new());
         for (&number, answer) in partitions.iter().zip(answers) {
             match answer.and_then(read_as) {

@@ -94,8 +94,8 @@ impl Consumer {
     /// Pushes items to all their partitions at the same time, and waits for all answers.
     pub(super) fn push_all(&self, push: &Push) -> Result<(), Error> {
         let command = |number, calls: &HeldCalls| {
-            let mut command = cmd(&calls.record().push);
-            command.arg(&calls.record().source).arg(&push.by_partition[&number]);
+            let mut command = cmd(&calls.record.push);
+            command.arg(&calls.record.source).arg(&push.by_partition[&number]);
             command
         };
         let partitions: Vec<usize> = push.by_partition.keys().copied().collect();

@@ -48,7 +48,7 @@ impl Consumer {
     /// This version cannot use a record.
     pub fn records(&self) -> Result<Vec<Option<HeldRecord>>, Error> {
         let record = |number| match self.crawl.calls(number) {
-            Ok(calls) => Ok(Some(calls.record().clone())),
+            Ok(calls) => Ok(Some(calls.record.clone())),
             Err(error) if error.kind() == ErrorKind::NoCrawl => Ok(None),
             Err(error) => Err(error),
         };
@@ -113,7 +113,7 @@ impl Consumer {
     /// Redis refuses a call, or no partition answers.
     pub fn rejects(&self) -> Result<BTreeMap<usize, u64>, Error> {
         let recorded: Vec<usize> = self.crawl.recorded().collect();
-        let lengths = self.ask_each(&recorded, 0, |_, calls| Cmd::llen(&calls.record().rejects))?;
+        let lengths = self.ask_each(&recorded, 0, |_, calls| Cmd::llen(&calls.record.rejects))?;
         let mut found = BTreeMap::new();
         for (number, length) in recorded.into_iter().zip(lengths) {
             if let Some(length) = self.unless_away(length.and_then(read_as))? {
@@ -128,7 +128,7 @@ impl Consumer {
     /// # Errors
     /// Redis refuses the call, or does not answer.
     pub fn last_reject(&self, partition: usize) -> Result<Option<Vec<u8>>, Error> {
-        let key = self.crawl.calls(partition)?.record().rejects.clone();
+        let key = self.crawl.calls(partition)?.record.rejects.clone();
         read_as(self.ask_one(partition, Cmd::lindex(key, -1).into())?)
     }
 

@@ -175,7 +175,7 @@ impl<'a> Attempt<'a> {
             Err(error) if error.kind() == ErrorKind::NoCrawl => None,
             calls => Some(calls?),
         };
-        let (name, key) = match (list, calls.as_ref().map(|it| it.record())) {
+        let (name, key) = match (list, calls.as_ref().map(|it| &it.record)) {
             (List::Source, Some(record)) => (&record.push[..], &record.source),
             (List::Source, None) => ("RPUSH", &crawl.partitions[partition].source),
             (List::Forget, Some(record)) => ("RPUSH", &record.forget),
