@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
+use urlseen_fingerprint::{Partition, PartitionCount};
 use urlseen_redis::filter::ask::find_verdicts;
 
 use crate::admin::printable::rows;
@@ -194,7 +195,7 @@ pub(super) fn forget(args: &ForgetArgs) -> anyhow::Result<Outcome> {
         config.filter.place == FilterPlace::Redis,
         "a filter in Redis cannot forget items. Only a filter with filter.place = \"local\" can"
     );
-    let parts = args.settings.partitions_of(&config)?;
+    let parts = args.settings.crawls_of(&config)?;
     let (mut reader, mut outcome) = (start::forgets(&config), Outcome::Done);
     let mut accepted = vec![0; parts.len()];
     each_page(&args.items, |items| {

@@ -79,7 +79,7 @@ struct HeldSession {
 pub(super) fn run(command: &HeldCommand) -> anyhow::Result<Outcome> {
     let (HeldCommand::List(HeldListArgs { settings, .. }) | HeldCommand::Requeue { settings, .. }) =
         command;
-    each_partition(settings.load_all()?, |config| {
+    each_crawl(settings.load_all()?, |config| {
         let (calls, timeout) = (HeldCalls::new(config.crawl_record()), config.held.timeout);
         runtime()?.block_on(async {
             let mut session = HeldSession { calls, link: connect(&config).await? };

@@ -30,8 +30,8 @@ pub(super) struct Plan {
     #[arg(long, value_name = "URLS", conflicts_with = "error_rate", value_parser = amount)]
     lost: Option<f64>,
     /// Time after which fingerprints expire (`filter.expire_after`), such as 30d. With
-    /// --unseen-per-day, the command prints the memory of such a filter, which stays the same
-    /// after the first generations
+    /// --unseen-per-day, the command prints the memory of such a filter, which stays the same once
+    /// fingerprints expire
     #[arg(
         long, value_name = "TIME", requires = "unseen_per_day",
         conflicts_with_all = ["capacity", "lost"],

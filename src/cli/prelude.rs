@@ -31,7 +31,6 @@ pub(super) use urlseen_filter::{Capacity, ErrorRate, FilterSpec, Kind, Parameter
 pub(super) use urlseen_filter::{SHARDS, Seed, ShardId, SpecError};
 pub(super) use urlseen_fingerprint::canonical::CanonicalForm;
 pub(super) use urlseen_fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
-pub(super) use urlseen_fingerprint::{Partition, PartitionCount};
 pub(super) use urlseen_redis::RedisAddress;
 pub(super) use urlseen_redis::error::LinkError;
 pub(super) use urlseen_redis::filter::opening::{self, Opened, RedisOpenError, Wanted};
@@ -49,7 +48,7 @@ pub(super) use super::records::RecordOptions;
 pub(super) use super::sample::Sample;
 pub(super) use super::settings::{FolderOptions, Settings, daemon_of, folder_of, word};
 pub(super) use super::start::{
-    NO_FILE, confirmed, connect, each_partition, find, refuse_if, runtime, usage,
+    NO_FILE, confirmed, connect, each_crawl, find, refuse_if, runtime, usage,
 };
 pub(super) use super::status::span;
 pub(super) use super::table::{COMPARED, CRAWL, Rows, SUMMARY, answer, done, filled, paced};

@@ -70,7 +70,7 @@ pub(super) fn run(command: &RejectsCommand) -> anyhow::Result<Outcome> {
     let (RejectsCommand::List(RejectListArgs { settings, .. })
     | RejectsCommand::Requeue { settings, .. }
     | RejectsCommand::Drop { settings, .. }) = command;
-    each_partition(settings.load_all()?, |config| {
+    each_crawl(settings.load_all()?, |config| {
         runtime()?.block_on(async {
             let list = RejectsList::open(&config.redis.url, config.keys(), config.list()).await?;
             match command {

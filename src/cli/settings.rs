@@ -64,7 +64,7 @@ impl Settings {
     /// Reads and checks the configuration, for a command that works on all partitions, or on the
     /// one that the user named. Returns their configurations in order.
     pub(super) fn load_all(&self) -> anyhow::Result<Vec<Config>> {
-        self.partitions_of(&self.load_crawl()?)
+        self.crawls_of(&self.load_crawl()?)
     }
 
     /// Reads and checks the configuration of the whole crawl.
@@ -73,8 +73,8 @@ impl Settings {
     }
 
     /// Returns the configurations of all partitions of `crawl`, or of the one that the user named.
-    pub(super) fn partitions_of(&self, crawl: &Config) -> anyhow::Result<Vec<Config>> {
-        let Some(number) = self.partition else { return Ok(crawl.all_partitions().collect()) };
+    pub(super) fn crawls_of(&self, crawl: &Config) -> anyhow::Result<Vec<Config>> {
+        let Some(number) = self.partition else { return Ok(crawl.crawls().collect()) };
         let partition = crawl.partitions.count.partitions().nth(number.into());
         let partition = partition.ok_or_else(|| {
             let count = crawl.partitions.count;

@@ -42,13 +42,13 @@ pub(super) async fn find(config: &Config) -> anyhow::Result<(Link, Opened)> {
     Ok((link, opened))
 }
 
-/// Does the work for each partition, in order. Names each partition on standard error, if there are
-/// several. If the work fails for a partition of a crawl with several ones, prints the failure and
-/// goes on with the others. Returns the gravest of all outcomes.
+/// Does the work for each crawl, in order: for each partition, if the crawl has several. Then it
+/// names each of them on standard error, and if the work fails for one, prints the failure and goes
+/// on with the others. Returns the gravest of all outcomes.
 ///
 /// # Errors
-/// The work for the only partition fails, or the program that reads the output has closed it.
-pub(super) fn each_partition(
+/// The work for the only crawl fails, or the program that reads the output has closed it.
+pub(super) fn each_crawl(
     configs: Vec<Config>,
     mut work: impl FnMut(Config) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<Outcome> {

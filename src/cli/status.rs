@@ -53,7 +53,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     if all[0].filter.place == FilterPlace::Redis {
-        return each_partition(all, |config| storage::show_in_redis(&config, args.json));
+        return each_crawl(all, |config| storage::show_in_redis(&config, args.json));
     }
     let mut found = Vec::new();
     for config in &all {

@@ -8,6 +8,7 @@ use crate::report::Watch;
 use crate::serve::ClientCount;
 use urlseen_engine::engine::Handle;
 use urlseen_filter::Verdict;
+use urlseen_fingerprint::{Partition, PartitionCount};
 
 /// Running daemon, as the admin endpoint sees it.
 pub(super) struct Daemon {

@@ -259,7 +259,7 @@ impl Config {
     /// [`Check::refuse`]. A commit changes several keys in one step, and a cluster permits that
     /// only in one slot.
     pub(crate) fn divided(&self) -> Option<String> {
-        let config = self.all_partitions().next()?;
+        let config = self.crawls().next()?;
         if !config.redis.url.is_cluster() || config.source.kind == SourceKind::None {
             return None;
         }
@@ -291,7 +291,7 @@ impl Config {
     /// count.
     pub(crate) fn use_of(&self, redis_key: &str) -> Option<&'static str> {
         let is_source = redis_key == self.source.key;
-        let all = std::iter::once(self.clone()).chain(self.all_partitions());
+        let all = std::iter::once(self.clone()).chain(self.crawls());
         let named = all.flat_map(|config| named_keys(&config).collect::<Vec<_>>());
         let named = named.filter(|(_, key)| key == redis_key).map(|(name, _)| name);
         let own = is_own(redis_key).then_some("a name of urlseen's own keys");

@@ -87,8 +87,8 @@ impl Config {
         }
     }
 
-    /// Returns the configurations of all partitions, in order.
-    pub(crate) fn all_partitions(&self) -> impl ExactSizeIterator<Item = Self> {
+    /// Returns the configuration of each crawl: of each partition in order, or of the whole crawl.
+    pub(crate) fn crawls(&self) -> impl ExactSizeIterator<Item = Self> {
         self.partitions.count.partitions().map(|partition| self.of_partition(partition))
     }
 

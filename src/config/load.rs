@@ -78,8 +78,7 @@ impl Config {
         if self.filter.place == FilterPlace::Redis {
             return None;
         }
-        let partitions = self.partitions.count.partitions();
-        partitions.map(|partition| self.of_partition(partition).storage.dir).find_map(|dir| {
+        self.crawls().map(|crawl| crawl.storage.dir).find_map(|dir| {
             let header = header_of(&dir).ok().flatten()?;
             Some((header.spec().filter.clone(), ValueOrigin::Folder(Arc::from(dir))))
         })

@@ -63,7 +63,7 @@ impl<'a> Session<'a> {
         let claimed = leased.crawl_state.cursor;
         let intake = Intake::new(waiter, &config.source, (usize::MAX, BYTES), claimed);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
-        for config in config.all_partitions() {
+        for config in config.crawls() {
             let (queue, shares) = mpsc::unbounded_channel();
             queues.push(queue);
             outboxes.spawn(Outbox::new(config, shares, router.status.clone()).run());

@@ -43,7 +43,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
     let crawl = Config::load_for(sources, if args.offline { Config::divided } else { machine })?;
     if args.offline {
         let mut findings = Findings::default();
-        for config in args.settings.partitions_of(&crawl)?.iter().take(1) {
+        for config in args.settings.crawls_of(&crawl)?.iter().take(1) {
             findings.note("filter", filter(config))?;
         }
         return Ok(findings.end());
@@ -59,7 +59,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> anyhow::Result<Outcome> {
         }
     }
     let chosen = chosen(&args.settings, &crawl)?;
-    let each = each_partition(chosen, |config| {
+    let each = each_crawl(chosen, |config| {
         let mut findings = Findings::default();
         is_running |= runtime()?.block_on(check(&config, &mut findings))?;
         Ok(findings.end())

@@ -88,11 +88,12 @@ impl AnswerShown {
     fn at_rest(&mut self, folder: &AtRest, place: Option<&Path>) -> anyhow::Result<()> {
         let (Some(header), Some(dir)) = (folder.header(), place) else { return Ok(()) };
         let parameters = &header.spec().filter.parameters;
-        if parameters.kind() == REDISBLOOM {
-            let filter = migrate::of_folder(folder)?;
-            self.error_rate = Some(filter.error_rate_now());
-            self.fill = Some(filter.size() as f64 / filter.capacity() as f64);
-            self.warning = filter.rate_when_full().warning();
+        if parameters.shards() == 1 {
+            // A verdict reads the whole filter anyway.
+            let gauge = folder.filter(Target::Last, |_| true)?.0.gauge();
+            self.error_rate = Some(gauge.error_rate());
+            self.fill = Some(gauge.fill().share());
+            self.warning = parameters.outlook(0).ok().and_then(|outlook| outlook.warning);
         } else {
             let keys = keys(&look(dir)?);
             self.error_rate = Some(parameters.outlook(keys)?.error_rate);

@@ -20,23 +20,23 @@ const FILES: u64 = 16;
 const RESERVE: u64 = 32;
 
 /// Returns the maximum number of open file descriptors for each use. `open` is the number of
-/// descriptors that are open at the start, and `partitions` the number of partitions to run.
-fn needs(config: &Config, partitions: usize, open: u64) -> [(u64, &'static str); 6] {
-    let partitions = partitions as u64;
+/// descriptors that are open at the start, and `crawls` the number of crawls to run.
+fn needs(config: &Config, crawls: usize, open: u64) -> [(u64, &'static str); 6] {
+    let crawls = crawls as u64;
     let is_local = config.filter.place == FilterPlace::Local;
     let has_redis = config.source.kind != SourceKind::None || !is_local;
     let connections = Limits::default().connections as u64;
     // Each listener needs a descriptor for itself and for each connection. The Unix socket needs
     // one more, for its folder.
-    let socket = if is_local { partitions * (connections + 2) } else { 0 };
+    let socket = if is_local { crawls * (connections + 2) } else { 0 };
     let address = if config.admin.listen.is_some() { connections + 1 } else { 0 };
     // The clients, the listener, and one client that is being refused.
     let serve = config.serve.listen.as_ref().map_or(0, |_| config.serve.max_clients as u64 + 2);
     [
         (serve, "for clients of [serve]"),
         (socket + address, "for the admin endpoint"),
-        (if has_redis { partitions * REDIS } else { 0 }, "for Redis"),
-        (if is_local { partitions * FILES } else { 0 }, "for log, snapshots and imports"),
+        (if has_redis { crawls * REDIS } else { 0 }, "for Redis"),
+        (if is_local { crawls * FILES } else { 0 }, "for log, snapshots and imports"),
         (RESERVE, "in reserve"),
         (open, "open at the start"),
     ]
@@ -53,9 +53,9 @@ fn open() -> u64 {
 
 /// Returns a message if the hard limit is too low for the configuration. The message begins with
 /// the configuration key that the user can change.
-pub(super) fn lacking(config: &Config, partitions: usize) -> Option<String> {
+pub(super) fn lacking(config: &Config, crawls: usize) -> Option<String> {
     let limit = getrlimit(Resource::Nofile).maximum?;
-    let needs = needs(config, partitions, open());
+    let needs = needs(config, crawls, open());
     let missing = total(&needs).checked_sub(limit).filter(|&missing| missing > 0)?;
     let serves = config.serve.listen.is_some();
     let key = if serves { "serve.max_clients" } else { "admin.listen" };
@@ -73,8 +73,8 @@ pub(super) fn lacking(config: &Config, partitions: usize) -> Option<String> {
 }
 
 /// Raises the limit of this process to the need of a configuration, if the limit is lower.
-pub(super) fn raise(config: &Config, partitions: usize) -> io::Result<()> {
-    let need = total(&needs(config, partitions, open()));
+pub(super) fn raise(config: &Config, crawls: usize) -> io::Result<()> {
+    let need = total(&needs(config, crawls, open()));
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < need) {
         setrlimit(Resource::Nofile, Rlimit { current: Some(need), maximum })?;

@@ -6,6 +6,7 @@ mod progress;
 
 use crate::cli::prelude::*;
 use crate::pipeline::Ending;
+use urlseen_fingerprint::Partition;
 
 /// Move unseen items from the source in Redis to the sink.
 ///
@@ -78,7 +79,7 @@ fn own_partitions(config: &Config) -> Result<Vec<Partition>, String> {
 /// Returns the configurations of the partitions that a process with these settings runs.
 pub(super) fn chosen(settings: &Settings, config: &Config) -> anyhow::Result<Vec<Config>> {
     if settings.partition.is_some() {
-        return settings.partitions_of(config);
+        return settings.crawls_of(config);
     }
     let partitions = own_partitions(config).map_err(anyhow::Error::msg)?;
     Ok(partitions.into_iter().map(|partition| config.of_partition(partition)).collect())

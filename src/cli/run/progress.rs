@@ -1,4 +1,4 @@
-//! Progress of a process, as one line for all its partitions.
+//! Progress of a process, as one line for all its crawls.
 
 use urlseen_engine::engine::query::Asked;
 
@@ -8,11 +8,11 @@ use crate::report::Report;
 /// Time between two progress lines in the log while nothing happens.
 const IDLE: Duration = Duration::from_hours(1);
 
-/// Progress of all partitions, as one line.
+/// Progress of all crawls, as one line.
 pub(super) struct Progress<'a> {
     console: &'a Console,
     source: SourceKind,
-    /// Last report of each partition.
+    /// Last report of each crawl.
     reports: Vec<Option<Report>>,
     /// Last sum of the reports, with its time.
     last: Option<(Instant, Report)>,
@@ -21,12 +21,12 @@ pub(super) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(console: &'a Console, source: SourceKind, partitions: usize) -> Self {
-        let reports = vec![None; partitions];
+    pub(super) fn new(console: &'a Console, source: SourceKind, crawls: usize) -> Self {
+        let reports = vec![None; crawls];
         Self { console, source, reports, last: None, shown: None }
     }
 
-    /// Notes the report of a partition. Shows the sum of all reports, once in each interval.
+    /// Notes the report of a crawl. Shows the sum of all reports, once in each interval.
     pub(super) fn show(&mut self, index: usize, report: &Report, interval: Option<Duration>) {
         let is_terminal = self.console.is_terminal();
         let idle = if is_terminal { Duration::ZERO } else { IDLE };
@@ -38,7 +38,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Notes the report of a partition at the time `now`. Returns the line to show, if it is time:
+    /// Notes the report of a crawl at the time `now`. Returns the line to show, if it is time:
     /// one line in each `interval`, and one in each `idle` while nothing happens.
     fn line(
         &mut self,
@@ -65,7 +65,7 @@ impl<'a> Progress<'a> {
         Some(progress(self.source, &sum, before.as_ref()))
     }
 
-    /// Notes that a partition has ended: nothing waits in it for this process.
+    /// Notes that a crawl has ended: nothing waits in it for this process.
     pub(super) fn end(&mut self, index: usize) {
         if let Some(report) = &mut self.reports[index] {
             report.is_over();

@@ -154,7 +154,7 @@ pub(super) struct ChangeArgs {
 pub(super) fn run(command: &StorageCommand) -> anyhow::Result<Outcome> {
     match command {
         StorageCommand::Show { folder, json } => {
-            each_partition(folder.locate_all()?, |config| match folder_of(&config) {
+            each_crawl(folder.locate_all()?, |config| match folder_of(&config) {
                 Some(folder) => show(folder, *json),
                 None => show_in_redis(&config, *json),
             })
@@ -164,18 +164,18 @@ pub(super) fn run(command: &StorageCommand) -> anyhow::Result<Outcome> {
                 return repair::end_damaged_log(dir, *yes);
             }
             let all = folder.settings.load_all()?;
-            each_partition(all, |config| Repair::new(config)?.adopt(*yes))
+            each_crawl(all, |config| Repair::new(config)?.adopt(*yes))
         }
         StorageCommand::Convert { settings, rules } => {
             let all = settings.load_all()?;
             if *rules {
-                let done = each_partition(all, |config| repair::convert_rules(&config))?;
+                let done = each_crawl(all, |config| repair::convert_rules(&config))?;
                 return delete_table(settings, done);
             }
-            each_partition(all, |config| repair::over_frozen(&config, None))
+            each_crawl(all, |config| repair::over_frozen(&config, None))
         }
         StorageCommand::CatchUp { folder, time } => {
-            each_partition(folder.locate_all()?, |config| match folder_of(&config) {
+            each_crawl(folder.locate_all()?, |config| match folder_of(&config) {
                 Some(folder) => catch_up(folder, *time),
                 None => Err(usage("fingerprints of a filter in Redis do not expire")),
             })
@@ -202,7 +202,7 @@ fn change(
     if has_others && !confirmed(*yes, question, "nothing is changed")? {
         return Ok(Outcome::Done);
     }
-    let done = each_partition(all, |config| change(Repair::new(config)?, *yes || has_others))?;
+    let done = each_crawl(all, |config| change(Repair::new(config)?, *yes || has_others))?;
     delete_table(settings, done)
 }
 
@@ -217,7 +217,7 @@ fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
     Ok(done)
 }
 
-/// Adds a time to that of the generations in a folder.
+/// Adds a time to the one that has passed for the fingerprints in a folder.
 fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
     let (at, mut folder) = (dir.display(), Folder::open(dir)?);
     let header = folder.header().map(|header| header.spec().filter.parameters.expire_after());

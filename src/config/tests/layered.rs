@@ -189,10 +189,10 @@ fn variables_that_are_not_text_are_refused_only_if_they_are_of_urlseen() {
 #[test]
 fn partitions_share_no_key_and_no_folder() {
     let config = Config::default();
-    assert!(config.all_partitions().eq([config.clone()]));
+    assert!(config.crawls().eq([config.clone()]));
     let mut config = config;
     config.partitions.count = urlseen_fingerprint::PartitionCount::new(16).unwrap();
-    let parts: Vec<_> = config.all_partitions().collect();
+    let parts: Vec<_> = config.crawls().collect();
     assert_eq!(parts[3].source.key, "demo:discovered:{3.0}");
     assert_eq!(parts[3].crawl_name(), "demo, partition 3 of 16");
     assert_eq!(parts[3].storage.dir, std::path::Path::new("storage/demo/3"));

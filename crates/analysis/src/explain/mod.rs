@@ -9,7 +9,7 @@ use serde::Serialize;
 pub use pair::{Pair, pair};
 use urlseen_engine::item::{Identity, ItemContent, Options, OwnedRequest, Reader};
 use urlseen_filter::limit::{Claim, LimitRule, Limits};
-use urlseen_fingerprint::canonical::{Step, Trace, trace, trace_verbatim};
+use urlseen_fingerprint::canonical::{Rule, Step, Trace, trace, trace_verbatim};
 use urlseen_fingerprint::same::{SameRules, SameStep};
 use urlseen_fingerprint::{Fingerprint, Fingerprinter};
 
@@ -50,8 +50,6 @@ pub struct Explained {
     pub key: Option<Fingerprint>,
     #[serde(skip)]
     outline: Option<ItemContent>,
-    #[serde(skip)]
-    changes: Vec<Step>,
 }
 
 /// Request as it is shown to people.
@@ -80,17 +78,16 @@ pub struct StepShown {
     pub before: String,
     /// URL after the rule was applied.
     pub after: String,
+    /// Rule of a canonical form; `None` for a rule of the configuration.
+    #[serde(skip)]
+    canonical: Option<Rule>,
 }
 
-impl From<&Step> for StepShown {
-    fn from(Step { pass, rule, before, after }: &Step) -> Self {
-        Self {
-            rule: rule.name().to_owned(),
-            words: rule.words(),
-            by: pass.function(),
-            before: before.clone(),
-            after: after.clone(),
-        }
+impl From<Step> for StepShown {
+    fn from(Step { pass, rule, before, after }: Step) -> Self {
+        let (by, words) = (pass.function(), rule.words());
+        let name = rule.name().to_owned();
+        Self { rule: name, words, by, before, after, canonical: Some(rule) }
     }
 }
 
@@ -104,6 +101,7 @@ impl StepShown {
             by: "",
             before,
             after,
+            canonical: None,
         }
     }
 }
@@ -201,8 +199,7 @@ impl Explained {
             (true, false) => trace_verbatim(url, spec),
             (false, _) => trace(url, spec),
         };
-        self.steps = steps.iter().map(StepShown::from).collect();
-        self.changes = steps;
+        self.steps = steps.into_iter().map(StepShown::from).collect();
         self.canonical = canonical.ok();
         let merged = fingerprinter.same_steps(&request.as_request()).unwrap_or_default();
         self.hashed = merged.last().map(|step| step.after.clone());

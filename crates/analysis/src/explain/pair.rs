@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::Explained;
+use super::{Explained, StepShown};
 use urlseen_engine::item::{ItemContent, Options, OwnedRequest};
 use urlseen_fingerprint::canonical::{CanonicalForm, Rule, parts};
 use urlseen_fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter};
@@ -151,15 +151,13 @@ fn rules(one: &Explained, other: &Explained) -> Vec<RuleShown> {
     let pairs = parts(&first.url).into_iter().zip(parts(&second.url));
     let differing: BTreeSet<&str> =
         pairs.filter(|((_, one), (_, other))| one != other).map(|((part, _), _)| part).collect();
-    let applied: BTreeSet<Rule> =
-        one.changes.iter().chain(&other.changes).map(|step| step.rule).collect();
-    let matters = |rule: &Rule| rule.part() == "url" || differing.contains(&rule.part());
-    let rules = applied
-        .into_iter()
-        .filter(|rule| first.url != second.url && matters(rule))
-        .map(|rule| RuleShown { rule: rule.name().to_owned(), words: rule.words() });
-    let mut rules: Vec<_> = rules.collect();
-    for step in one.merged.iter().chain(&other.merged) {
+    let part = |step: &&StepShown| step.canonical.map_or("url", Rule::part);
+    let matters = |step: &&StepShown| part(step) == "url" || differing.contains(part(step));
+    let steps = one.steps.iter().chain(&other.steps);
+    let mut steps: Vec<_> = steps.filter(|_| first.url != second.url).filter(matters).collect();
+    steps.sort_by_key(|step| step.canonical);
+    let mut rules = Vec::new();
+    for step in steps.into_iter().chain(&one.merged).chain(&other.merged) {
         let shown = RuleShown { rule: step.rule.clone(), words: step.words };
         if !rules.contains(&shown) {
             rules.push(shown);

@@ -196,7 +196,8 @@ fn rows(kind: Kind, capacity: Capacity, target: Target) -> Vec<Row> {
         let variant = parameters.variant();
         let is_default = kind == Kind::TWO_CHOICE;
         let chosen = is_default || variant.is_some() && variant == made.variant();
-        let make = |rate| Ok(variants(&super::parameters(kind, keys, rate)?).remove(index));
+        let make =
+            |rate| Ok(variants(&super::parameters(kind, [keys; 2], rate, None)?).remove(index));
         let planned = target.plan_with(kind, keys, make);
         row(variant, chosen, planned.and_then(|planned| Filled::of(&planned, keys)))
     });

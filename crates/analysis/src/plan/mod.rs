@@ -4,20 +4,28 @@ mod figures;
 mod steady;
 mod target;
 
+use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::{Kind, Parameters, SpecError, number};
 
 pub use figures::Figures;
 pub use steady::Steady;
 pub use target::{PlanError, Target, amount};
 
-/// Returns the parameters of a filter of this kind, which keeps its error rate up to the capacity.
-/// All parameters that are not arguments have the default values of the project from which the kind
-/// comes.
-fn parameters(kind: Kind, capacity: u64, error_rate: f64) -> Result<Parameters, SpecError> {
+/// Returns the parameters of a filter of this kind, which begins with a capacity and keeps its
+/// error rate up to `grow_to`. All parameters that are not arguments have the default values of the
+/// project from which the kind comes.
+fn parameters(
+    kind: Kind,
+    [capacity, grow_to]: [u64; 2],
+    error_rate: f64,
+    expire_after: Option<ExpireAfter>,
+) -> Result<Parameters, SpecError> {
     kind.read(&|name| {
         let given = match name {
-            "filter.capacity" | "filter.grow_to" => Some(capacity.to_string()),
+            "filter.capacity" => Some(capacity.to_string()),
+            "filter.grow_to" => Some(grow_to.to_string()),
             "filter.error_rate" => Some(error_rate.to_string()),
+            "filter.expire_after" => expire_after.map(|time| time.to_string()),
             _ => None,
         };
         given.or_else(|| kind.usual(name).map(str::to_owned))

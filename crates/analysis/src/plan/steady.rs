@@ -8,13 +8,11 @@ use serde::Serialize;
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::generation::LIVE;
 use urlseen_filter::number::whole;
-use urlseen_filter::{ErrorRate, Kind, Parameters, SpecError};
+use urlseen_filter::{ErrorRate, Kind, SpecError};
 
-use super::{grouped, size};
+use super::{grouped, parameters, size};
 
 const DAY: Duration = Duration::from_hours(24);
-
-const EXPIRE_AFTER: &str = "filter.expire_after";
 
 /// Fingerprints and memory of a filter of the kind `two-choice` whose fingerprints expire, after
 /// its first generations.
@@ -55,7 +53,9 @@ impl Steady {
         // A sweep may last a whole generation. The next one frees the rest at its start.
         let expired_keys = whole(of_generation.ceil());
         let grow_to = live_keys + expired_keys;
-        let parameters = parameters(expire_after, (live_keys, grow_to), error_rate)?;
+        let rate = error_rate.get();
+        let parameters =
+            parameters(Kind::TWO_CHOICE, [live_keys, grow_to], rate, Some(expire_after))?;
         let (least, most) = (parameters.outlook(live_keys)?, parameters.outlook(grow_to)?);
         Ok(Self {
             expire_after: expire_after.to_string(),
@@ -86,23 +86,6 @@ impl Steady {
         }
         Ok(())
     }
-}
-
-/// Returns the parameters of a filter whose fingerprints expire, with its first size and the size
-/// up to which it keeps its error rate.
-fn parameters(
-    expire_after: ExpireAfter,
-    (capacity, grow_to): (u64, u64),
-    error_rate: ErrorRate,
-) -> Result<Parameters, SpecError> {
-    let kind = Kind::TWO_CHOICE;
-    kind.read(&|name| match name {
-        "filter.capacity" => Some(capacity.to_string()),
-        "filter.grow_to" => Some(grow_to.to_string()),
-        "filter.error_rate" => Some(error_rate.to_string()),
-        EXPIRE_AFTER => Some(expire_after.to_string()),
-        _ => None,
-    })
 }
 
 #[cfg(test)]
@@ -149,7 +132,8 @@ mod tests {
             (3_000_000, 500_000, 3_500_000)
         );
         assert!((0.25e-6..=1e-6).contains(&plan.error_rate), "{plan:?}");
-        let parameters = parameters(expire_after, (1, plan.grow_to), error_rate).unwrap();
+        let sizes = [1, plan.grow_to];
+        let parameters = parameters(Kind::TWO_CHOICE, sizes, 1e-6, Some(expire_after)).unwrap();
         let (mut filter, hasher) = (parameters.build().unwrap(), parameters.hasher());
         let gauge = filter.gauge();
         let mut bytes = Vec::new();

@@ -57,7 +57,7 @@ impl Target {
     /// Plans a filter of this kind.
     pub(super) fn plan(self, kind: Kind, capacity: Capacity) -> Result<Planned, PlanError> {
         let keys = capacity.get();
-        self.plan_with(kind, keys, |rate| parameters(kind, keys, rate))
+        self.plan_with(kind, keys, |rate| parameters(kind, [keys; 2], rate, None))
     }
 
     /// Plans a filter of this kind whose parameters `make` makes from an error rate.

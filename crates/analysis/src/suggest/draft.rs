@@ -1,7 +1,7 @@
 //! Draft of a change to the configuration, and its forms: for the file, and for a fingerprinter.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use urlseen_fingerprint::FingerprintSpec;
 use urlseen_fingerprint::rule_pages::escape;
 use urlseen_fingerprint::same::{SessionList, TrackingList};
@@ -40,6 +40,13 @@ const LONGEST_NAME: usize = 100;
 
 /// Pattern of what a `*` stands for in a pattern of paths.
 const STAR: &str = "[0-9A-Fa-f._:-]+";
+
+impl Rule {
+    /// Returns the keys of the rule as TOML.
+    fn keys(&self) -> String {
+        toml::to_string(self).expect("a rule has a form in TOML")
+    }
+}
 
 impl Draft {
     /// Makes the rule by which URLs of a site are the same.
@@ -83,8 +90,7 @@ impl Draft {
             Self::Same(rule) => ("same", rule),
             Self::Limit(rule) => ("limit", rule),
         };
-        let keys = toml::to_string(rule).expect("a rule has a form in TOML");
-        format!("[[{kind}]]\n{keys}")
+        format!("[[{kind}]]\n{}", rule.keys())
     }
 
     /// Returns the spec of fingerprints with this change alone.
@@ -93,14 +99,11 @@ impl Draft {
         match self {
             Self::Limit(_) => spec,
             Self::Tracking(list) => FingerprintSpec { drop_tracking: *list, ..spec },
-            Self::Same(Rule { host, path, drop_params, drop_sessions, fold, .. }) => {
-                let path = path.as_deref().unwrap_or_default();
-                let rule = json!([{
-                    "host": host, "path": path, "drop_params": drop_params,
-                    "drop_sessions": drop_sessions, "fold": fold,
-                }]);
+            Self::Same(rule) => {
+                let rule: Value = toml::from_str(&rule.keys()).expect("it was made as TOML");
                 // A rule can be too large, for example with a very long path.
-                FingerprintSpec { same: rule.to_string().parse().unwrap_or_default(), ..spec }
+                let same = json!([rule]).to_string().parse().unwrap_or_default();
+                FingerprintSpec { same, ..spec }
             }
         }
     }
@@ -148,7 +151,7 @@ mod tests {
             "[[same]]\nhost = '^(www\\.)?a\\.x$'\ndrop_sessions = \"2026-12\"\n\
              fold = [\"www\"]\n"
         );
-        let rest = r#""path":"","drop_sessions":"2026-12","fold":["www"]"#;
+        let rest = r#""drop_sessions":"2026-12","fold":["www"]"#;
         let same = draft.spec().same.to_string();
         assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$",{rest}}}]"#));
         let draft = Draft::Tracking(TrackingList::November2026);

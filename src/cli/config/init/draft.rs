@@ -2,7 +2,7 @@
 
 use crate::config::toml_text;
 
-use super::found::{FoundKey, Use};
+use super::found::{FoundKey, Use, refusal};
 use crate::cli::prelude::*;
 
 /// Configuration for a crawl, with the reasons and the next commands.
@@ -35,11 +35,12 @@ impl<'a> Draft<'a> {
         is_trial: bool,
         sample: Option<&Sample>,
     ) -> anyhow::Result<Self> {
-        refuse_if!(
-            keys.iter().any(|key| key.used_as == Use::Urlseen),
-            "urlseen already runs the crawl {name} in this Redis: use the configuration of that \
-             crawl, or name another crawl with --crawl"
-        );
+        if let Some(reason) = refusal(keys) {
+            return Err(usage(format!(
+                "the crawl {name} cannot move to urlseen: {reason}, or name another crawl with \
+                 --crawl"
+            )));
+        }
         let is_queue = |key: &&FoundKey| matches!(key.used_as, Use::SortedQueue | Use::ListQueue);
         let filters: Vec<_> = keys.iter().filter(|key| !is_queue(key)).collect();
         if let [_, _, ..] = filters[..] {
@@ -67,7 +68,7 @@ impl<'a> Draft<'a> {
             draft.line(&format!("url = {}", text(url)));
         }
         if let Some(filter) = filter {
-            draft.filter(filter, sample)?;
+            draft.filter(filter, sample);
         } else {
             let reason = "no filter was found, so the filter begins empty";
             draft.reasons.push(reason.to_owned());
@@ -94,13 +95,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds the sections for a filter.
-    fn filter(&mut self, filter: &FoundKey, sample: Option<&Sample>) -> anyhow::Result<()> {
+    fn filter(&mut self, filter: &FoundKey, sample: Option<&Sample>) {
         const OPEN: &str = "\"scrapy\"  # or \"scrapy-redis\"";
         const SCRAPY_REDIS: &str = "\"scrapy-redis\"";
         let spec = sample.and_then(Sample::best).cloned();
         let spec = spec.unwrap_or_else(|| Algorithm::ScrapyRedis.into());
         let of_set = format!("\"{}\"", spec.algorithm);
-        let FoundKey { key, used_as, size, is_foreign, .. } = filter;
+        let FoundKey { key, used_as, size, .. } = filter;
         let in_redis = |kind: &str, rest: &str| {
             format!("place = \"redis\"\nkind = \"{kind}\"\nkey = {}{rest}", text(key))
         };
@@ -135,12 +136,6 @@ impl<'a> Draft<'a> {
                 ];
                 (SCRAPY_REDIS, in_redis("scrapy-redis-bloomfilter", &rest), reasons)
             }
-            _ if *is_foreign => {
-                return Err(usage(format!(
-                    "the members of the set {key} are not fingerprints in 40 hex digits, so this \
-                     is not the set of a dupefilter of scrapy-redis"
-                )));
-            }
             _ if self.is_trial => {
                 let reason = format!(
                     "{key} is the set of scrapy-redis: urlseen adds its fingerprints there, as \
@@ -159,7 +154,6 @@ impl<'a> Draft<'a> {
         }
         self.line(&format!("\n[filter]\n{section}"));
         self.reasons.extend(sample.map(Sample::words).into_iter().chain(reasons));
-        Ok(())
     }
 
     /// Adds the command that imports a set with fingerprints of this algorithm. Returns the section

@@ -187,12 +187,15 @@ impl Found {
     }
 }
 
-/// Returns the reason why a crawl with these keys cannot move to urlseen.
-fn refusal(keys: &[FoundKey]) -> Option<&'static str> {
+/// Returns the reason why a crawl with these keys cannot move to urlseen, and the remedy.
+pub(super) fn refusal(keys: &[FoundKey]) -> Option<&'static str> {
     if keys.iter().any(|key| key.used_as == Use::Urlseen) {
-        Some("urlseen runs this crawl already")
+        Some("urlseen already runs this crawl: use its configuration")
     } else if keys.iter().any(|key| key.is_foreign) {
-        Some("the members of its set are not fingerprints in 40 hex digits")
+        Some(
+            "the members of its set are not fingerprints in 40 hex digits, so it is not the set of \
+             a dupefilter of scrapy-redis: rename the set",
+        )
     } else {
         None
     }
