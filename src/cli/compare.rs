@@ -219,7 +219,7 @@ impl ComparedFilter {
     fn in_redis(text: &str, settings: &Settings) -> anyhow::Result<Self> {
         let (mut config, mut link) = connect(text, settings)?;
         if !config.filter.kind.is_in(FilterPlace::Redis) {
-            config.filter.kind = NATIVE;
+            config.filter.kind = Kind::NATIVE;
         }
         let wanted = config.redis_filter()?;
         let Opened { definition, filter, .. } =

@@ -91,7 +91,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let folder = AtRest::open(dir)?;
     let kind = start::spec_of(folder.header(), dir)?.filter.kind();
     refuse_if!(
-        kind != REDISBLOOM,
+        kind != Kind::REDISBLOOM,
         "the filter in {} has the kind {kind}, and RedisBloom cannot read that kind: export a \
          filter of the kind redisbloom",
         dir.display()
@@ -111,7 +111,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         }
     };
     drop(bar);
-    let (keys, layers, bytes) = (filter.size(), filter.layers().len(), filter.bytes());
+    let (keys, layers, bytes) = (filter.size(), filter.layers(), filter.bytes());
     let json = json!({ "keys": keys, "layers": layers, "bytes": bytes });
     answer(args.json.then(|| json.to_string()), |mut out| {
         let (keys, bytes) = (HumanCount(keys), BinaryBytes(bytes));

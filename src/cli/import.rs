@@ -247,10 +247,10 @@ fn import_redisbloom(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let (spec, id) = (StorageSpec { crawl: config.crawl.name, filter: spec }, RandomId::random());
     let write = |rebase: &mut Rebase<'_>| Ok(rebase.write(ShardId::WHOLE, &filter)?);
     NewFolder::write(dir, ".importing", &spec, id, Head::START, write)?.0.finish()?;
-    let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
+    let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers());
     let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());
     let expansion = filter.expansion();
-    if let Some(warning) = filter.rate_when_full().warning() {
+    if let Some(warning) = filter.warning() {
         say(format_args!("urlseen: {warning}"));
     }
     let json = json!({
@@ -279,7 +279,7 @@ fn redisbloom(args: &ImportArgs) -> anyhow::Result<Config> {
     }
     check_algorithm(args, &config)?;
     refuse_if!(
-        config.filter.kind != REDISBLOOM,
+        config.filter.kind != Kind::REDISBLOOM,
         "filter.kind is {:?}: set filter.kind = \"redisbloom\" to import a RedisBloom filter",
         config.filter.kind.name()
     );

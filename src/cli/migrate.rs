@@ -3,9 +3,7 @@
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
 use redis::Value;
-use urlseen_filter::RedisBloomFilter;
-use urlseen_filter::peers::redisbloom::dump::{self, DumpError, DumpFormatError};
-use urlseen_filter::peers::redisbloom::{Chunk, Filter, Loader};
+use urlseen_filter::peers::redisbloom::{Chunk, Filter, Loader, dump};
 use urlseen_redis::connect::connect;
 use urlseen_storage::RecoveryError;
 
@@ -14,10 +12,10 @@ use crate::cli::prelude::*;
 /// Reads the filter in a storage folder, which has the kind redisbloom.
 pub(super) fn of_folder(folder: &AtRest) -> anyhow::Result<Filter> {
     let parameters = &folder.header().ok_or(RecoveryError::Fresh)?.spec().filter.parameters;
-    let filter = RedisBloomFilter::build(parameters.reservation());
+    let filter = Filter::build(parameters.reservation());
     let mut filter = filter.map_err(|error| RecoveryError::Io(io::Error::other(error)))?;
     folder.read(Target::Last, |_| true, &mut filter)?;
-    Ok(filter.into_filter()?)
+    Ok(filter)
 }
 
 /// Reads a filter from the file at `path`. Refuses a filter whose layers take more than `limit`
@@ -27,9 +25,9 @@ pub(super) fn read(path: &Path, limit: u64, bar: &Bar) -> anyhow::Result<Filter>
     let file = File::open(path).with_context(name)?;
     // A pipe reports the length 0, so the bar shows no total.
     let all = file.metadata().with_context(name)?.len();
-    dump::read(&mut bar.reading(file, all), limit).map_err(|problem| match problem {
-        DumpError { problem: DumpFormatError::Io(error), .. } => anyhow!(error).context(name()),
-        problem => anyhow!("{}, {problem}", path.display()),
+    dump::read(&mut bar.reading(file, all), limit).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => anyhow!("{}, {error}", path.display()),
+        _ => anyhow!(error).context(name()),
     })
 }
 

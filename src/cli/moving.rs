@@ -120,7 +120,7 @@ pub(super) fn saved(bytes: Vec<u8>, native: Option<Native>) -> Saved {
 
 fn begin(config: &Config) -> anyhow::Result<Wanted> {
     refuse_if!(
-        config.filter.kind != NATIVE,
+        config.filter.kind != Kind::NATIVE,
         "filter.kind is {:?}, and only a native filter can be moved",
         config.filter.kind.name()
     );

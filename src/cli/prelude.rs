@@ -26,7 +26,6 @@ pub(super) use urlseen_engine::flow::input;
 pub(super) use urlseen_engine::item::{Form, Identity, ItemSummary, Options, Reader, bare_url};
 pub(super) use urlseen_filter::expire_after::ExpireAfter;
 pub(super) use urlseen_filter::id::RandomId;
-pub(super) use urlseen_filter::kinds::{NATIVE, REDISBLOOM};
 pub(super) use urlseen_filter::{Capacity, ErrorRate, FilterSpec, Kind, Parameters};
 pub(super) use urlseen_filter::{SHARDS, Seed, ShardId, SpecError};
 pub(super) use urlseen_fingerprint::canonical::CanonicalForm;

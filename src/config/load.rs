@@ -6,7 +6,6 @@ use super::layers::Sources;
 use super::problem::{Problems, ValueOrigin};
 use std::sync::Arc;
 use urlseen_filter::choice::FilterPlace;
-use urlseen_filter::kinds::NATIVE;
 use urlseen_filter::{FilterSpec, Kind};
 use urlseen_redis::TlsFiles;
 use urlseen_storage::header_of;
@@ -54,7 +53,7 @@ impl Config {
                 self.filter.kind = spec.kind();
                 origins.insert("filter.kind", folder.clone());
             } else if self.filter.place == FilterPlace::Redis {
-                self.filter.kind = NATIVE;
+                self.filter.kind = Kind::NATIVE;
             }
         }
         let kind = self.filter.kind;

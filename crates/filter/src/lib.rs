@@ -39,7 +39,7 @@ mod geometry;
 pub mod histogram;
 pub mod id;
 pub mod key_hash;
-pub mod kinds;
+mod kinds;
 pub mod limit;
 mod local;
 pub mod memory;
@@ -64,11 +64,10 @@ pub use kinds::kind::SpecError;
 pub use kinds::{Kind, Parameters};
 pub use local::{
     Ages, Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed,
-    OverFrozen, Recent, RedisBloomFilter, Removal, Saved, Shards, Verdict,
+    OverFrozen, Recent, Removal, Saved, Shards, Verdict,
 };
 pub use outlook::Outlook;
 pub use peers::bit_strings::PlacementError;
-pub use peers::redisbloom::Reservation;
 pub use peers::script_filter::{Placed, ScriptFilter};
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;

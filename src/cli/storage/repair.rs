@@ -181,7 +181,7 @@ pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
              {keep_fragments}, which are no rules and cannot change: set them back"
         )));
     }
-    if found.kind() == NATIVE && config.filter.kind == Kind::TWO_CHOICE {
+    if found.kind() == Kind::NATIVE && config.filter.kind == Kind::TWO_CHOICE {
         drop(folder);
         return over_frozen(config, Some(found.fingerprint));
     }
@@ -213,7 +213,7 @@ pub(super) fn over_frozen(
         return done(format_args!("{at} already holds a filter of the kind two-choice"));
     }
     refuse_if!(
-        kind != NATIVE,
+        kind != Kind::NATIVE,
         "the filter in {at} has the kind {kind}, and only a native filter can be converted"
     );
     refuse_if!(

@@ -4,7 +4,7 @@ use std::fs;
 
 use redis::Commands;
 use rustix::process::Signal;
-use urlseen_filter::peers::redisbloom::dump;
+use urlseen_filter::peers::redisbloom::{Filter, Reservation, dump};
 
 use super::{DUMPS, Dump, Place, done, file_of, item, refused};
 use crate::util::binary::{Run, urlseen};
@@ -99,13 +99,12 @@ fn urlseen_filter_makes_the_same_filters_as_redisbloom() {
     let other = place.command("filter", "storage", &["--kind", "native"]).stdin("").output();
     refused(&other, 2, "filter.kind is native, and the storage folder was made for redisbloom");
     done(&place.export("storage", &place.path("out")));
-    let mut model = urlseen_filter::peers::redisbloom::Filter::reserve(
-        0.01,
-        100,
-        urlseen_filter::peers::redisbloom::DEFAULT_EXPANSION,
-        1 << 20,
-    )
-    .unwrap();
+    let reservation = Reservation {
+        capacity: "100".parse().unwrap(),
+        error_rate: "0.01".parse().unwrap(),
+        expansion: 2,
+    };
+    let mut model = Filter::reserve(reservation, 1 << 20).unwrap();
     (0..1000).for_each(|n| assert!(model.add(item("piped", n).as_bytes()).is_ok()));
     let mut expected = Vec::new();
     dump::write(&model, &mut expected).unwrap();

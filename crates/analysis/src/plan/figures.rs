@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urlseen_filter::kinds::NATIVE;
 use urlseen_filter::{Capacity, ErrorRate, Geometry, Kind, Outlook, Parameters, SpecError};
 
 use super::target::{PlanError, Planned, Target};
@@ -103,7 +102,7 @@ impl Figures {
     /// No filter of urlseen's own kind exists for these values.
     pub fn of(capacity: Capacity, target: Target) -> Result<Self, PlanError> {
         let keys = capacity.get();
-        let Planned { parameters: own, error_rate } = target.plan(NATIVE, capacity)?;
+        let Planned { parameters: own, error_rate } = target.plan(Kind::NATIVE, capacity)?;
         let rate = error_rate.get();
         let bits_per_key = error_rate.optimal_bits_per_key();
         let bytes = bits_per_key * keys as f64 / 8.0;

@@ -8,7 +8,6 @@ use super::*;
 use urlseen_engine::flow::driver::Progress;
 use urlseen_engine::flow::feed::Bad;
 use urlseen_filter::choice::{End, FilterPlace, ItemForm};
-use urlseen_filter::kinds::NATIVE;
 use urlseen_filter::{FilterSpec, Kind};
 use urlseen_fingerprint::Algorithm;
 
@@ -82,7 +81,7 @@ fn the_number_of_threads_does_not_change_the_results() {
 #[test]
 fn reasons_are_counted_and_their_first_items_are_located() {
     let lines = b"http://a/\n\n/a\nhttp://a/\xff\n/b\nhttp://a/b\xffc\n";
-    let report = replay(lines, &[NATIVE], 2);
+    let report = replay(lines, &[Kind::NATIVE], 2);
     let tally = &report.tally;
     assert_eq!((tally.items, tally.rejected, tally.new), (6, 5, 1));
     let found = |words: &str| {

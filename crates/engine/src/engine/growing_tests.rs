@@ -6,8 +6,8 @@ use super::*;
 use crate::item::batch::{Batch, Judged};
 use crate::item::{Items, Options};
 use urlseen_filter::choice::ItemForm;
-use urlseen_filter::peers::redisbloom::{Filter, dump};
-use urlseen_filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
+use urlseen_filter::peers::redisbloom::{Filter, Reservation, dump};
+use urlseen_filter::{Parameters, ShardId, Verdict};
 use urlseen_fingerprint::{Algorithm, Fingerprint};
 use urlseen_storage::{Copied, LiveFilter as _, Position};
 
@@ -24,7 +24,7 @@ fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation 
 fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
     let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
     let parts = Parts {
-        build: Arc::new(move || Ok(Box::new(RedisBloomFilter::reserve(reservation, limit)?) as _)),
+        build: Arc::new(move || Ok(Box::new(Filter::reserve(reservation, limit)?) as _)),
         ..Parts::local(Parameters::reserved(reservation), items, Threads::start(threads).unwrap())
     };
     Engine::start(&parts).unwrap()
@@ -71,7 +71,7 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
     for threads in [1, 2, 5] {
         let reserved = reservation("50", "0.1", 2);
         let mut engine = engine(threads, reserved, LIMIT);
-        let mut model = reserved.reserve(LIMIT).unwrap();
+        let mut model = Filter::reserve(reserved, LIMIT).unwrap();
         let mut flying = VecDeque::new();
         let mut state = 1_u32;
         let mut wrong = 0;
@@ -107,11 +107,11 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
             add_all(&mut model, &committed);
         }
         engine.caught_up().await.unwrap();
-        assert!(wrong > 50 && model.layers().len() > 4, "{wrong}");
+        assert!(wrong > 50 && model.layers() > 4, "{wrong}");
         assert!(copied(&engine).0 == dump(&model));
         let fill = engine.gauge().fill();
         assert_eq!((fill.keys, fill.capacity), (model.size(), model.capacity()));
-        assert_eq!((fill.layers, fill.bytes), (model.layers().len(), model.bytes()));
+        assert_eq!((fill.layers, fill.bytes), (model.layers(), model.bytes()));
         assert!((engine.gauge().error_rate() - model.error_rate_now()).abs() < f64::EPSILON);
         let asked: Vec<_> =
             digests(0..3000).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect();

@@ -14,8 +14,6 @@ pub use kind::Kind;
 pub use parameters::Parameters;
 
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
-pub use super::native::kind::NATIVE;
-pub use super::peers::redisbloom::kind::REDISBLOOM;
 use super::{exact, native, peers, two_choice};
 
 /// Declares the registry: a constant for each kind.
@@ -32,13 +30,13 @@ macro_rules! kinds {
 // Messages and tables list the kinds in this order.
 kinds! {
     /// urlseen's own kind: shards by leading byte, the bits of a key in few cache lines, a seed.
-    NATIVE = native::kind::NATIVE,
+    NATIVE = native::kind::KIND,
     /// urlseen's own kind that grows and forgets: each key in one of two blocks.
     TWO_CHOICE = two_choice::kind::KIND,
     /// Exact set of key hashes, in memory. It takes 20 to 39 bytes for each key.
     EXACT = exact::KIND,
     /// The kind of RedisBloom, in memory. A full filter grows by another layer.
-    REDISBLOOM = peers::redisbloom::kind::REDISBLOOM,
+    REDISBLOOM = peers::redisbloom::kind::KIND,
     /// The kind of valkey-bloom, in memory. A full filter grows by another layer.
     VALKEY_BLOOM = peers::valkey_bloom::KIND,
     /// The kind of `BloomFilter_imooc`.

@@ -9,7 +9,7 @@ use super::kind::{CAPACITY, GROW_TO, IMPORTED, Kind, KindParameters, PARTITIONS,
 use super::values::{EXPIRE_AFTER, Values};
 use crate::expire_after::ExpireAfter;
 use crate::memory::{self, Available, TooLarge};
-use crate::native::kind::NATIVE;
+use crate::native::kind::KIND as NATIVE;
 use crate::{
     BuildError, FilterKind, KeyHasher, Outlook, OverFrozen, RedisKind, SHARD_RULE, Seed, outlook,
 };

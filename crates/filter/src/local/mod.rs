@@ -21,7 +21,6 @@ use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId};
 use crate::peers::redisbloom::ReserveError;
 
 pub use crate::native::shards::Shards;
-pub use crate::peers::redisbloom::local::RedisBloomFilter;
 pub(super) use crate::two_choice::filter::TwoChoiceFilter;
 pub use forgetting::{ForgettingFilter, Hashed};
 pub use over_frozen::OverFrozen;

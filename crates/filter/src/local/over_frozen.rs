@@ -173,14 +173,13 @@ impl Gauge for Gauges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::kind::NATIVE;
     use crate::{ForgettingFilter, Kind, Parameters};
     use urlseen_fingerprint::Fingerprint;
 
     const CAPACITY: u64 = 50_000;
 
     fn native() -> Parameters {
-        read(NATIVE, "0.01")
+        read(Kind::NATIVE, "0.01")
     }
 
     fn over_native() -> Parameters {

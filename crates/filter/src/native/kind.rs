@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Entry of the native kind.
-pub const NATIVE: Kind = Kind(&Registered {
+pub(crate) const KIND: Kind = Kind(&Registered {
     name: "native",
     keys: &[CAPACITY, ERROR_RATE, SEED],
     places: &[FilterPlace::Local, FilterPlace::Redis],
@@ -69,7 +69,7 @@ fn with_blocks(number: u32, bits: u8, per_part: u32) -> Option<Geometry> {
 impl Parameters {
     /// Makes the parameters of a native filter with this sizing, for a crawl with one partition.
     pub fn native(sizing: &Sizing, seed: Option<Seed>) -> Self {
-        Self::new(NATIVE, seed, NativeParameters(*sizing))
+        Self::new(KIND, seed, NativeParameters(*sizing))
     }
 
     /// Returns the native layout; `None` for all other kinds. A seed that is not set yet counts as

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::bit_strings::rate;
 use super::redisbloom::kind::{EXPANSION, fields_of, reservation_of, shape_of};
-use super::redisbloom::local::LayersGauge;
+use super::redisbloom::{LayersGauge, Reservation};
 use crate::choice::FilterPlace;
 use crate::generation::Generation;
 use crate::key_hash::sip_hash_1_3;
@@ -30,7 +30,7 @@ use crate::kinds::kind::{
 };
 use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Saved, out_of_memory};
 use crate::number::whole;
-use crate::{BuildError, KeyHash, KeyHasher, Outlook, Reservation, Seed, ShardId, Verdict, memory};
+use crate::{BuildError, KeyHash, KeyHasher, Outlook, Seed, ShardId, Verdict, memory};
 
 pub(crate) const KIND: Kind = Kind(&Registered {
     name: "valkey-bloom",

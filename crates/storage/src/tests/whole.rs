@@ -4,10 +4,8 @@ use std::io::{self, Read};
 
 use urlseen_filter::choice::Fsync;
 use urlseen_filter::generation::Generation;
-use urlseen_filter::peers::redisbloom::{Filter, dump};
-use urlseen_filter::{
-    FilterKind, FilterSpec, KeyHasher, Parameters, RedisBloomFilter, Reservation, ShardId, Verdict,
-};
+use urlseen_filter::peers::redisbloom::{Filter, Reservation, dump};
+use urlseen_filter::{FilterKind, FilterSpec, KeyHasher, Parameters, ShardId, Verdict};
 use urlseen_fingerprint::Fingerprint;
 
 use super::super::restore::{Restore, Section};
@@ -36,21 +34,21 @@ fn spec(parameters: Parameters) -> StorageSpec {
 
 /// A filter after a recovery.
 struct Brought {
-    filter: RedisBloomFilter,
+    filter: Filter,
     hasher: KeyHasher,
 }
 
 impl Default for Brought {
     fn default() -> Self {
         let parameters = Parameters::reserved(reservation());
-        let filter = RedisBloomFilter::build(Some(reservation())).unwrap();
+        let filter = Filter::build(Some(reservation())).unwrap();
         Self { filter, hasher: parameters.hasher() }
     }
 }
 
 impl Brought {
     fn filter(self) -> Filter {
-        self.filter.into_filter().unwrap()
+        self.filter
     }
 }
 
@@ -106,9 +104,9 @@ fn at_rest(disk: &SimDisk) -> AtRest {
 
 /// Returns the filter of a folder at rest.
 fn rest_of(folder: &AtRest) -> Filter {
-    let mut filter = RedisBloomFilter::build(None).unwrap();
+    let mut filter = Filter::build(None).unwrap();
     folder.read(Target::Last, |_| true, &mut filter).unwrap();
-    filter.into_filter().unwrap()
+    filter
 }
 
 fn keys(batch: u8) -> Vec<Key> {
@@ -130,11 +128,11 @@ fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
     folder.begin(&spec(Parameters::reserved(reservation())), 7, Head::START).unwrap();
     let mut journal = folder.journal(START, Fsync::Never).unwrap();
     let late = fingerprints([(200, 3), (201, 3)]);
-    let (mut filter, mut steps) = (reservation().reserve(LIMIT).unwrap(), Vec::new());
+    let (mut filter, mut steps) = (Filter::reserve(reservation(), LIMIT).unwrap(), Vec::new());
     for batch in 0..10 {
         let at = append(&mut journal, &keys(batch));
         add(&mut filter, &fingerprints(keys(batch)));
-        let mut with_adds = filter.frozen();
+        let mut with_adds = filter.clone();
         if batch < 4 {
             add(&mut with_adds, &late);
         }
@@ -145,7 +143,7 @@ fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
                 journal.append_adds(&late).unwrap();
                 add(&mut filter, &late);
                 let (_, step) = steps.last_mut().unwrap();
-                *step = filter.frozen();
+                *step = filter.clone();
             }
             _ => {}
         }
@@ -157,7 +155,7 @@ fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
 fn recovery_to_each_batch_restores_the_same_bytes() {
     let disk = SimDisk::default();
     let steps = crawled(&disk);
-    assert!(steps.last().unwrap().1.layers().len() > 2);
+    assert!(steps.last().unwrap().1.layers() > 2);
     for (at, filter) in &steps {
         let disk = disk.after_kill();
         assert!(bytes(&recover(&disk, Target::At(at.head))) == bytes(filter), "{at:?}");
@@ -176,7 +174,7 @@ fn recovery_to_each_batch_restores_the_same_bytes() {
 
 #[test]
 fn an_imported_filter_is_read_back() {
-    let mut filter = reservation().reserve(LIMIT).unwrap();
+    let mut filter = Filter::reserve(reservation(), LIMIT).unwrap();
     add(&mut filter, &fingerprints(keys(1)));
     let disk = SimDisk::default();
     let mut folder = open(&disk);

@@ -9,11 +9,13 @@ use crate::kinds::kind::{
 };
 use crate::kinds::parameters::Parameters;
 use crate::kinds::values::Values;
-use crate::peers::redisbloom::{POSITION_RULE, ReserveError, forecast, key_hash};
-use crate::{BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, Seed};
+use crate::peers::redisbloom::layer::key_hash;
+use crate::peers::redisbloom::rate::forecast;
+use crate::peers::redisbloom::{Filter, POSITION_RULE, Reservation};
+use crate::{BuildError, FilterKind, KeyHasher, Outlook, Seed};
 
 /// Entry of RedisBloom's kind.
-pub const REDISBLOOM: Kind = Kind(&Registered {
+pub(crate) const KIND: Kind = Kind(&Registered {
     name: "redisbloom",
     keys: &[CAPACITY, ERROR_RATE, EXPANSION],
     usual: &[(EXPANSION, "2")],
@@ -58,12 +60,12 @@ pub(crate) fn fields_of(reservation: Reservation) -> Vec<(&'static str, String)>
 impl Parameters {
     /// Makes parameters of a filter of RedisBloom that urlseen reserves.
     pub fn reserved(reservation: Reservation) -> Self {
-        Self::new(REDISBLOOM, None, RedisBloomParameters(Some(reservation)))
+        Self::new(KIND, None, RedisBloomParameters(Some(reservation)))
     }
 
     /// Makes parameters of an imported filter of RedisBloom.
     pub fn imported() -> Self {
-        Self::new(REDISBLOOM, None, RedisBloomParameters(None))
+        Self::new(KIND, None, RedisBloomParameters(None))
     }
 
     /// Returns the reservation of a filter of RedisBloom. `None` for an imported filter, and for
@@ -100,15 +102,10 @@ impl KindParameters for RedisBloomParameters {
 
     /// Computes memory and error rate with this number of keys. A growing filter keeps its error
     /// rate beyond its capacity. If the filter cannot grow to this number of keys, returns the
-    /// result for its capacity.
+    /// result for the number that it can hold.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        let unknown = SpecError::NotInRedis(REDISBLOOM);
-        let Reservation { capacity, error_rate, expansion } = self.0.ok_or(unknown)?;
-        let at = |keys| forecast(error_rate.get(), capacity.get(), expansion, keys);
-        match at(keys)? {
-            Some(outlook) => Ok(outlook),
-            None => Ok(at(capacity.get())?.ok_or(ReserveError::Capacity)?),
-        }
+        let reservation = self.0.ok_or(SpecError::NotInRedis(KIND))?;
+        Ok(forecast(reservation, keys)?)
     }
 
     fn hasher(&self, _: Seed) -> KeyHasher {
@@ -116,6 +113,6 @@ impl KindParameters for RedisBloomParameters {
     }
 
     fn build(&self, _: Seed) -> Option<Result<Box<dyn FilterKind>, BuildError>> {
-        Some(RedisBloomFilter::build(self.0).map(|filter| Box::new(filter) as _))
+        Some(Filter::build(self.0).map(|filter| Box::new(filter) as _).map_err(BuildError::from))
     }
 }

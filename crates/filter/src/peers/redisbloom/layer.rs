@@ -8,7 +8,7 @@ use crate::{KeyHash, ShardId};
 
 /// Layer of a filter, with its bits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
+pub(crate) struct Layer {
     pub(crate) parameters: LayerParameters,
     /// Number of bits that are 1.
     pub(crate) ones: u64,
@@ -29,22 +29,16 @@ pub(crate) fn key_hash(item: &[u8]) -> KeyHash {
 impl Layer {
     /// Allocates an empty layer.
     pub(crate) fn new(parameters: LayerParameters) -> Result<Self, ReserveError> {
-        let refused = ReserveError::Memory { bytes: parameters.bytes };
-        let bytes = usize::try_from(parameters.bytes).map_err(|_| refused.clone())?;
+        let wanted = parameters.bytes;
+        let refused = || {
+            let why = "bytes of memory for a RedisBloom layer";
+            ReserveError(format!("the system did not give {wanted} {why}"))
+        };
+        let bytes = usize::try_from(wanted).map_err(|_| refused())?;
         let mut bits = Vec::new();
-        bits.try_reserve_exact(bytes).map_err(|_| refused)?;
+        bits.try_reserve_exact(bytes).map_err(|_| refused())?;
         bits.resize(bytes, 0);
         Ok(Self { parameters, ones: 0, bits })
-    }
-
-    /// Returns the number of bits of the layer.
-    pub fn bits(&self) -> u64 {
-        self.parameters.bits
-    }
-
-    /// Returns the number of bits that an item sets.
-    pub fn hashes(&self) -> u32 {
-        self.parameters.hashes
     }
 
     /// Returns the current error rate of the layer.
@@ -56,10 +50,6 @@ impl Layer {
     /// Returns the number of further items for which the layer has room.
     pub(crate) fn room(&self) -> u64 {
         self.parameters.capacity.saturating_sub(self.parameters.size)
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.parameters.size >= self.parameters.capacity
     }
 
     pub(crate) fn contains(&self, key_hash: KeyHash) -> bool {

@@ -2,8 +2,8 @@
 
 use bytemuck::Zeroable;
 
-use crate::KeyHash;
 use crate::peers::redisbloom::{ReserveError, TIGHTENING};
+use crate::{Capacity, ErrorRate, KeyHash};
 
 /// Parameters of a layer without its bits, as in its record.
 #[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -21,6 +21,18 @@ pub(crate) struct LayerParameters {
     /// Exponent of a power of 2: the hashes are taken modulo this power. 0 if they are taken modulo
     /// the number of bits.
     pub(crate) power: u8,
+}
+
+/// Arguments of `BF.RESERVE`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reservation {
+    /// Number of fingerprints that the first layer is made for.
+    pub capacity: Capacity,
+    /// Error rate of all layers together.
+    pub error_rate: ErrorRate,
+    /// Factor by which the capacity grows from one layer to the next. 0 for a filter that does not
+    /// grow.
+    pub expansion: u32,
 }
 
 /// The options of a filter.
@@ -65,18 +77,12 @@ const LN_2_SQUARED: f64 = 0.480_453_013_918_201;
 
 impl LayerParameters {
     /// Returns the parameters of the first layer, of at most `limit` bytes.
-    pub(crate) fn first(
-        error_rate: f64,
-        capacity: u64,
-        options: Options,
-        limit: u64,
-    ) -> Result<Self, ReserveError> {
+    pub(crate) fn first(reservation: Reservation, limit: u64) -> Result<Self, ReserveError> {
+        let options = Options::of(reservation.expansion);
+        let error_rate = reservation.error_rate.get();
         // The rates of all layers together must stay below the requested rate.
         let first = if options.is_fixed() { error_rate } else { error_rate * TIGHTENING };
-        if !(first > 0.0 && error_rate < 1.0) {
-            return Err(ReserveError::ErrorRate(error_rate));
-        }
-        Self::within(limit, limit, capacity, first, options)
+        Self::within(limit, limit, reservation.capacity.get(), first, options)
     }
 
     /// Returns the parameters of a layer that takes at most `left` bytes. `limit` is the maximum
@@ -89,14 +95,20 @@ impl LayerParameters {
         options: Options,
     ) -> Result<Self, ReserveError> {
         if capacity == 0 {
-            return Err(ReserveError::Capacity);
+            let why = "the capacity 0 of a RedisBloom filter holds no item; give at least 1";
+            return Err(ReserveError(why.to_owned()));
         }
         if error_rate <= 0.0 {
-            return Err(ReserveError::ErrorRate(error_rate));
+            return Err(ReserveError(format!(
+                "the error rate {error_rate:e} of a RedisBloom filter does not lie between 0 and 1"
+            )));
         }
-        Self::for_capacity(capacity, error_rate, options)
-            .filter(|layer| layer.bytes <= left)
-            .ok_or(ReserveError::TooLarge { capacity, limit })
+        let layer = Self::for_capacity(capacity, error_rate, options);
+        layer.filter(|layer| layer.bytes <= left).ok_or_else(|| {
+            ReserveError(format!(
+                "a RedisBloom layer for {capacity} items takes more than {limit} bytes, its limit"
+            ))
+        })
     }
 
     /// Returns the parameters that RedisBloom gives to a layer; `None` if its number of bits does

@@ -25,14 +25,14 @@
 
 use crate::Outlook;
 use crate::peers::bit_strings::fill;
-use crate::peers::redisbloom::ReserveError;
-use crate::peers::redisbloom::parameters::{LayerParameters, Options};
+use crate::peers::redisbloom::parameters::{LayerParameters, Options, Reservation};
+use crate::peers::redisbloom::{ReserveError, TIGHTENING};
 
 /// Error rate: the share of unseen items that a filter or layer reports as seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// Error rate for all reasons together.
-    pub total: f64,
+    pub(crate) total: f64,
     /// Error rate that random positions would have: it depends only on the share of set bits.
     pub(crate) by_bits: f64,
 }
@@ -52,7 +52,7 @@ impl Rate {
     }
 
     /// Returns a warning text, if the hashes cause more errors than the bits.
-    pub fn warning(self) -> Option<String> {
+    pub(crate) fn warning(self) -> Option<String> {
         let Self { total, by_bits } = self;
         (total > 2.0 * by_bits).then(|| {
             format!(
@@ -158,43 +158,37 @@ fn totient(number: u32) -> f64 {
     totient.into()
 }
 
-/// Computes memory and error rate of a filter with this reservation and `items` items. Returns
-/// `None` if the filter cannot grow to this number of items.
+/// Computes memory and error rate of a filter with this reservation and `items` items, or with as
+/// many items as it can hold.
 ///
 /// # Errors
 /// No filter can have this reservation.
-pub(crate) fn forecast(
-    error_rate: f64,
-    capacity: u64,
-    expansion: u32,
-    items: u64,
-) -> Result<Option<Outlook>, ReserveError> {
-    let options = Options::of(expansion);
-    let mut parameters = LayerParameters::first(error_rate, capacity, options, u64::MAX)?;
+pub(crate) fn forecast(reservation: Reservation, items: u64) -> Result<Outlook, ReserveError> {
+    let options = Options::of(reservation.expansion);
+    let mut parameters = LayerParameters::first(reservation, u64::MAX)?;
     let (mut layers, mut bits) = (Vec::new(), parameters.bits);
     let mut left = items;
     loop {
         let held = left.min(parameters.capacity);
         left -= held;
         layers.push(rate_of(&parameters, held));
-        if left == 0 {
-            let rate = Rate::of_layers(layers.iter().copied());
-            return Ok(Some(Outlook {
-                strings: layers.len(),
-                bits,
-                hashes: parameters.hashes,
-                bytes: [bits / 8; 2],
-                error_rate: rate.total,
-                warning: rate.warning(),
-            }));
-        }
-        let next = u64::from(expansion).checked_mul(parameters.capacity).filter(|&next| next > 0);
-        let tighter = parameters.error_rate * super::TIGHTENING;
+        let next = u64::from(reservation.expansion).checked_mul(parameters.capacity);
+        let next = next.filter(|&next| next > 0 && left > 0);
+        let tighter = parameters.error_rate * TIGHTENING;
         let next = next.and_then(|next| LayerParameters::for_capacity(next, tighter, options));
-        let Some(next) = next else { return Ok(None) };
+        let Some(next) = next else { break };
         parameters = next;
         bits = bits.saturating_add(parameters.bits);
     }
+    let rate = Rate::of_layers(layers.iter().copied());
+    Ok(Outlook {
+        strings: layers.len(),
+        bits,
+        hashes: parameters.hashes,
+        bytes: [bits / 8; 2],
+        error_rate: rate.total,
+        warning: rate.warning(),
+    })
 }
 
 /// Returns the error rate of a layer with this number of items, if all bits are equally likely.
@@ -205,11 +199,12 @@ pub(crate) fn rate_of(parameters: &LayerParameters, items: u64) -> Rate {
 
 #[cfg(test)]
 mod tests {
-    use crate::peers::redisbloom::{DEFAULT_EXPANSION, Filter, Layer};
     use bytemuck::Zeroable;
 
     use super::*;
-    use crate::{KeyHash, ShardId};
+    use crate::peers::redisbloom::Filter;
+    use crate::peers::redisbloom::layer::Layer;
+    use crate::{Capacity, ErrorRate, KeyHash, ShardId};
 
     /// Fills layers with random items, and tests other items. Returns the number of other items
     /// that are reported as seen, and the computed mean rate.
@@ -228,7 +223,7 @@ mod tests {
         (seen, mean)
     }
 
-    fn parameters(bits: u64, hashes: u32, capacity: u64) -> LayerParameters {
+    fn layer(bits: u64, hashes: u32, capacity: u64) -> LayerParameters {
         let (bytes, error_rate, bits_per_item) = (bits / 8, 1e-10, 1.0);
         LayerParameters {
             bytes,
@@ -259,7 +254,7 @@ mod tests {
             (21_056, 15, 1000, 8_000_000),
             (148_096, 35, 6000, 4_000_000),
         ] {
-            let (seen, rate) = counted(parameters(bits, hashes, items), items, 20, unseen);
+            let (seen, rate) = counted(layer(bits, hashes, items), items, 20, unseen);
             let expected = rate.total * unseen as f64;
             let share = seen as f64 / unseen as f64;
             let Rate { total, by_bits } = rate;
@@ -276,7 +271,12 @@ mod tests {
     /// Tests the hashes of real items, in a filter with the parameters of `BF.RESERVE`.
     #[test]
     fn a_small_filter_with_a_low_rate_warns_about_its_hashes() {
-        let mut filter = Filter::reserve(1e-10, 30, DEFAULT_EXPANSION, 1 << 20).unwrap();
+        let reserved = |rate, capacity| {
+            let error_rate = ErrorRate::new(rate).unwrap();
+            let capacity = Capacity::new(capacity).unwrap();
+            Filter::reserve(Reservation { capacity, error_rate, expansion: 2 }, 1 << 24).unwrap()
+        };
+        let mut filter = reserved(1e-10, 30);
         for n in 0..30 {
             filter.add(format!("item {n}").as_bytes()).unwrap();
         }
@@ -285,10 +285,9 @@ mod tests {
         let expected = filter.error_rate_now() * f64::from(unseen);
         assert!((30.0..1000.0).contains(&expected), "{expected}");
         assert!((seen as f64 / expected - 1.0).abs() < 0.5, "{seen} of {unseen}, not {expected}");
-        let warning = filter.rate_when_full().warning().unwrap();
+        let warning = filter.warning().unwrap();
         assert!(warning.contains("the kind native keeps the requested rate"), "{warning}");
-        let large = Filter::reserve(1e-4, 100_000, DEFAULT_EXPANSION, 1 << 24).unwrap();
-        assert_eq!(large.rate_when_full().warning(), None);
+        assert_eq!(reserved(1e-4, 100_000).warning(), None);
     }
 
     #[test]
@@ -296,7 +295,7 @@ mod tests {
         for (bits, hashes) in
             [(64, 1), (64, 2), (64, 1075), (192, 7), (1 << 30, 30), (1 << 59, 1075)]
         {
-            let parameters = parameters(bits, hashes, 1);
+            let parameters = layer(bits, hashes, 1);
             let mut last = 0.0;
             for fill in [0.0, 1e-300, 1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-12, 1.0] {
                 let Rate { total, by_bits } = parameters.rate(fill, 1);
