@@ -14,12 +14,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use urlseen_engine::engine::Threads;
-use urlseen_filter::Kind;
 use urlseen_filter::choice::{
     Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
     WhenFull,
 };
 use urlseen_filter::expire_after::ExpireAfter;
+use urlseen_filter::{ErrorRate, Kind};
 use urlseen_fingerprint::canonical::CanonicalForm;
 use urlseen_fingerprint::same::TrackingList;
 use urlseen_fingerprint::{Algorithm, Partition, PartitionCount};
@@ -101,9 +101,7 @@ macro_rules! sections {
 }
 
 /// Allowed capacities of a filter, in fingerprints.
-pub(crate) const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
-/// Allowed error rates of a filter.
-pub(crate) const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
+const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
 /// Largest expansion that RedisBloom accepts.
 const EXPANSION: u64 = 32_768;
 /// Largest value of a key that limits the length of a Redis list.
@@ -183,7 +181,8 @@ sections! {
         /// Probability that the filter reports an unseen fingerprint as seen when it holds
         /// `capacity` fingerprints, or `grow_to` for the kind `two-choice`. The default is 1e-7 for
         /// this kind, and 1e-6 for others. An existing storage folder keeps its error rate.
-        error_rate: f64 = number(ERROR_RATE), Filter::default_error_rate(Kind::TWO_CHOICE);
+        error_rate: f64 = number(ErrorRate::MIN..=0.1),
+            Filter::default_error_rate(Kind::TWO_CHOICE);
         /// Number of fingerprints up to which a filter of the kind `two-choice` keeps its error
         /// rate while it grows.
         grow_to: u64 = whole(CAPACITY, ""), 1_000_000_000;

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Sender, bounded};
 use urlseen_engine::flow::driver::Effect;
-use urlseen_engine::flow::feed::Page;
+use urlseen_engine::flow::feed::{FeedError, Page};
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Options, Reader};
 use urlseen_filter::Seed;
@@ -15,7 +15,6 @@ use urlseen_fingerprint::FingerprintSpec;
 use urlseen_fingerprint::same::TrackingList;
 
 use super::lane::{Judgable, Lane, LaneSpec};
-use super::no_thread;
 use super::report::{LaneReport, Ruled, Tally};
 use crate::explain::DROP_TRACKING;
 use crate::hash;
@@ -97,7 +96,7 @@ impl Running {
             work.iter().for_each(|judgable| lane.judge(&judgable));
             lane.end()
         };
-        let thread = thread::Builder::new().name(name).spawn(life).map_err(no_thread)?;
+        let thread = thread::Builder::new().name(name).spawn(life).map_err(FeedError::Thread)?;
         Ok(Self { hand_in, thread, needs_seen })
     }
 

@@ -7,8 +7,8 @@ use anyhow::bail;
 use redis::{Cmd, cmd};
 use tokio::runtime::{Builder, Runtime};
 
+use super::Crawl;
 use super::report::KeyRead;
-use super::{Crawl, no_thread};
 use urlseen_engine::flow::feed::{FeedError, Page, Place};
 use urlseen_engine::item::Items;
 use urlseen_redis::connect::connect;
@@ -60,7 +60,7 @@ impl Keys {
     /// Connects, and checks the types of the keys. The replay reads at most `most` items.
     pub(super) fn open(crawl: Crawl<'_>, names: Vec<String>, most: u64) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(no_thread)?;
+        let runtime = runtime.map_err(FeedError::Thread)?;
         let Crawl { address, list, .. } = crawl;
         let mut keys = Vec::new();
         for name in names {

@@ -23,7 +23,8 @@ const RECENT_BYTES: u64 = 8;
 pub struct LaneSpec {
     parameters: Parameters,
     scripted: Option<Box<dyn ScriptFilter>>,
-    bytes: u64,
+    /// Memory that the filter takes at the start, in bytes.
+    pub(super) bytes: u64,
     /// Number of recent fingerprints that a daemon keeps, if the filter is in Redis.
     recent: Option<u64>,
 }
@@ -43,11 +44,6 @@ impl LaneSpec {
         let is_in_redis = !is_local || place == FilterPlace::Redis && kind.is_in(place);
         let recent = is_in_redis.then_some(recent as u64);
         Ok(Self { parameters, scripted, bytes, recent })
-    }
-
-    /// Returns the memory that the filter takes at the start, in bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

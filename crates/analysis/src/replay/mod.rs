@@ -18,7 +18,6 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -44,7 +43,7 @@ use urlseen_filter::{Kind, Seed, memory};
 use urlseen_redis::RedisAddress;
 use urlseen_redis::protocol::Source;
 
-use crate::suggest::{Suggester, Suggestions};
+use crate::suggest::Suggestions;
 
 /// Input and filters of a replay.
 #[derive(Debug)]
@@ -101,14 +100,14 @@ pub fn run(
     let Setup { crawl, items, seed, specs, threads, seen, input, most } = setup;
     let Opened { feed, count, rows } = open(input, crawl, most)?;
     let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
-    let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
+    let filters = specs.iter().map(|spec| spec.bytes).fold(0, u64::saturating_add);
     check_memory(filters, exact.outlook(count)?.bytes[1])?;
     let mut judging = Judging::start(specs, seed, &items)?;
     let mut engine = Engine::start(&Parts::local(exact, items.clone(), Threads::start(threads)?))?;
     if judging.needs_seen() {
         engine.keep_seen();
     }
-    let works = Local::volatile(engine).work(query::open(0).1).map_err(no_thread)?;
+    let works = Local::volatile(engine).work(query::open(0).1).map_err(FeedError::Thread)?;
     let mut replay = Replay { works, judging: &mut judging, audience, stop };
 
     let started = Instant::now();
@@ -167,14 +166,10 @@ pub fn suggest(
     most: Option<u64>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Suggestions> {
-    let mut suggester = Suggester::new(items.fingerprint.clone());
-    for request in requests(input, items, crawl, most)? {
-        suggester.add(&request?.as_request());
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-    }
-    Ok(suggester.end())
+    let spec = items.fingerprint.clone();
+    let requests = requests(input, items, crawl, most)?;
+    let requests = requests.take_while(|_| !stop.load(Ordering::Relaxed));
+    Ok(crate::suggest::suggest(spec, requests)?)
 }
 
 /// Input that was opened.
@@ -254,7 +249,7 @@ impl Replay<'_> {
             audience: self.audience,
         };
         let runtime = Builder::new_current_thread().enable_all().build();
-        let (_, ended) = runtime.map_err(no_thread)?.block_on(flow.run())?;
+        let (_, ended) = runtime.map_err(FeedError::Thread)?.block_on(flow.run())?;
         Ok(ended)
     }
 }
@@ -294,10 +289,4 @@ fn check_memory(filters: u64, exact: u64) -> anyhow::Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Makes the error of a thread that the system does not start.
-#[allow(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
-fn no_thread(error: io::Error) -> anyhow::Error {
-    anyhow!("no thread could be started: {error}; is the limit on processes (ulimit -u) too low?")
 }

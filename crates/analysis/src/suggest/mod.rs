@@ -17,6 +17,7 @@ use draft::Draft;
 use growth::Growth;
 use serde::Serialize;
 use site::{Changes, Endless, Site};
+use urlseen_engine::item::OwnedRequest;
 use urlseen_fingerprint::rule_pages::Page;
 use urlseen_fingerprint::same::{SessionList, TrackingList, param_name};
 use urlseen_fingerprint::{FingerprintSpec, Fingerprinter, Request};
@@ -33,15 +34,6 @@ const MAX: u64 = 100;
 const LIST: TrackingList = TrackingList::November2026;
 /// List of session parameters that is suggested.
 const SESSIONS: SessionList = SessionList::December2026;
-
-/// Search for rules that would save requests.
-pub(crate) struct Suggester {
-    canonical: Fingerprinter,
-    changes: Changes,
-    sites: BTreeMap<String, Site>,
-    links: u64,
-    urls: usize,
-}
 
 /// Rules that would save requests.
 #[derive(Debug, Serialize)]
@@ -70,50 +62,42 @@ pub struct Suggestion {
     pub examples: Vec<Vec<String>>,
 }
 
-impl Suggester {
-    /// Starts a search in links whose fingerprints have this spec.
-    pub(crate) fn new(spec: FingerprintSpec) -> Self {
-        Self {
-            canonical: Fingerprinter::new(spec),
-            changes: Changes::new(LIST, SESSIONS),
-            sites: BTreeMap::new(),
-            links: 0,
-            urls: 0,
-        }
-    }
-
-    /// Adds a link. A link that has no fingerprint is only counted.
-    pub(crate) fn add(&mut self, request: &Request<'_>) {
-        self.links += 1;
-        let Ok(url) = self.canonical.hashed(request) else { return };
-        if !url.starts_with("http") || self.urls == MOST_URLS {
-            return;
+/// Searches links, whose fingerprints have this spec, for rules that would save requests.
+pub(crate) fn suggest<E>(
+    spec: FingerprintSpec,
+    requests: impl Iterator<Item = Result<OwnedRequest, E>>,
+) -> Result<Suggestions, E> {
+    let (mut canonical, mut changes) = (Fingerprinter::new(spec), Changes::new(LIST, SESSIONS));
+    let (mut sites, mut links, mut urls) = (BTreeMap::<String, Site>::new(), 0, 0);
+    for request in requests {
+        links += 1;
+        // A link that has no fingerprint is only counted.
+        let request = request?;
+        let Ok(url) = canonical.hashed(&request.as_request()) else { continue };
+        if !url.starts_with("http") || urls == MOST_URLS {
+            continue;
         }
         let page = Page::of(url);
         let site = page.host().strip_prefix("www.").unwrap_or(page.host());
-        if !self.sites.contains_key(site) {
-            self.sites.insert(site.to_owned(), Site::default());
+        if !sites.contains_key(site) {
+            sites.insert(site.to_owned(), Site::default());
         }
-        let site = self.sites.get_mut(site).expect("it was inserted");
-        self.urls += usize::from(site.add(url, self.links, &mut self.changes));
+        let site = sites.get_mut(site).expect("it was inserted");
+        urls += usize::from(site.add(url, links, &mut changes));
     }
-
-    /// Ends the search, and returns the rules that it found.
-    pub(crate) fn end(self) -> Suggestions {
-        let mut rules: Vec<_> = tracking(&self.sites).into_iter().collect();
-        for (host, site) in &self.sites {
-            rules.extend(of_site(host, site));
-            rules.extend(site.facets(host).map(|(path, drop_params, trial)| {
-                let why = format!("{path} combines {} freely", drop_params.join(", "));
-                let draft = Draft::same_page(host, path, drop_params);
-                Suggestion::new(&draft, why, &[&trial])
-            }));
-            let endless = site.endless(self.links);
-            rules.extend(endless.map(|(group, growth)| limit(host, group, growth)));
-        }
-        rules.sort_by_key(|rule| std::cmp::Reverse(rule.saves));
-        Suggestions { links: self.links, urls: self.urls, rules }
+    let mut rules: Vec<_> = tracking(&sites).into_iter().collect();
+    for (host, site) in &sites {
+        rules.extend(of_site(host, site));
+        rules.extend(site.facets(host).map(|(path, drop_params, trial)| {
+            let why = format!("{path} combines {} freely", drop_params.join(", "));
+            let draft = Draft::same_page(host, path, drop_params);
+            Suggestion::new(&draft, why, &[&trial])
+        }));
+        let endless = site.endless(links);
+        rules.extend(endless.map(|(group, growth)| limit(host, group, growth)));
     }
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.saves));
+    Ok(Suggestions { links, urls, rules })
 }
 
 /// Suggests the list of tracking parameters, if some links have such parameters.
