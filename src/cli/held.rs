@@ -1,6 +1,7 @@
 //! `urlseen held`: lists and requeues requests that consumers popped and have not acknowledged.
 
 use anyhow::Error;
+use redis::Cmd;
 use urlseen_redis::connect::server_time;
 use urlseen_redis::protocol::{HeldCalls, HeldRequest, Reclaimer, Requeued, Stopped};
 
@@ -105,7 +106,7 @@ impl HeldSession {
         }
         for (consumer, heartbeat) in heartbeats {
             let key = self.calls.keys.held(&consumer);
-            let reply = self.link.call(&self.calls.held(&consumer)).await.map_err(Error::from);
+            let reply = self.link.call(&Cmd::hgetall(&key)).await.map_err(Error::from);
             let held = reply.and_then(|reply| Ok(HeldCalls::requests(reply)?));
             let mut held =
                 held.with_context(|| format!("cannot read the held requests at {key}"))?;
@@ -166,7 +167,7 @@ impl HeldSession {
     }
 
     async fn heartbeats(&mut self) -> anyhow::Result<Vec<(String, String)>> {
-        let reply = self.link.call(&self.calls.consumers()).await?;
+        let reply = self.link.call(&Cmd::hgetall(&self.calls.keys.consumers)).await?;
         HeldCalls::heartbeats(reply).context("cannot read the reply with the consumers")
     }
 

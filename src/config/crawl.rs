@@ -133,12 +133,12 @@ impl Config {
 
     /// Returns the source as a list of Redis.
     pub fn list(&self) -> Source {
-        Source::new(self.source.take_from)
+        Source { take_from: self.source.take_from }
     }
 
     /// Returns the configured sink.
     pub(crate) fn open_sink(&self) -> Sink {
-        Sink::new(self.sink.kind, self.sink.push_to)
+        Sink { kind: self.sink.kind, push_to: self.sink.push_to }
     }
 
     /// Builds the crawl record.

@@ -1,6 +1,5 @@
 //! Consumer of held requests and questions to a served urlseen, for `urlseen.scrapy`.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +8,11 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyAnyMethods as _, PyBytes, PyDict, PyDictMethods as _, PyList};
 use pyo3::{
-    Bound, IntoPyObjectExt as _, PyAny, PyErr, PyResult, Python, create_exception, pyclass,
+    Bound, IntoPyObjectExt as _, Py, PyAny, PyErr, PyResult, Python, create_exception, pyclass,
     pymethods,
 };
 use redis::{ClientTlsConfig, TlsCertificates, Value};
-use urlseen::{ConsumerOptions, Error, ErrorKind, HeldRecord, Outbox, RedisOptions, SentCounts};
+use urlseen::{ConsumerOptions, Error, ErrorKind, HeldRecord, Outbox, RedisOptions};
 
 create_exception!(urlseen, Away, PyException, "The server gave no answer, or cannot work now.");
 create_exception!(urlseen, Refused, PyException, "The server refused a command.");
@@ -75,10 +74,7 @@ impl Address {
 /// Consumer that repeats no call, and sends links and acknowledgements in a thread of its own. All
 /// calls that wait release the lock of the interpreter.
 #[pyclass(frozen, module = "urlseen._urlseen")]
-pub(crate) struct Consumer {
-    consumer: Arc<urlseen::Consumer>,
-    outbox: Outbox,
-}
+pub(crate) struct Consumer(Outbox);
 
 /// Request that a consumer holds.
 #[pyclass(frozen, module = "urlseen._urlseen")]
@@ -107,45 +103,46 @@ impl Consumer {
             response_timeout: limits.response_timeout,
             stop_timeout: Duration::ZERO,
         };
-        let opened = py.detach(|| {
-            let consumer = Arc::new(urlseen::Consumer::open_early(address, source, options)?);
-            let outbox = Outbox::start(Arc::clone(&consumer))?;
-            Ok(Self { consumer, outbox })
-        });
-        opened.map_err(|error| raised(&error))
+        let opened =
+            py.detach(|| Outbox::start(urlseen::Consumer::open_early(address, source, options)?));
+        opened.map(Self).map_err(|error| raised(&error))
     }
 
     #[getter]
     fn name(&self) -> &str {
-        self.consumer.name()
+        self.0.consumer.name()
     }
 
     #[getter]
     fn sources(&self) -> Vec<String> {
-        self.consumer.sources()
+        self.0.consumer.sources()
     }
 
-    fn changes(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.consumer.changes()).map_err(|error| raised(&error))
-    }
-
-    fn read_records<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
-        let records = self.consumer.records().map_err(|error| raised(&error))?;
-        let read = |fields: Vec<(&str, String)>| {
+    fn changed_records<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<Vec<Option<Bound<'py, PyDict>>>>> {
+        let records = py.detach(|| self.0.consumer.changed_records());
+        let read = |record: HeldRecord| {
             let found = PyDict::new(py);
-            fields.iter().try_for_each(|(name, value)| found.set_item(name, value))?;
+            let mut fields = record.fields().into_iter();
+            fields.try_for_each(|(name, value)| found.set_item(name, value))?;
             Ok(found)
         };
-        let fields = records.iter().map(|record| record.as_ref().map(HeldRecord::fields));
-        fields.map(|fields| fields.map(read).transpose()).collect()
+        let Some(records) = records.map_err(|error| raised(&error))? else { return Ok(None) };
+        records
+            .into_iter()
+            .map(|record| record.map(read).transpose())
+            .collect::<PyResult<_>>()
+            .map(Some)
     }
 
-    fn rests(&self, partition: usize) -> Option<String> {
-        self.consumer.rests(partition)
+    fn rests(&self, number: usize) -> Option<String> {
+        self.0.consumer.rests(number)
     }
 
     fn pop(&self, py: Python<'_>) -> PyResult<Option<Held>> {
-        match py.detach(|| self.consumer.pop()) {
+        match py.detach(|| self.0.consumer.pop()) {
             Ok(popped) => Ok(popped.map(|delivery| Held(Arc::new(delivery)))),
             Err(error) if error.kind() == ErrorKind::Limit => Err(Full::new_err(error.to_string())),
             Err(error) => Err(raised(&error)),
@@ -155,106 +152,85 @@ impl Consumer {
     /// Adds a link of the page of a request, or an item that belongs to no page.
     #[pyo3(signature = (page, fingerprint, item, *, is_filtered))]
     fn collect(&self, page: Option<&Held>, fingerprint: &str, item: Vec<u8>, is_filtered: bool) {
-        self.outbox.collect(page.map(|page| &page.0), fingerprint, item, is_filtered);
+        self.0.collect(page.map(|page| &page.0), fingerprint, item, is_filtered);
     }
 
     fn push_early(&self) {
-        self.outbox.push_early();
+        self.0.push_early();
     }
 
     fn finish(&self, page: &Held) {
-        self.outbox.finish(Arc::clone(&page.0));
+        self.0.finish(Arc::clone(&page.0));
     }
 
     fn reject(&self, page: &Held, reason: String) {
-        self.outbox.reject(Arc::clone(&page.0), reason);
+        self.0.reject(Arc::clone(&page.0), reason);
     }
 
     fn forget(&self, fingerprint: &str) -> bool {
-        self.outbox.forget(fingerprint)
+        self.0.forget(fingerprint)
     }
 
     /// Size in bytes of the items that wait.
     #[getter]
     fn waiting(&self) -> usize {
-        self.outbox.sizes()[0]
+        self.0.sizes()[0]
     }
 
     /// Size in bytes of the items that wait, and of the links of unfinished pages.
     #[getter]
     fn kept(&self) -> usize {
-        self.outbox.sizes().iter().sum()
+        self.0.sizes().iter().sum()
     }
 
     /// Number of waiting items that belong to no page.
     #[getter]
     fn loose(&self) -> usize {
-        self.outbox.loose()
+        self.0.loose()
     }
 
     /// Calls `count` with the names and numbers of what Redis has taken since the last call. Then
     /// raises `Refused` if a command was refused.
     fn tell(&self, count: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (SentCounts { sent, forgotten, given_to_others }, refused) = self.outbox.news();
-        let counts =
-            [("sent", sent), ("forgotten", forgotten), ("given_to_others", given_to_others)];
-        for (name, number) in counts.into_iter().filter(|it| it.1 > 0) {
+        let (counts, refused) = self.0.news();
+        for (name, number) in counts {
             count.call1((name, number))?;
         }
         refused.map_or(Ok(()), |error| Err(raised(&error)))
     }
 
     fn give_up_pages(&self) {
-        self.outbox.give_up_pages();
+        self.0.give_up_pages();
     }
 
     /// Sends everything. Returns the reason if something is left after `wait_s` seconds.
     fn flush(&self, py: Python<'_>, wait_s: f64) -> Option<String> {
-        py.detach(|| self.outbox.flush(seconds(wait_s))).map(|error| raised_text(&error))
+        py.detach(|| self.0.flush(seconds(wait_s))).map(|error| raised_text(&error))
     }
 
     fn push_once(&self, py: Python<'_>, name: &str, items: Vec<(String, Vec<u8>)>) -> PyResult<()> {
-        py.detach(|| self.consumer.push_once(name, items)).map_err(|error| raised(&error))
+        py.detach(|| self.0.consumer.push_once(name, items)).map_err(|error| raised(&error))
     }
 
     /// Counts the requests of the crawl, unless this process still has something to send.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        if !self.outbox.is_empty() {
-            return Ok(1);
-        }
-        py.detach(|| self.consumer.count()).map_err(|error| raised(&error))
+        py.detach(|| self.0.count()).map_err(|error| raised(&error))
     }
 
-    fn rejects(&self, py: Python<'_>) -> PyResult<BTreeMap<usize, u64>> {
-        py.detach(|| self.consumer.rejects()).map_err(|error| raised(&error))
-    }
-
-    fn last_reject<'py>(
-        &self,
-        py: Python<'py>,
-        partition: usize,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let reject = py.detach(|| self.consumer.last_reject(partition));
-        let reject = reject.map_err(|error| raised(&error))?;
-        Ok(reject.map(|reject| PyBytes::new(py, &reject)))
+    fn new_rejects(&self, py: Python<'_>) -> PyResult<(u64, Option<Py<PyBytes>>)> {
+        let rejects = py.detach(|| self.0.consumer.new_rejects());
+        let (new, newest) = rejects.map_err(|error| raised(&error))?;
+        Ok((new, newest.map(|reject| PyBytes::new(py, &reject).unbind())))
     }
 
     fn source_len(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.consumer.source_len()).map_err(|error| raised(&error))
+        py.detach(|| self.0.consumer.source_len()).map_err(|error| raised(&error))
     }
 
     /// Requeues all requests. Returns their number, and the error after `wait_s` seconds.
     fn leave(&self, py: Python<'_>, wait_s: f64) -> (u64, Option<String>) {
-        let (requeued, failed) = py.detach(|| self.consumer.leave(seconds(wait_s)));
-        self.outbox.close();
+        let (requeued, failed) = py.detach(|| self.0.leave(seconds(wait_s)));
         (requeued, failed.map(|error| raised_text(&error)))
-    }
-}
-
-impl Drop for Consumer {
-    /// Leaves the requests to other consumers. A program that wants more calls `leave` before.
-    fn drop(&mut self) {
-        self.consumer.abandon(Duration::ZERO);
     }
 }
 

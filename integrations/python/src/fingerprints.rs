@@ -14,19 +14,12 @@ use urlseen::{
 /// Number of bytes of a fingerprint.
 const LENGTH: usize = 20;
 
+/// Texts of the options of a fingerprinter, `keep_fragments`, and the fingerprinter.
+type Kept = ([String; 4], bool, Fingerprinter);
+
 thread_local! {
     /// Fingerprinter of this thread, which keeps its buffers.
     static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
-}
-
-/// Fingerprinter, and the options that it was made for.
-struct Kept {
-    algorithm: String,
-    canonical: String,
-    keep_fragments: bool,
-    drop_tracking: String,
-    same: String,
-    fingerprinter: Fingerprinter,
 }
 
 /// Options of a fingerprint, as Python passes them.
@@ -58,26 +51,17 @@ impl Options<'_> {
     /// Does work with the fingerprinter of this thread.
     fn with<T>(self, work: impl FnOnce(&mut Fingerprinter) -> T) -> PyResult<T> {
         KEPT.with_borrow_mut(|kept| {
-            let fitting = kept.take().filter(|kept| {
-                kept.algorithm == self.algorithm
-                    && kept.canonical == self.canonical
-                    && kept.keep_fragments == self.keep_fragments
-                    && kept.drop_tracking == self.drop_tracking
-                    && kept.same == self.same
-            });
-            let fitting = fitting.map_or_else(|| self.kept(), Ok)?;
-            Ok(work(&mut kept.insert(fitting).fingerprinter))
-        })
-    }
-
-    fn kept(self) -> PyResult<Kept> {
-        Ok(Kept {
-            algorithm: self.algorithm.to_owned(),
-            canonical: self.canonical.to_owned(),
-            keep_fragments: self.keep_fragments,
-            drop_tracking: self.drop_tracking.to_owned(),
-            same: self.same.to_owned(),
-            fingerprinter: Fingerprinter::new(self.spec()?),
+            let Self { algorithm, canonical, keep_fragments, drop_tracking, same } = self;
+            let texts = [algorithm, canonical, drop_tracking, same];
+            let fitting = kept.take().filter(|it| it.0 == texts && it.1 == keep_fragments);
+            let fitting = match fitting {
+                Some(fitting) => fitting,
+                None => {
+                    let fingerprinter = Fingerprinter::new(self.spec()?);
+                    (texts.map(str::to_owned), keep_fragments, fingerprinter)
+                }
+            };
+            Ok(work(&mut kept.insert(fitting).2))
         })
     }
 }

@@ -94,7 +94,7 @@ impl Owned {
         let protocol = &pipeline.parts.protocol;
         let sink_length = value("a length", self.link.call(&protocol.sink_length()).await?)?;
         let rejected_length =
-            value("a length", self.link.call(&protocol.rejected_length()).await?)?;
+            value("a length", self.link.call(&redis::Cmd::llen(&protocol.keys.rejected)).await?)?;
         pipeline.go_on_from(&mut self).await?;
         // If the crawl is new, the step above has written its first position, which the replicas
         // need.

@@ -352,7 +352,7 @@ impl Session<'_> {
     /// Asks for the lengths of the lists that commits wait for.
     pub(super) fn look_again(&mut self) {
         let protocol = &self.pipeline.parts.protocol;
-        let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
+        let (sink, rejected) = (protocol.sink_length(), Cmd::llen(&protocol.keys.rejected));
         self.ask_for_pressure("length of the sink", &sink, |it| &mut it.sink);
         self.ask_for_pressure("length of the rejects", &rejected, |it| &mut it.rejected);
     }

@@ -175,7 +175,7 @@ impl Session<'_> {
 
     /// Asks for the lengths of the lists that other programs also use: source, sink and rejects.
     pub(super) fn ask_lengths(&mut self) {
-        let length = self.pipeline.parts.protocol.source_length();
+        let length = Cmd::llen(&self.pipeline.parts.protocol.keys.source);
         self.ask("length of the source", &length, |session, reply| {
             let waiting = value("a length", reply)?;
             session.pipeline.reporter.note_source(waiting);

@@ -59,7 +59,7 @@ impl Session<'_> {
             Forgetting::Forgotten { .. } => self.remove_forgotten(),
             _ if self.is_forgetting() || self.pipeline.filter.shared.is_some() => {}
             _ => {
-                let length = self.pipeline.parts.protocol.forget_length();
+                let length = redis::Cmd::llen(&self.pipeline.parts.protocol.keys.forget);
                 self.ask("length of the forget list", &length, |session, reply| {
                     if value::<u64>("a length", reply)? > 0 {
                         session.ask_for_forgets();

@@ -1,6 +1,6 @@
 //! Reclaiming: requeues the requests that stopped consumers held.
 
-use redis::Value;
+use redis::{Cmd, Value};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -12,7 +12,7 @@ use urlseen_redis::protocol::{HeldCalls, Requeued, Stopped, value};
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers.
     pub(super) fn look_for_stopped_consumers(&mut self) {
-        let consumers = self.pipeline.parts.protocol.held.consumers();
+        let consumers = Cmd::hgetall(&self.pipeline.parts.protocol.held.keys.consumers);
         self.ask("consumers", &consumers, |session, reply| {
             let heartbeats = HeldCalls::heartbeats(reply).map_err(LinkError::from)?;
             session.note_consumers(heartbeats);

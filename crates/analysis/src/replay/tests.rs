@@ -42,7 +42,7 @@ fn replay(lines: &[u8], kinds: &[Kind], threads: usize) -> Report {
     };
     let address = RedisAddress::local();
     let setup = Setup {
-        crawl: Crawl { address: &address, list: Source::new(End::Left), batch: 7 },
+        crawl: Crawl { address: &address, list: Source { take_from: End::Left }, batch: 7 },
         items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy),
         seed: Seed::new(3),
         specs: kinds.iter().map(spec).collect(),

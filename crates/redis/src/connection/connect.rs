@@ -45,15 +45,9 @@ pub async fn connect(address: &RedisAddress) -> Result<Link, LinkError> {
             Lookup::Cluster(key) => find_node(address, &address.nodes, key).await?.1,
         }
     };
-    tokio::time::timeout(address.timeouts.connect, opened).await.unwrap_or_else(|_| {
-        // A server without TLS reads the handshake as a command, and waits for the end of that
-        // command.
-        let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
-        Err(LinkError::Unreachable {
-            address: address.to_string(),
-            cause: format!("no answer within {:?}{plain}", address.timeouts.connect),
-        })
-    })
+    // A server without TLS reads the handshake as a command, and waits for the end of that command.
+    let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
+    within(address.timeouts.connect, address.to_string(), plain, opened).await
 }
 
 /// Connects to the primary that the Sentinels name. The connection ends if the Sentinels later name
@@ -102,11 +96,7 @@ impl Servers for RedisAddress {
             Role::SentinelWithLogin => Self { db: 0, ..server },
             Role::Primary | Role::ClusterNode => server,
         };
-        let opened = timeout(self.limit(role), open(&server)).await;
-        opened.unwrap_or_else(|_| {
-            let cause = "no answer in the time allowed".to_owned();
-            Err(LinkError::Unreachable { address: node.to_string(), cause })
-        })
+        within(self.limit(role), node.to_string(), "", open(&server)).await
     }
 
     async fn ask(&self, link: &mut Link, role: Role, command: &Cmd) -> Result<Value, LinkError> {
@@ -130,9 +120,19 @@ impl RedisAddress {
 pub async fn info_at(address: &RedisAddress, node: &Node) -> Result<String, LinkError> {
     let server = address.at(node);
     let asked = async { open(&server).await?.query(&redis::cmd("INFO")).await };
-    tokio::time::timeout(address.timeouts.connect, asked).await.unwrap_or_else(|_| {
-        let cause = format!("no answer within {:?}", address.timeouts.connect);
-        Err(LinkError::Unreachable { address: server.to_string(), cause })
+    within(address.timeouts.connect, server.to_string(), "", asked).await
+}
+
+/// Waits for work with the server at `address`, up to a time limit. `hint` is the end of the error.
+async fn within<T>(
+    limit: Duration,
+    address: String,
+    hint: &str,
+    work: impl Future<Output = Result<T, LinkError>>,
+) -> Result<T, LinkError> {
+    timeout(limit, work).await.unwrap_or_else(|_| {
+        let cause = format!("no answer within {limit:?}{hint}");
+        Err(LinkError::Unreachable { address, cause })
     })
 }
 

@@ -1,12 +1,12 @@
 //! Questions to a filter in Redis about fingerprints: Redis commands that only read.
 
-use redis::{FromRedisValue, Pipeline, RedisResult, Value};
+use redis::{Cmd, FromRedisValue, RedisResult, Value};
 use urlseen_filter::{PlacementError, RedisFilterKeys, Verdict};
 use urlseen_fingerprint::Fingerprint;
 
 use crate::error::LinkError;
 
-/// Maximum number of fingerprints in one pipeline of questions.
+/// Maximum number of fingerprints in one group of questions.
 const AT_ONCE: usize = 200;
 
 /// Reason why a fingerprint has no verdict.
@@ -21,45 +21,41 @@ pub enum AskError {
     Placement { fingerprint: String, why: PlacementError },
 }
 
-/// Returns pipelines of questions about fingerprints, each with the number of questions about each
-/// of its fingerprints. `begin` may put commands before the questions of a pipeline.
+/// Returns groups of questions about fingerprints, each with the number of questions about each of
+/// its fingerprints.
 ///
 /// # Errors
 /// The kind has no bit positions for a fingerprint.
 pub fn ask(
     filter: &RedisFilterKeys,
     fingerprints: &[Fingerprint],
-    begin: impl Fn(&mut Pipeline),
-) -> Result<Vec<(Pipeline, Vec<usize>)>, AskError> {
+) -> Result<Vec<(Vec<Cmd>, Vec<usize>)>, AskError> {
     let part = |some: &[Fingerprint]| {
-        let (mut pipeline, mut counts) = (Pipeline::new(), Vec::with_capacity(some.len()));
-        begin(pipeline.ignore_errors());
+        let (mut group, mut counts) = (Vec::new(), Vec::with_capacity(some.len()));
         for fingerprint in some {
             let unplaced = |why| AskError::Placement { fingerprint: fingerprint.to_string(), why };
             let questions = filter.ask(fingerprint).map_err(unplaced)?;
-            for words in &questions {
-                pipeline.add_command(redis::Cmd::new().arg(words).clone());
-            }
+            group.extend(questions.iter().map(|words| Cmd::new().arg(words).clone()));
             counts.push(questions.len());
         }
-        Ok((pipeline, counts))
+        Ok((group, counts))
     };
     fingerprints.chunks(AT_ONCE).map(part).collect()
 }
 
-/// Reads the verdicts from the replies to all questions of a pipeline. `counts` comes from [`ask`].
+/// Reads the verdicts from the replies to a group of questions. `counts` comes from [`ask`].
 ///
 /// # Errors
-/// One of the replies is an error.
+/// One of the replies has another type.
 pub fn verdicts(
     filter: &RedisFilterKeys,
     counts: &[usize],
-    replies: &[RedisResult<Value>],
+    replies: impl IntoIterator<Item = Value>,
 ) -> RedisResult<Vec<Verdict>> {
-    let mut replies = replies.iter();
+    let mut replies = replies.into_iter();
     let verdict = |&count: &usize| {
         let answers = replies.by_ref().take(count).map(|reply| {
-            let bits = Vec::<u8>::from_redis_value(reply.clone()?)?;
+            let bits = Vec::<u8>::from_redis_value(reply)?;
             Ok(bits.into_iter().all(|bit| bit == 1))
         });
         let answers: Vec<bool> = answers.collect::<RedisResult<_>>()?;
@@ -79,10 +75,13 @@ pub async fn find_verdicts(
     fingerprints: &[Fingerprint],
 ) -> Result<Vec<Verdict>, AskError> {
     let mut all = Vec::with_capacity(fingerprints.len());
-    for (pipeline, counts) in ask(filter, fingerprints, |_| {})? {
-        let replies: Vec<RedisResult<Value>> =
-            pipeline.query_async(link).await.map_err(LinkError::from)?;
-        all.extend(verdicts(filter, &counts, &replies).map_err(LinkError::from)?);
+    for (group, counts) in ask(filter, fingerprints)? {
+        let mut pipeline = redis::pipe();
+        for question in group {
+            pipeline.add_command(question);
+        }
+        let replies: Vec<Value> = pipeline.query_async(link).await.map_err(LinkError::from)?;
+        all.extend(verdicts(filter, &counts, replies).map_err(LinkError::from)?);
     }
     Ok(all)
 }

@@ -26,15 +26,14 @@ pub type Places = (Bytes, Vec<Range<usize>>);
 /// A list, and the end from which items are taken.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
-    take_from: End,
+    /// End from which the crawl takes items.
+    pub take_from: End,
 }
 
-impl Source {
-    /// Creates a source that takes items from the given end.
-    pub fn new(take_from: End) -> Self {
-        Self { take_from }
-    }
+/// List of claimed items to forget.
+const FORGETS: Source = Source { take_from: End::Left };
 
+impl Source {
     /// Returns the command with which producers push an item.
     pub fn push(self) -> &'static str {
         match self.take_from {
@@ -102,7 +101,7 @@ impl Protocol {
     pub fn claim_forgets(&self, token: &Token) -> Cmd {
         let Keys { lease, forget, forgetting, .. } = &self.keys;
         let mut command = self.call("claim", &[lease, forget, forgetting], token);
-        command.arg(Source::new(End::Left).take_from()).arg(0).arg(0);
+        command.arg(FORGETS.take_from()).arg(0).arg(0);
         command
     }
 
@@ -175,21 +174,16 @@ impl Protocol {
         Ok(GivenBack { back, left, source })
     }
 
-    /// Asks for the length of the list of items to forget.
-    pub fn forget_length(&self) -> Cmd {
-        Cmd::llen(&self.keys.forget)
-    }
-
     /// Builds the command that reads at most `count` claimed items to forget.
     pub fn read_forgets(&self, count: u64) -> Cmd {
-        Source::new(End::Left).window(&self.keys.forgetting, 0, count)
+        FORGETS.window(&self.keys.forgetting, 0, count)
     }
 
     /// Removes the first `count` items to forget, and stores `rejects` for the unreadable items.
     pub fn forgotten(&self, token: &Token, count: usize, rejects: &[Vec<u8>]) -> Cmd {
         let Keys { lease, forgetting, rejected, .. } = &self.keys;
         let mut command = self.call("trim", &[lease, forgetting, rejected], token);
-        command.arg(Source::new(End::Left).take_from()).arg("").arg(count).arg(rejects);
+        command.arg(FORGETS.take_from()).arg("").arg(count).arg(rejects);
         command
     }
 

@@ -174,16 +174,13 @@ choices! {
 /// Redis key to which the daemon pushes unseen items.
 #[derive(Debug, Clone, Copy)]
 pub struct Sink {
-    kind: SinkKind,
-    push_to: End,
+    /// Type of the key.
+    pub kind: SinkKind,
+    /// End of a list to push to.
+    pub push_to: End,
 }
 
 impl Sink {
-    /// Creates a sink of this kind. `push_to` is the end of a list to push to.
-    pub fn new(kind: SinkKind, push_to: End) -> Self {
-        Self { kind, push_to }
-    }
-
     /// Returns true if the sink orders items by their score. If not, the sink has two ends.
     pub fn is_scored(self) -> bool {
         self.kind == SinkKind::Zset
@@ -290,7 +287,7 @@ mod tests {
 
     #[test]
     fn an_argument_is_a_score_a_space_and_the_item_as_it_is() {
-        let zset = Sink::new(SinkKind::Zset, End::Right);
+        let zset = Sink { kind: SinkKind::Zset, push_to: End::Right };
         assert_eq!(*zset.argument(b"a b\xff", -2.0), *b"-2 a b\xff");
         assert_eq!(*zset.argument(b"", 0.0), *b"0 ");
     }

@@ -131,25 +131,15 @@ impl Protocol {
         needs
     }
 
-    /// Asks for the length of the source.
-    pub fn source_length(&self) -> Cmd {
-        Cmd::llen(&self.keys.source)
-    }
-
     /// Asks for the length of the sink.
     pub fn sink_length(&self) -> Cmd {
         self.sink.length(&self.keys.sink)
     }
 
-    /// Asks for the number of rejects.
-    pub fn rejected_length(&self) -> Cmd {
-        Cmd::llen(&self.keys.rejected)
-    }
-
     /// Asks for the lengths of source, `processing`, sink and rejects.
     pub fn lengths(&self) -> [Cmd; 4] {
-        let processing = Cmd::llen(&self.keys.processing);
-        [self.source_length(), processing, self.sink_length(), self.rejected_length()]
+        let Keys { source, processing, rejected, .. } = &self.keys;
+        [Cmd::llen(source), Cmd::llen(processing), self.sink_length(), Cmd::llen(rejected)]
     }
 
     /// Waits until the wanted replicas have all earlier writes of the connection, or until a

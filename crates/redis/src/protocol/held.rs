@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::SystemTime;
 
-use redis::{Cmd, FromRedisValue, RedisResult, Value};
+use redis::{FromRedisValue, RedisResult, Value};
 
 use super::{Call, HeldKeys, HeldRecord, Script, Stopped};
 use crate::reject;
@@ -202,24 +202,14 @@ impl HeldCalls {
         }
     }
 
-    /// Returns the command that reads all consumers and their heartbeats.
-    pub fn consumers(&self) -> Cmd {
-        Cmd::hgetall(&self.keys.consumers)
-    }
-
-    /// Reads the reply to [`HeldCalls::consumers`].
+    /// Reads all consumers and their heartbeats, from their hash.
     pub fn heartbeats(reply: Value) -> RedisResult<Vec<(String, String)>> {
         let pairs = Vec::<(Vec<u8>, Vec<u8>)>::from_redis_value(reply)?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Ok(pairs.into_iter().map(|(name, heartbeat)| (text(name), text(heartbeat))).collect())
     }
 
-    /// Returns the command that reads the held requests of a consumer.
-    pub fn held(&self, consumer: &str) -> Cmd {
-        Cmd::hgetall(self.keys.held(consumer))
-    }
-
-    /// Reads the reply to [`HeldCalls::held`].
+    /// Reads the held requests of a consumer, from their hash.
     pub fn requests(reply: Value) -> RedisResult<Vec<HeldRequest>> {
         let pairs = Vec::<(Vec<u8>, Vec<u8>)>::from_redis_value(reply)?;
         Ok(pairs.into_iter().map(|(id, value)| HeldRequest::read(&id, &value)).collect())

@@ -15,11 +15,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use redis::{FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+use redis::{Cmd, FromRedisValue, RedisError, Value};
 
 use super::RedisOptions;
 use super::address::Address;
 use super::link::Link;
+use super::links::{Addressed, Links};
 use crate::{Error, ErrorKind, Filter, FilterSpec};
 use urlseen_filter::redis_kind::Question;
 use urlseen_filter::{Outlook, RedisFilterKeys, Verdict, id};
@@ -73,7 +74,7 @@ pub struct RedisFilter {
 /// time, so there are as many as there were calls at the same time.
 struct Slot {
     number: usize,
-    link: Link,
+    links: Links,
 }
 
 /// Maximum number of times that a call defines the filter again after another program deleted it.
@@ -113,8 +114,9 @@ impl RedisFilter {
         // Refuses a kind that cannot be in Redis, before any command to Redis.
         keys(key, &definition)?;
         let address = Address::parse(url)?;
-        let mut link = Link::new(address.for_key(key), options);
-        definition = defined(key, &definition, &mut link)?;
+        let address = address.for_key(key);
+        let links = Links::new(vec![Link::new(address.clone(), options)], options.retries);
+        definition = defined(key, &definition, &links)?;
         let differences = definition.differences(&wanted);
         if !differences.is_empty() {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
@@ -136,9 +138,9 @@ impl RedisFilter {
             add: Script::with_kind(&filter.script().lua, include_str!("add.lua")),
             answers: definition::answers(key, id::random()),
             filter,
-            address: address.for_key(key),
+            address,
             options,
-            slots: Mutex::new((1, vec![Slot { number: 0, link }])),
+            slots: Mutex::new((1, vec![Slot { number: 0, links }])),
             number: AtomicU64::new(0),
         })
     }
@@ -159,27 +161,27 @@ impl RedisFilter {
 
     /// Makes calls over a connection that no other thread uses meanwhile. After a panic, this
     /// connection is never used again.
-    fn call<T>(&self, calls: impl FnOnce(&mut Slot) -> Result<T, Error>) -> Result<T, Error> {
+    fn call<T>(&self, calls: impl FnOnce(&Slot) -> Result<T, Error>) -> Result<T, Error> {
         let idle = self.slots().1.pop();
-        let mut slot = idle.unwrap_or_else(|| {
+        let slot = idle.unwrap_or_else(|| {
             let link = Link::new(self.address.clone(), self.options);
+            let links = Links::new(vec![link], self.options.retries);
             let (count, _) = &mut *self.slots();
             *count += 1;
-            Slot { number: *count - 1, link }
+            Slot { number: *count - 1, links }
         });
-        let answer = calls(&mut slot);
+        let answer = calls(&slot);
         self.slots().1.push(slot);
         answer
     }
 
-    fn add_part(&self, slot: &mut Slot, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let add = self.adding(slot.number, keys);
+    fn add_part(&self, slot: &Slot, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         for _ in 0..DEFINED {
-            let reply = slot.link.call(&add)?;
+            let reply = slot.links.ask(0, self.adding(slot.number, keys))?;
             if let Some(is_new) = self.added(keys.len(), reply)? {
                 return Ok(is_new);
             }
-            let found = defined(&self.key, &self.definition, &mut slot.link)?;
+            let found = defined(&self.key, &self.definition, &slot.links)?;
             if found.id != self.definition.id {
                 return Err(self.replaced());
             }
@@ -208,9 +210,7 @@ impl RedisFilter {
     /// Reads the reply to an addition of `count` keys. Returns true for each new key, and `None` if
     /// Redis has no definition of the filter.
     fn added(&self, count: usize, reply: Value) -> Result<Option<Vec<bool>>, Error> {
-        let unexpected = |error: RedisError| Error::new(ErrorKind::Redis, error);
-        let parsed = <(String, String)>::from_redis_value(reply).map_err(Into::into);
-        let (word, said) = parsed.map_err(unexpected)?;
+        let (word, said): (String, String) = read_as(reply)?;
         if word != "ok" {
             return if said.is_empty() { Ok(None) } else { Err(self.replaced()) };
         }
@@ -221,26 +221,6 @@ impl RedisFilter {
             }
         }
         Ok(Some(is_new))
-    }
-
-    /// Reads the replies to a pipeline of questions. `counts` has the number of replies for each
-    /// key. Returns true for each seen key.
-    fn asked(
-        &self,
-        counts: &[usize],
-        replies: &[RedisResult<Value>],
-    ) -> RedisResult<Result<Vec<bool>, Error>> {
-        let (defined, rest) = match replies {
-            [defined, rest @ ..] => (defined.clone()?, rest),
-            [] => (Value::Nil, replies),
-        };
-        // If Redis has no definition of the filter, the filter is empty, and no key is seen.
-        let id = Option::<String>::from_redis_value(defined)?;
-        if id.is_some_and(|id| id != self.definition.id.to_string()) {
-            return Ok(Err(self.replaced()));
-        }
-        let verdicts = verdicts(&self.filter, counts, rest)?;
-        Ok(Ok(verdicts.into_iter().map(|verdict| verdict == Verdict::Seen).collect()))
     }
 
     fn outlook(&self) -> Outlook {
@@ -266,8 +246,8 @@ fn keys(key: &str, definition: &Definition) -> Result<RedisFilterKeys, Error> {
 
 /// Defines the filter, with its id and seed, if it does not exist. Returns the definition that
 /// exists after that.
-fn defined(key: &str, wanted: &Definition, link: &mut Link) -> Result<Definition, Error> {
-    let reply = link.call(&definition::define(key, &wanted.words()).into())?;
+fn defined(key: &str, wanted: &Definition, links: &Links) -> Result<Definition, Error> {
+    let reply = links.ask(0, definition::define(key, &wanted.words()).into())?;
     let fields = BTreeMap::<String, String>::from_redis_value(reply);
     let found = fields.ok().and_then(|fields| Definition::found(&fields).ok().flatten());
     found.ok_or_else(|| {
@@ -276,6 +256,15 @@ fn defined(key: &str, wanted: &Definition, link: &mut Link) -> Result<Definition
             format!("{key} in Redis is not what urlseen writes; find the program that changed it");
         Error::new(ErrorKind::Mismatch, text)
     })
+}
+
+/// Converts a reply to the expected type.
+fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
+    T::from_redis_value(reply).map_err(|error| unexpected(error.into()))
+}
+
+fn unexpected(error: RedisError) -> Error {
+    Error::new(ErrorKind::Redis, error)
 }
 
 impl Filter for RedisFilter {
@@ -300,19 +289,23 @@ impl Filter for RedisFilter {
     }
 
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let id = |pipeline: &mut Pipeline| {
-            pipeline.cmd("HGET").arg(definition::key(&self.key)).arg("id");
-        };
         let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {why}"));
-        let pipelines = ask(&self.filter, keys, id).map_err(unplaced)?;
+        let groups = ask(&self.filter, keys).map_err(unplaced)?;
         let mut seen = Vec::with_capacity(keys.len());
         self.call(|slot| {
-            for (pipeline, counts) in &pipelines {
-                let asked = slot.link.ask(|connection| {
-                    let replies: Vec<RedisResult<Value>> = pipeline.query(connection)?;
-                    self.asked(counts, &replies)
-                });
-                seen.extend(asked??);
+            for (group, counts) in groups {
+                let id = Cmd::hget(definition::key(&self.key), "id");
+                let questions: Vec<Addressed> =
+                    [id].into_iter().chain(group).map(|question| (0, question.into())).collect();
+                let answers = slot.links.ask_all(&questions, self.options.retries, |_| {});
+                let mut replies = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
+                // If Redis has no definition of the filter, it is empty, and no key is seen.
+                let id: Option<String> = read_as(replies.remove(0))?;
+                if id.is_some_and(|id| id != self.definition.id.to_string()) {
+                    return Err(self.replaced());
+                }
+                let verdicts = verdicts(&self.filter, &counts, replies).map_err(unexpected)?;
+                seen.extend(verdicts.into_iter().map(|verdict| verdict == Verdict::Seen));
             }
             Ok(())
         })?;
@@ -334,7 +327,7 @@ impl Filter for RedisFilter {
     fn delete(&self) -> Result<(), Error> {
         let mut delete = redis::cmd("UNLINK");
         delete.arg(definition::key(&self.key)).arg(self.keys());
-        self.call(|slot| slot.link.call(&delete.into()).map(drop))
+        self.call(|slot| slot.links.ask(0, delete.into()).map(drop))
     }
 }
 

@@ -10,14 +10,13 @@ use super::RedisOptions;
 use super::address::Address;
 use super::blocking_search::PrimaryWatch;
 use super::circuit_breakers::{CircuitBreakers, circuit_open};
-use super::patience::{Patience, is_unknown_script, last};
+use super::patience::last;
 use crate::Error;
 use urlseen_redis::error::LinkError;
-use urlseen_redis::protocol::Call;
 
 /// Address of Redis, and the open connection, if one is open.
 pub(super) struct Link {
-    address: Address,
+    pub(super) address: Address,
     options: RedisOptions,
     pub(super) connection: Option<Connection>,
     /// Watch over the connection, if it is to a primary that Sentinels have named.
@@ -46,32 +45,6 @@ impl Link {
         self.breakers = Some((Arc::clone(breakers), place));
     }
 
-    /// Makes a call. If the call fails, repeats the call on a new connection.
-    pub(super) fn ask<T>(
-        &mut self,
-        ask: impl Fn(&mut Connection) -> RedisResult<T>,
-    ) -> Result<T, Error> {
-        let mut patience = Patience::new(self.options.retries, self.address.is_cluster());
-        loop {
-            // While a call uses the connection, the connection is not in `self`. So after a panic
-            // or an error, the next call opens another connection.
-            let asked = self.take().and_then(|mut connection| {
-                let answer = ask(&mut connection)?;
-                Ok((connection, answer))
-            });
-            match asked {
-                Ok((connection, answer)) => {
-                    self.connection = Some(connection).filter(Connection::is_open);
-                    return Ok(answer);
-                }
-                Err(error) => {
-                    self.went_away(&error);
-                    std::thread::sleep(patience.after(&error)?);
-                }
-            }
-        }
-    }
-
     /// Begins the rest of the connection after a failed call, if it can rest.
     pub(super) fn went_away(&self, error: &RedisError) {
         if let Some((breakers, place)) = &self.breakers {
@@ -87,30 +60,18 @@ impl Link {
         Err(circuit_open(&reason))
     }
 
-    /// Makes a call that is safe to repeat.
-    pub(super) fn call(&mut self, call: &Call) -> Result<Value, Error> {
-        self.ask(|connection| match call.command(false).query(connection) {
-            Err(error) if is_unknown_script(&error) => call.by_text().query(connection),
-            reply => reply,
-        })
-    }
-
-    /// Opens a connection if none is open.
+    /// Opens a connection if none is open, if answers are missing after a panic, or if the primary is
+    /// another server now.
     pub(super) fn connect(&mut self) -> RedisResult<()> {
-        self.connection = Some(self.take()?);
-        Ok(())
-    }
-
-    /// Takes the open connection. Opens one if none is open, if answers are missing after a panic,
-    /// or if the primary is another server now.
-    fn take(&mut self) -> RedisResult<Connection> {
         self.check_circuit()?;
         let is_complete = mem::take(&mut self.waiting) == 0;
-        if let Some(connection) = self.connection.take().filter(|_| is_complete)
+        if is_complete
+            && self.connection.is_some()
             && !self.watch.as_mut().is_some_and(|watch| watch.is_over(&self.options))
         {
-            return Ok(connection);
+            return Ok(());
         }
+        self.connection = None;
         let (client, watch) = self.address.find(&self.options)?;
         let mut connection = client.get_connection_with_timeout(self.options.connect_timeout)?;
         connection.set_read_timeout(Some(self.options.response_timeout))?;
@@ -124,7 +85,8 @@ impl Link {
         if let Some((breakers, place)) = &self.breakers {
             breakers.connected(*place, self.node.clone());
         }
-        Ok(connection)
+        self.connection = Some(connection);
+        Ok(())
     }
 
     /// Sends `count` packed commands over the open connection, and receives none of the answers.
@@ -170,16 +132,15 @@ impl Asker {
         let mut link = self.link();
         let is_cluster = link.address.is_cluster();
         let last = |error: &RedisError| last(error, is_cluster);
-        let mut connection = link.take().map_err(|error| (last(&error), false))?;
-        let answer =
-            Cmd::new().arg(words).query(&mut connection).map_err(|error: RedisError| {
-                // A server that is stopping answers LOADING, and may have executed the call.
-                let is_loading = LinkError::from(error.clone()) == LinkError::Loading;
-                let is_reply = matches!(error.kind(), Kind::Server(_) | Kind::Extension);
-                (last(&error), is_loading || !is_reply)
-            })?;
-        link.connection = Some(connection).filter(Connection::is_open);
-        Ok(answer)
+        link.connect().map_err(|error| (last(&error), false))?;
+        let sent = link.send(&Cmd::new().arg(words).get_packed_command(), 1);
+        sent.and_then(|()| link.receive()).map_err(|error| {
+            link.close();
+            // A server that is stopping answers LOADING, and may have executed the call.
+            let is_loading = LinkError::from(error.clone()) == LinkError::Loading;
+            let is_reply = matches!(error.kind(), Kind::Server(_) | Kind::Extension);
+            (last(&error), is_loading || !is_reply)
+        })
     }
 
     /// Closes the connection. The next call opens a new one.

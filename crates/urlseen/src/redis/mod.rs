@@ -8,6 +8,7 @@ mod circuit_breakers;
 mod consumer;
 mod filter;
 mod link;
+mod links;
 mod patience;
 
 use std::time::Duration;
@@ -16,9 +17,9 @@ use std::time::Duration;
 pub use address::Address;
 #[cfg(feature = "tokio")]
 pub use async_filter::AsyncRedisFilter;
-pub use consumer::{Consumer, ConsumerOptions, Delivery, Item};
 #[doc(hidden)]
-pub use consumer::{Outbox, SentCounts};
+pub use consumer::Outbox;
+pub use consumer::{Consumer, ConsumerOptions, Delivery, Item};
 pub use filter::RedisFilter;
 #[doc(hidden)]
 pub use link::Asker;

@@ -185,4 +185,4 @@ def test_another_table_ends_the_crawl(redis_server, make):
     redis_server.client.hset("urlseen:{demo:discovered}:crawl", "partitions", "1")
     assert queue.pop()
     with pytest.raises(ValueError, match="start the spider again|cannot be used"):
-        until(lambda: queue.deliveries._consumer.changes() < 0, "a heartbeat")
+        until(lambda: queue.deliveries._consumer.changed_records(), "a heartbeat")

@@ -1,241 +1,196 @@
-//! Crawl, with all its partitions, as the threads of a consumer share it.
+//! Keys of a crawl, and the deliveries of a consumer from there.
 
-use std::sync::atomic::AtomicBool;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redis::Value;
+use redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
 
-use super::ConsumerOptions;
-use super::item::Item;
-use super::links::{Addressed, Links};
-use super::partition::{Partition, RecordFields, read_as};
-use super::partition::{no_partition, no_record, read, reading, refused};
-use crate::Error;
-use crate::redis::address::Address;
-use crate::redis::link::Link;
-use urlseen_fingerprint::{Fingerprint, Fingerprinter, PartitionCount};
-use urlseen_redis::hash_tag::{partition_key, partition_tag};
-use urlseen_redis::protocol::{HeldCalls, HeldKeys, PartitionTable, RecordError};
+use super::deliveries::Deliveries;
+use crate::redis::links::Links;
+use crate::{Error, ErrorKind};
+use urlseen_redis::protocol::{HeldCalls, HeldKeys, HeldRecord, RecordError, Requeued};
 
-/// Crawl as a consumer sees it.
+/// Fields of a crawl record, with their values.
+pub(super) type RecordFields = BTreeMap<String, String>;
+
+/// Crawl as a consumer sees it: its crawl record, and the deliveries of the consumer.
 pub(super) struct Crawl {
-    /// Key of the source, without the tag of a partition.
-    source: String,
+    /// Place among all crawls of the consumer.
+    pub(super) number: usize,
+    /// Place of its connection.
+    pub(super) place: usize,
+    pub(super) source: String,
     /// Name of the consumer, with a random suffix.
     pub(super) consumer: String,
-    /// True if the stopping consumer leaves its deliveries to other consumers.
-    pub(super) is_abandoned: AtomicBool,
-    /// All partitions, in order. A crawl that is not divided has one.
-    pub(super) partitions: Vec<Partition>,
-    /// Partition table at the start of the consumer. `None` if the crawl is not divided.
-    table: Option<PartitionTable>,
-    /// Reason why the calls cannot be used: the table has changed.
-    problem: Mutex<Option<RecordError>>,
-    /// Number of pops that wait for an answer.
-    popping: Mutex<usize>,
-}
-
-/// Place of an item in the crawl.
-pub(super) enum Home {
-    /// Partition with this number.
-    Partition(usize),
-    /// Any partition. If the item belongs to no page, it goes to the partition with this number.
-    Any(usize),
+    pub(super) deliveries: Deliveries,
+    /// True if the last pop found no request.
+    pub(super) is_idle: AtomicBool,
+    /// Lock of the thread that pops with the next id.
+    pub(super) popping: Mutex<()>,
+    /// Names of the consumers that existed at the last count of requests.
+    consumers: Mutex<Vec<String>>,
+    /// Calls with the settings of the last record that was read, or the reason why that record
+    /// cannot be used. `None` if no daemon has written a record yet.
+    calls: Mutex<Option<Result<Arc<HeldCalls>, RecordError>>>,
+    /// True if the record differs from the one of the last look at it.
+    pub(super) is_changed: AtomicBool,
+    /// Number of rejects at the last look at them.
+    pub(super) rejects: AtomicU64,
 }
 
 impl Crawl {
-    /// Reads the partition table and the crawl records for the source with the key `source`.
-    /// Records may be missing.
-    pub(super) fn open(
-        address: &Address,
-        source: &str,
-        options: &ConsumerOptions,
-    ) -> Result<(Self, Links), Error> {
-        let consumer = options.incarnation();
-        let link_for = |key: &str| Link::new(address.for_key(key), options.redis());
-        let mut link = link_for(source);
-        let fields = read(&mut link, source)?.unwrap_or_default();
-        let table = if fields.is_empty() { Ok(None) } else { PartitionTable::parse(&fields) };
-        let table = table.map_err(|error| refused(source, &error))?;
-        let count = table.as_ref().map_or(PartitionCount::ONE, |table| table.partitions);
-        let key = |partition| partition_key(source, &partition_tag(partition));
-        let sources = match &table {
-            Some(table) => table.partitions.partitions().map(key).collect(),
-            None => vec![source.to_owned()],
-        };
-        let is_divided = table.is_some() && address.is_cluster();
-        let divided = sources.iter().filter(|_| is_divided).map(|key| link_for(key));
-        let links = Links::new(link, divided, address.is_cluster(), options.retries);
-        let partitions = partitions(&links, &sources, &consumer, options.retries, count)?;
-        let crawl = Self {
-            source: source.to_owned(),
-            consumer,
-            is_abandoned: AtomicBool::new(false),
-            partitions,
-            table,
-            problem: Mutex::new(None),
-            popping: Mutex::new(0),
-        };
-        Ok((crawl, links))
-    }
-
-    /// Returns an error if no daemon has written the record of a partition yet.
-    pub(super) fn check_records(&self) -> Result<(), Error> {
-        let count = self.partitions.len();
-        match self.missing().next() {
-            Some(number) if self.is_divided() => {
-                Err(no_partition(number, &self.partitions[number].source, count))
-            }
-            Some(_) => Err(no_record(&self.source)),
-            None => Ok(()),
+    /// Makes a crawl whose record was not read yet.
+    pub(super) fn new(number: usize, place: usize, source: String, consumer: &str) -> Self {
+        Self {
+            number,
+            place,
+            source,
+            consumer: consumer.to_owned(),
+            deliveries: Deliveries::new(),
+            is_idle: AtomicBool::new(false),
+            popping: Mutex::new(()),
+            consumers: Mutex::new(Vec::new()),
+            calls: Mutex::new(None),
+            is_changed: AtomicBool::new(false),
+            rejects: AtomicU64::new(0),
         }
     }
 
-    /// Returns the numbers of the partitions without a record.
-    pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
-        (0..self.partitions.len()).filter(|&number| self.partitions[number].is_missing())
-    }
-
-    /// Returns the numbers of the partitions that have a record.
-    pub(super) fn recorded(&self) -> impl Iterator<Item = usize> {
-        (0..self.partitions.len()).filter(|&number| !self.partitions[number].is_missing())
-    }
-
-    /// Returns an error if the partition table has changed.
-    pub(super) fn check_table(&self) -> Result<(), Error> {
-        match &*self.problem() {
-            Some(error) => Err(refused(&self.source, error)),
-            None => Ok(()),
-        }
-    }
-
-    /// Returns true if the crawl has several partitions.
-    pub(super) fn is_divided(&self) -> bool {
-        self.table.is_some()
-    }
-
-    /// Returns the calls of a partition.
+    /// Returns the calls with the settings of the crawl's record.
     ///
     /// # Errors
-    /// The table has changed, or the daemon has written a record that this version cannot use.
-    pub(super) fn calls(&self, partition: usize) -> Result<Arc<HeldCalls>, Error> {
-        self.check_table()?;
-        self.partitions[partition].calls()
+    /// The daemon has written a record that this version cannot use, or no record yet.
+    pub(super) fn calls(&self) -> Result<Arc<HeldCalls>, Error> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match calls {
+            Some(calls) => calls.map_err(|error| refused(&self.source, &error)),
+            None => Err(no_record(&self.source)),
+        }
     }
 
-    /// Reads the partition table again. All calls fail while it is another one.
-    pub(super) fn refresh(&self, link: &mut Link) -> Result<(), Error> {
-        let Some(table) = &self.table else { return Ok(()) };
-        let Some(fields) = read(link, &self.source)? else { return Ok(()) };
-        *self.problem() = match PartitionTable::parse(&fields) {
-            Ok(Some(found)) if found.divides_like(table) => None,
-            Ok(_) => Some(RecordError::OtherTable { partitions: table.partitions }),
-            Err(error) => Some(error),
-        };
+    /// Returns true if no daemon has written a record yet.
+    pub(super) fn is_missing(&self) -> bool {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Reads the crawl record again, because a restarted daemon may have other settings.
+    pub(super) fn refresh(&self, links: &Links) -> Result<(), Error> {
+        if let Some(fields) = read(links, &self.source)? {
+            self.update(&fields);
+        }
         Ok(())
     }
 
-    /// Returns a key to which a connection of [`Links`] leads.
-    pub(super) fn key_at(&self, place: usize) -> &str {
-        match place.checked_sub(1) {
-            Some(number) => &self.partitions[number].source,
-            None => &self.source,
+    /// Uses these fields of the record from now on, unless there are none.
+    pub(super) fn update(&self, fields: &RecordFields) {
+        if fields.is_empty() {
+            return;
+        }
+        let found = HeldRecord::parse(fields);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        match (found, &*calls) {
+            (Ok(record), Some(Ok(known))) if known.record == record => {}
+            (found, _) => {
+                *calls = Some(found.map(|record| Arc::new(HeldCalls::new(record))));
+                self.is_changed.store(true, Relaxed);
+            }
         }
     }
 
-    /// Creates a fingerprinter for [`Crawl::home`].
-    pub(super) fn fingerprinter(&self) -> Fingerprinter {
-        self.table.as_ref().map(PartitionTable::fingerprinter).unwrap_or_default()
+    /// Renews the heartbeat. Returns the ids of the deliveries that Redis holds for this
+    /// consumer.
+    pub(super) fn beat(&self, links: &Links) -> Result<Vec<u64>, Error> {
+        let calls = self.calls()?;
+        let ids: Vec<String> = read_as(links.ask(0, calls.beat(&self.consumer))?)?;
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Finds the partition of an item.
-    ///
-    /// # Errors
-    /// The crawl has several partitions, and the fingerprint of the item is not known.
-    pub(super) fn home(
+    /// Requeues the deliveries `ids` of this consumer, or all of its deliveries if `ids` is empty.
+    /// Returns the number of requeued deliveries.
+    pub(super) fn give_back(&self, links: &Links, ids: &[u64]) -> Result<u64, Error> {
+        put_back(links.ask(0, self.calls()?.requeue(&self.consumer, "", ids))?)
+    }
+
+    /// Requeues the deliveries `ids` that `consumer` did not finish, or all of them if `ids` is
+    /// empty. Rejects requests that were delivered too often. Returns false, and requeues nothing,
+    /// if the heartbeat of that consumer is no longer `heartbeat`.
+    pub(super) fn requeue(
         &self,
-        item: &Item,
-        fingerprinter: &mut Fingerprinter,
-    ) -> Result<Home, Error> {
-        let Some(table) = &self.table else { return Ok(Home::Partition(0)) };
-        let of = |fingerprint| self.number(&fingerprint);
-        Ok(match item.fingerprint(table.item, fingerprinter)? {
-            Some(fingerprint) => Home::Partition(of(fingerprint)),
-            // `urlseen route` sends these items to the same partition.
-            None => Home::Any(of(Fingerprint::Text(item.bytes.as_slice().into()))),
-        })
-    }
-
-    /// Returns the number of the partition of a fingerprint.
-    pub(super) fn number(&self, fingerprint: &Fingerprint) -> usize {
-        let number = |table: &PartitionTable| table.partitions.of(fingerprint).number();
-        self.table.as_ref().map_or(0, |table| usize::from(number(table)))
-    }
-
-    /// Returns the keys of the lists with the items that wait for `urlseen route`.
-    pub(super) fn unrouted(&self) -> [String; 2] {
-        [self.source.clone(), HeldKeys::of_source(&self.source).processing]
-    }
-
-    /// Returns the number of requests that the consumer may hold in a partition if it may hold
-    /// `most` in all partitions together. Counts a pop that waits for an answer as a held request,
-    /// until the reservation is dropped. Returns `None` while the consumer holds a suspect.
-    pub(super) fn reserve(&self, partition: usize, most: usize) -> Option<Reservation<'_>> {
-        if self.partitions.iter().any(|it| it.deliveries.holds_suspect()) {
-            return None;
+        links: &Links,
+        consumer: &str,
+        heartbeat: &str,
+        ids: &[u64],
+    ) -> Result<bool, Error> {
+        let calls = self.calls()?;
+        let reply = links.ask(0, calls.requeue(consumer, heartbeat, ids))?;
+        let Requeued::Done { too_often, .. } = requeued(reply)? else { return Ok(false) };
+        for too_often in &too_often {
+            links.ask(0, calls.reject_too_often(consumer, too_often))?;
         }
-        let mut popping = self.popping.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = self.partitions.iter().enumerate().filter(|(number, _)| *number != partition);
-        let elsewhere = *popping + others.map(|(_, it)| it.deliveries.held()).sum::<usize>();
-        *popping += 1;
-        let holds_others = elsewhere + self.partitions[partition].deliveries.held() > 0;
-        let most = most.saturating_sub(elsewhere);
-        Some(Reservation { crawl: self, partition, most, holds_others })
+        Ok(true)
     }
 
-    fn problem(&self) -> MutexGuard<'_, Option<RecordError>> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the names of the consumers that existed at the last count of requests.
+    pub(super) fn consumers(&self) -> MutexGuard<'_, Vec<String>> {
+        self.consumers.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Room for one more held request.
-pub(super) struct Reservation<'a> {
-    crawl: &'a Crawl,
-    partition: usize,
-    /// Maximum number of requests that the consumer may hold in the partition.
-    pub(super) most: usize,
-    /// True if the consumer holds any request.
-    pub(super) holds_others: bool,
-}
-
-impl Reservation<'_> {
-    /// Records that the next delivery of the partition was popped.
-    pub(super) fn popped(self, is_suspect: bool) {
-        let _popping = self.crawl.popping.lock().unwrap_or_else(PoisonError::into_inner);
-        self.crawl.partitions[self.partition].deliveries.popped(is_suspect);
+    /// Returns the names of all consumers, with their heartbeats.
+    pub(super) fn heartbeats(&self, links: &Links) -> Result<Vec<(String, String)>, Error> {
+        let reply = links.ask(0, Cmd::hgetall(&self.calls()?.keys.consumers).into())?;
+        HeldCalls::heartbeats(reply).map_err(|error| unexpected(&error))
     }
 }
 
-impl Drop for Reservation<'_> {
-    fn drop(&mut self) {
-        *self.crawl.popping.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+/// Returns the number of requests that a requeue has put back.
+pub(super) fn put_back(reply: Value) -> Result<u64, Error> {
+    match requeued(reply)? {
+        Requeued::Done { put_back, .. } => Ok(put_back),
+        Requeued::Alive | Requeued::Foreign => Ok(0),
     }
 }
 
-/// Reads the records of all partitions.
-fn partitions(
-    links: &Links,
-    sources: &[String],
-    consumer: &str,
-    retries: u32,
-    count: PartitionCount,
-) -> Result<Vec<Partition>, Error> {
-    let question = |(number, source): (usize, &String)| (Some(number), reading(source).into());
-    let questions: Vec<Addressed> = sources.iter().enumerate().map(question).collect();
-    let answers = links.ask_all(&questions, retries, |_| {});
-    let read = |(source, answer): (&String, Result<Value, Error>)| {
-        let fields: RecordFields = read_as(answer?)?;
-        Partition::new(source, consumer, &fields, count)
-    };
-    sources.iter().zip(answers).map(read).collect()
+fn requeued(reply: Value) -> Result<Requeued, Error> {
+    HeldCalls::requeued(reply).map_err(|error| unexpected(&error))
+}
+
+/// Returns the command that reads the record for the source with the key `source`.
+pub(super) fn reading(source: &str) -> Cmd {
+    Cmd::hgetall(HeldKeys::of_source(source).record)
+}
+
+/// Reads the record, if a daemon has written one.
+pub(super) fn read(links: &Links, source: &str) -> Result<Option<RecordFields>, Error> {
+    let fields: RecordFields = read_as(links.ask(0, reading(source).into())?)?;
+    Ok(Some(fields).filter(|fields| !fields.is_empty()))
+}
+
+/// Error for a source without a record.
+pub(super) fn no_record(source: &str) -> Error {
+    let text = format!(
+        "no daemon has run for the source {source} yet: Redis has no crawl record {}. Start \
+         urlseen run with source.key = {source:?}, or open the consumer with the daemon's \
+         source.key and database",
+        HeldKeys::of_source(source).record
+    );
+    Error::new(ErrorKind::NoCrawl, text)
+}
+
+/// Error for a record that cannot be used.
+pub(super) fn refused(source: &str, error: &RecordError) -> Error {
+    let key = HeldKeys::of_source(source).record;
+    Error::new(ErrorKind::Mismatch, format!("the crawl record {key} cannot be used: {error}"))
+}
+
+/// Converts a reply to the expected type.
+pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
+    let read: RedisResult<T> = T::from_redis_value(reply).map_err(Into::into);
+    read.map_err(|error| unexpected(&error))
+}
+
+pub(super) fn unexpected(error: &RedisError) -> Error {
+    let text = format!("Redis returned an unexpected answer to a script of held requests: {error}");
+    Error::new(ErrorKind::Refused, text)
 }

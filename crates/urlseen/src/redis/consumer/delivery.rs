@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::crawl::Crawl;
-use super::deliveries::Deliveries;
 
 /// Request that a [`Consumer`](crate::Consumer) popped. The consumer holds the request until the
 /// program finishes, rejects or requeues the delivery.
@@ -28,8 +27,6 @@ use super::deliveries::Deliveries;
 #[must_use = "a delivery that is dropped is delivered again"]
 pub struct Delivery {
     pub(super) crawl: Arc<Crawl>,
-    /// Number of the request's partition.
-    pub(super) partition: usize,
     pub(super) id: u64,
     pub(super) item: Vec<u8>,
     pub(super) count: u64,
@@ -41,12 +38,6 @@ impl Delivery {
         &self.item
     }
 
-    /// Returns the number of the request's partition.
-    #[doc(hidden)]
-    pub fn partition(&self) -> usize {
-        self.partition
-    }
-
     /// Returns the number of earlier deliveries of this request, none of which was finished.
     pub fn deliveries_before(&self) -> u64 {
         self.count
@@ -56,18 +47,13 @@ impl Delivery {
     /// ended, or once a heartbeat found that another consumer has the request. Then the program can
     /// stop its work on the page, because the other consumer will push the links.
     pub fn is_held(&self) -> bool {
-        self.deliveries().is_held(self.id)
-    }
-
-    /// Returns all deliveries of the consumer from the same partition.
-    pub(super) fn deliveries(&self) -> &Deliveries {
-        &self.crawl.partitions[self.partition].deliveries
+        self.crawl.deliveries.is_held(self.id)
     }
 }
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        self.deliveries().dropped(self.id);
+        self.crawl.deliveries.dropped(self.id);
     }
 }
 

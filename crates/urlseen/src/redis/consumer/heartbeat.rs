@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::crawl::Crawl;
+use super::crawls::Crawls;
 use super::deliveries::Differences;
-use super::partition::Partition;
-use crate::redis::link::Link;
+use crate::redis::links::Links;
 use crate::{Error, ErrorKind};
 use urlseen_redis::protocol::{Reclaimer, Stopped};
 
@@ -19,17 +19,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Wait between two tries to requeue the deliveries of a stopping consumer.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Timeout that determines the interval of a thread without partitions, which only reads the
-/// partition table.
+/// Timeout that determines the interval of a thread without crawls, which only watches the table.
 const TABLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Maximum number of tries to requeue deliveries while other calls increase the heartbeat.
 const TRIES: usize = 5;
 
-/// Thread that sends heartbeats on its own connection, for the partitions of one server. So a
-/// consumer counts as alive while the program works on a page for a long time. The thread also
-/// requeues deliveries that the consumer should not hold. While the consumer is idle, the thread
-/// requeues the deliveries of stopped consumers. It also reads the crawl records again.
+/// Thread that sends heartbeats on its own connection, for the crawls of one server. So a consumer
+/// counts as alive while the program works on a page for a long time. The thread also requeues
+/// deliveries that the consumer should not hold. While the consumer is idle, the thread requeues
+/// the deliveries of stopped consumers. It also reads the crawl records again.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     /// Sender that wakes the thread. If the sender is dropped, the thread ends.
@@ -38,39 +37,35 @@ pub(super) struct Heartbeat {
     ended: Mutex<Receiver<()>>,
 }
 
-/// Part of a crawl for which a thread sends heartbeats.
-#[derive(Debug)]
-pub(super) struct Duty {
-    /// True if the thread reads the partition table.
-    pub(super) table: bool,
-    /// Numbers of the partitions.
-    pub(super) partitions: Vec<usize>,
-}
-
 /// State of the heartbeat thread.
 struct Beating {
-    crawl: Arc<Crawl>,
-    link: Link,
-    duty: Duty,
-    /// Watches over the heartbeats of other consumers in each partition, to find those that have
+    crawls: Arc<Crawls>,
+    links: Links,
+    has_table: bool,
+    /// Crawls, each with the watch over the heartbeats of other consumers, to find those that have
     /// stopped.
-    watches: Vec<Reclaimer>,
+    own: Vec<(Arc<Crawl>, Reclaimer)>,
     /// Maximum time that the stopping consumer takes to requeue its requests.
     stop_timeout: Duration,
 }
 
 impl Heartbeat {
-    /// Starts the thread, which sends heartbeats over `link`.
+    /// Starts the thread, which sends the heartbeats of `own` over the first of `links`. With `has_table`, it
+    /// also watches the table.
     pub(super) fn start(
-        crawl: Arc<Crawl>,
-        link: Link,
-        duty: Duty,
-        stop: Duration,
+        crawls: Arc<Crawls>,
+        links: Links,
+        has_table: bool,
+        own: Vec<Arc<Crawl>>,
+        stop_timeout: Duration,
     ) -> Result<Self, Error> {
-        // Without a record, the time-out is not known yet.
-        let timeout = |&it: &usize| crawl.partitions[it].timeout().unwrap_or(TABLE_TIMEOUT);
-        let watches = duty.partitions.iter().map(timeout).map(Reclaimer::new).collect();
-        let beating = Beating { crawl, link, duty, watches, stop_timeout: stop };
+        let watched = |crawl: Arc<Crawl>| {
+            // Without a record, the time-out is not known yet.
+            let timeout = crawl.calls().map_or(TABLE_TIMEOUT, |calls| calls.record.timeout);
+            (crawl, Reclaimer::new(timeout))
+        };
+        let own = own.into_iter().map(watched).collect();
+        let beating = Beating { crawls, links, has_table, own, stop_timeout };
         let (wake, woken) = channel();
         let (end, ended) = channel();
         let thread = thread::Builder::new().name("urlseen-heartbeat".to_owned());
@@ -119,26 +114,26 @@ impl Beating {
                 Err(_) => self.interval().min(LONGEST_PAUSE),
             };
         }
-        if !self.crawl.is_abandoned.load(Relaxed) {
+        if !self.crawls.is_abandoned.load(Relaxed) {
             self.leave();
         }
     }
 
     fn interval(&self) -> Duration {
-        let timeouts = self.watches.iter().map(|watch| watch.timeout);
+        let timeouts = self.own.iter().map(|(_, watch)| watch.timeout);
         Reclaimer::interval(timeouts.min().unwrap_or(TABLE_TIMEOUT))
     }
 
     /// Does the whole duty once. If one part fails although Redis is reachable, the thread goes on
     /// with the others. Returns the first error.
     fn beat_all(&mut self) -> Result<(), Error> {
-        let Self { crawl, link, duty, watches, .. } = self;
-        let mut done = if duty.table { crawl.refresh(link) } else { Ok(()) };
-        for (&number, watch) in duty.partitions.iter().zip(watches) {
-            if done.is_err() && link.connect().is_err() {
+        let Self { crawls, links, has_table, own, .. } = self;
+        let mut done = if *has_table { crawls.refresh(links) } else { Ok(()) };
+        for (crawl, watch) in own {
+            if done.is_err() && links.lock(0).connect().is_err() {
                 break;
             }
-            done = done.and(beat(&crawl.partitions[number], link, watch));
+            done = done.and(beat(crawl, links, watch));
         }
         done
     }
@@ -146,11 +141,10 @@ impl Beating {
     /// Requeues all deliveries of the consumer, and removes the consumer's entries in Redis.
     fn leave(&mut self) {
         let end = Instant::now() + self.stop_timeout;
-        let Self { crawl, link, duty, .. } = self;
+        let Self { links, own, .. } = self;
         loop {
-            let fails = |&number: &usize| crawl.partitions[number].give_back(link, &[]).is_err();
-            duty.partitions.retain(fails);
-            if duty.partitions.is_empty() || Instant::now() >= end {
+            own.retain(|(crawl, _)| crawl.give_back(links, &[]).is_err());
+            if own.is_empty() || Instant::now() >= end {
                 break;
             }
             thread::sleep(PAUSE);
@@ -158,34 +152,34 @@ impl Beating {
     }
 }
 
-/// Sends the heartbeat of a partition, and requeues the deliveries that this finds.
-fn beat(partition: &Partition, link: &mut Link, watch: &mut Reclaimer) -> Result<(), Error> {
-    partition.refresh(link)?;
-    let timeout = partition.timeout()?;
+/// Sends the heartbeat of a crawl, and requeues the deliveries that this finds.
+fn beat(crawl: &Crawl, links: &Links, watch: &mut Reclaimer) -> Result<(), Error> {
+    crawl.refresh(links)?;
+    let timeout = crawl.calls()?.record.timeout;
     if timeout != watch.timeout {
         *watch = Reclaimer::new(timeout);
     }
-    let before = partition.deliveries.open();
-    let held = partition.beat(link)?;
-    let Differences { unknown, dropped } = partition.deliveries.compare(&before, &held);
+    let before = crawl.deliveries.open();
+    let held = crawl.beat(links)?;
+    let Differences { unknown, dropped } = crawl.deliveries.compare(&before, &held);
     if !unknown.is_empty() {
-        partition.give_back(link, &unknown)?;
+        crawl.give_back(links, &unknown)?;
     }
     if !dropped.is_empty() {
-        requeue_dropped(partition, link, &dropped)?;
+        requeue_dropped(crawl, links, &dropped)?;
     }
-    if partition.is_idle.load(Relaxed) { reclaim(partition, link, watch) } else { Ok(()) }
+    if crawl.is_idle.load(Relaxed) { reclaim(crawl, links, watch) } else { Ok(()) }
 }
 
 /// Requeues deliveries that the program dropped. The script gets the consumer's own heartbeat, so
 /// the deliveries count as not finished. If a pop in another thread increases the heartbeat
 /// meanwhile, the requeue is tried again.
-fn requeue_dropped(partition: &Partition, link: &mut Link, ids: &[u64]) -> Result<(), Error> {
+fn requeue_dropped(crawl: &Crawl, links: &Links, ids: &[u64]) -> Result<(), Error> {
     for _ in 0..TRIES {
-        let heartbeats = partition.heartbeats(link)?;
-        let own = heartbeats.iter().find(|(consumer, _)| *consumer == partition.consumer);
+        let heartbeats = crawl.heartbeats(links)?;
+        let own = heartbeats.iter().find(|(consumer, _)| *consumer == crawl.consumer);
         let Some((consumer, heartbeat)) = own else { break };
-        if partition.requeue(link, consumer, heartbeat, ids)? {
+        if crawl.requeue(links, consumer, heartbeat, ids)? {
             break;
         }
     }
@@ -193,13 +187,13 @@ fn requeue_dropped(partition: &Partition, link: &mut Link, ids: &[u64]) -> Resul
 }
 
 /// Requeues the deliveries of consumers whose heartbeat did not change during the whole timeout.
-fn reclaim(partition: &Partition, link: &mut Link, watch: &mut Reclaimer) -> Result<(), Error> {
-    let mut heartbeats = partition.heartbeats(link)?;
-    heartbeats.retain(|(consumer, _)| *consumer != partition.consumer);
+fn reclaim(crawl: &Crawl, links: &Links, watch: &mut Reclaimer) -> Result<(), Error> {
+    let mut heartbeats = crawl.heartbeats(links)?;
+    heartbeats.retain(|(consumer, _)| *consumer != crawl.consumer);
     // No heartbeat changes while Redis is unreachable.
-    watch.use_connection(link.connects);
+    watch.use_connection(links.lock(0).connects);
     for Stopped { consumer, heartbeat } in watch.observe(heartbeats, Instant::now()) {
-        partition.requeue(link, &consumer, &heartbeat, &[])?;
+        crawl.requeue(links, &consumer, &heartbeat, &[])?;
     }
     Ok(())
 }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_the_daemon_rejects_or_does_not_filter_belong_to_no_partition() {
+    fn items_that_the_daemon_rejects_or_does_not_filter_may_go_anywhere() {
         for item in [&b""[..], b"\xff", b"no URL"] {
             assert_eq!(of(ItemForm::Auto, item), None);
         }

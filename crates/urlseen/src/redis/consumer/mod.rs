@@ -9,14 +9,13 @@
 
 mod count;
 mod crawl;
+mod crawls;
 mod deliveries;
 mod delivery;
 mod heartbeat;
 mod item;
-mod links;
 mod options;
 mod outbox;
-mod partition;
 mod pop;
 mod push;
 mod scrapy;
@@ -33,19 +32,17 @@ use redis::Value;
 use super::RedisOptions;
 use super::address::Address;
 use super::link::Link;
+use super::links::{Addressed, Links};
 use crate::{Error, ErrorKind};
-use crawl::Crawl;
+use crawl::{Crawl, put_back, read_as};
+use crawls::Crawls;
 pub use delivery::Delivery;
-use heartbeat::{Duty, Heartbeat};
+use heartbeat::Heartbeat;
 pub use item::Item;
-use links::{Addressed, Links};
 pub use options::ConsumerOptions;
 #[doc(hidden)]
 pub use outbox::Outbox;
-use partition::{put_back, read_as};
 use pop::Turn;
-#[doc(hidden)]
-pub use sending::SentCounts;
 use urlseen_redis::protocol::{Call, HeldCalls};
 
 /// First and maximum pause between two pops of a call that waits for a request.
@@ -89,12 +86,11 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(
 /// # Ok::<(), urlseen::Error>(())
 /// ```
 pub struct Consumer {
-    crawl: Arc<Crawl>,
+    crawls: Arc<Crawls>,
     options: ConsumerOptions,
     turn: Turn,
     links: Links,
-    /// Thread for each connection of `links`. It is missing for connections to partitions of other
-    /// consumers.
+    /// Thread for each connection of `links` that this consumer uses to pop, or for the table.
     heartbeats: Vec<Option<Heartbeat>>,
 }
 
@@ -121,12 +117,12 @@ impl Consumer {
     /// The same errors as [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
         let consumer = Self::open_early(&Address::parse(url)?, source, options)?;
-        consumer.crawl.check_records()?;
+        consumer.crawls.check_records()?;
         Ok(consumer)
     }
 
-    /// Opens a consumer, even if no daemon has run for the source or a partition yet. Then the
-    /// consumer pops nothing from there: see [`Consumer::read_missing`].
+    /// Opens a consumer, even if no daemon has run for a source yet. Then the consumer pops nothing
+    /// from there: see [`Consumer::read_missing`].
     ///
     /// # Errors
     /// The same errors as [`Consumer::open_with`], except that of a missing record.
@@ -137,10 +133,10 @@ impl Consumer {
         options: ConsumerOptions,
     ) -> Result<Self, Error> {
         options.check()?;
-        let (crawl, links) = Crawl::open(address, source, &options)?;
-        let turn = Turn::new(&options.partitions, crawl.partitions.len())?;
+        let (crawls, links) = Crawls::open(address, source, &options)?;
+        let turn = Turn::new(options.own(crawls.all.len())?);
         let heartbeats = Vec::new();
-        let mut consumer = Self { crawl: Arc::new(crawl), options, turn, links, heartbeats };
+        let mut consumer = Self { crawls: Arc::new(crawls), options, turn, links, heartbeats };
         consumer.register()?;
         consumer.heartbeats = consumer.start_heartbeats(address)?;
         Ok(consumer)
@@ -148,7 +144,7 @@ impl Consumer {
 
     /// Returns the name of the consumer with its random suffix, as `urlseen held list` shows it.
     pub fn name(&self) -> &str {
-        &self.crawl.consumer
+        &self.crawls.consumer
     }
 
     /// Pops a request. If no request waits, waits up to `timeout` for one.
@@ -195,8 +191,8 @@ impl Consumer {
         self.check_owner(delivery)?;
         let (own, others) = self.divide(delivery, links.into_iter().map(Into::into))?;
         self.push_all(&others)?;
-        let calls = self.crawl.calls(delivery.partition)?;
-        self.ended(delivery, calls.finish(&self.crawl.consumer, delivery.id, own))
+        let calls = self.crawls.calls(&delivery.crawl)?;
+        self.ended(delivery, calls.finish(self.name(), delivery.id, own))
     }
 
     /// Moves a request to the crawl's list of rejects, with a reason for people. To see the list,
@@ -207,8 +203,8 @@ impl Consumer {
     pub fn reject(&self, delivery: &Delivery, reason: &str) -> Result<bool, Error> {
         self.check_owner(delivery)?;
         let (id, item) = (delivery.id.to_string(), &delivery.item);
-        let calls = self.crawl.calls(delivery.partition)?;
-        let call = calls.reject(&self.crawl.consumer, id.as_bytes(), item, &reason);
+        let calls = self.crawls.calls(&delivery.crawl)?;
+        let call = calls.reject(self.name(), id.as_bytes(), item, &reason);
         self.ended(delivery, call)
     }
 
@@ -220,32 +216,32 @@ impl Consumer {
     /// The delivery belongs to another consumer, or Redis is unreachable.
     pub fn requeue(&self, delivery: &Delivery) -> Result<bool, Error> {
         self.check_owner(delivery)?;
-        let calls = self.crawl.partitions[delivery.partition].calls()?;
-        let call = calls.requeue(&self.crawl.consumer, "", &[delivery.id]);
+        let call = delivery.crawl.calls()?.requeue(self.name(), "", &[delivery.id]);
         Ok(put_back(self.end(delivery, call)?)? > 0)
     }
 
-    /// Registers the consumer in its partitions, by a heartbeat.
+    /// Registers the consumer, by a heartbeat.
     fn register(&self) -> Result<(), Error> {
-        let beat = |_, calls: &HeldCalls| calls.beat(&self.crawl.consumer);
-        let answers = self.ask_each(&self.own(), self.options.retries, beat)?;
+        let beat = |_: &Crawl, calls: &HeldCalls| calls.beat(self.name());
+        let own: Vec<&Crawl> = self.own().map(|it| &**it).filter(|it| !it.is_missing()).collect();
+        let answers = self.ask_each(&own, self.options.retries, beat)?;
         answers.into_iter().try_for_each(|answer| answer.map(drop))
     }
 
     /// Starts a thread for each connection over which the consumer pops, and for the connection to
-    /// the partition table.
+    /// the table.
     fn start_heartbeats(&self, address: &Address) -> Result<Vec<Option<Heartbeat>>, Error> {
         let options = RedisOptions { retries: 0, ..self.options.redis() };
         let start = |place| {
-            let is_here = |number: &usize| self.links.place(Some(*number)) == place;
-            let partitions = self.turn.own().iter().copied().filter(is_here).collect();
-            let duty = Duty { table: place == self.links.place(None), partitions };
-            if duty.partitions.is_empty() && !duty.table {
-                return Ok(None);
-            }
-            let link = Link::new(address.for_key(self.crawl.key_at(place)), options);
-            Heartbeat::start(Arc::clone(&self.crawl), link, duty, self.options.stop_timeout)
-                .map(Some)
+            let (has_table, crawls) = (place == 0, Arc::clone(&self.crawls));
+            let own: Vec<_> = self.own().filter(|it| it.place == place).cloned().collect();
+            let key = match own.first() {
+                Some(crawl) => &crawl.source,
+                None if has_table => &crawls.source,
+                None => return Ok(None),
+            };
+            let links = Links::new(vec![Link::new(address.for_key(key), options)], 0);
+            Heartbeat::start(crawls, links, has_table, own, self.options.stop_timeout).map(Some)
         };
         (0..self.links.len()).map(start).collect()
     }
@@ -257,34 +253,30 @@ impl Consumer {
 
     /// Ends a delivery by a script. Returns its reply.
     fn end(&self, delivery: &Delivery, call: Call) -> Result<Value, Error> {
-        let reply = self.ask_one(delivery.partition, call)?;
-        delivery.deliveries().ended(delivery.id);
+        let reply = self.ask_one(&delivery.crawl, call)?;
+        delivery.crawl.deliveries.ended(delivery.id);
         Ok(reply)
     }
 
-    /// Returns the own partitions that have a record.
-    fn own(&self) -> Vec<usize> {
-        let own = self.turn.own().iter().copied();
-        own.filter(|&number| !self.crawl.partitions[number].is_missing()).collect()
+    /// Returns the crawls from which the consumer pops.
+    fn own(&self) -> impl Iterator<Item = &Arc<Crawl>> {
+        self.turn.own.iter().map(|&number| &self.crawls.all[number])
     }
 
-    /// Calls a script of a partition.
-    fn ask_one(&self, partition: usize, call: Call) -> Result<Value, Error> {
-        self.ask_all(&[(Some(partition), call)], self.options.retries).swap_remove(0)
+    /// Calls a script of a crawl.
+    fn ask_one(&self, crawl: &Crawl, call: Call) -> Result<Value, Error> {
+        self.ask_all(&[(crawl.place, call)], self.options.retries).swap_remove(0)
     }
 
-    /// Asks each of the partitions a question. Returns the answers in the order of the partitions.
+    /// Asks each of the crawls a question. Returns the answers in the order of the crawls.
     fn ask_each<Q: Into<Call>>(
         &self,
-        partitions: &[usize],
+        crawls: &[&Crawl],
         retries: u32,
-        question: impl Fn(usize, &HeldCalls) -> Q,
+        question: impl Fn(&Crawl, &HeldCalls) -> Q,
     ) -> Result<Vec<Result<Value, Error>>, Error> {
-        let address = |&number: &usize| {
-            let calls = self.crawl.calls(number)?;
-            Ok((Some(number), question(number, &calls).into()))
-        };
-        let questions = partitions.iter().map(address).collect::<Result<Vec<_>, Error>>()?;
+        let address = |&it: &&Crawl| Ok((it.place, question(it, &*self.crawls.calls(it)?).into()));
+        let questions = crawls.iter().map(address).collect::<Result<Vec<_>, Error>>()?;
         Ok(self.ask_all(&questions, retries))
     }
 
@@ -312,7 +304,7 @@ impl Consumer {
     }
 
     fn check_owner(&self, delivery: &Delivery) -> Result<(), Error> {
-        if Arc::ptr_eq(&self.crawl, &delivery.crawl) {
+        if self.crawls.all.iter().any(|it| Arc::ptr_eq(it, &delivery.crawl)) {
             return Ok(());
         }
         let (owner, name) = (&delivery.crawl.consumer, self.name());
@@ -329,11 +321,11 @@ impl Drop for Consumer {
         if thread::panicking() {
             // A held request may be the cause of the panic. So the requests are left to other
             // consumers, which count these deliveries as not finished.
-            self.crawl.is_abandoned.store(true, Relaxed);
+            self.crawls.is_abandoned.store(true, Relaxed);
         }
         self.stop(self.options.stop_timeout);
-        for partition in &self.crawl.partitions {
-            partition.deliveries.all_ended();
+        for crawl in &self.crawls.all {
+            crawl.deliveries.all_ended();
         }
     }
 }

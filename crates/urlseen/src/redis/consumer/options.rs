@@ -87,6 +87,24 @@ impl ConsumerOptions {
         Err(Error::new(ErrorKind::Spec, format!("ConsumerOptions: {problem}")))
     }
 
+    /// Returns the numbers of the partitions from which the consumer pops, in ascending order, if
+    /// the crawl has `count` of them.
+    pub(super) fn own(&self, count: usize) -> Result<Vec<usize>, Error> {
+        let mut chosen: Vec<usize> = self.partitions.iter().copied().map(usize::from).collect();
+        if let Some(missing) = chosen.iter().find(|&&number| number >= count) {
+            let text = format!(
+                "ConsumerOptions: partitions has {missing}; the crawl has {count}, with the \
+                 numbers 0 to {}. urlseen divides a crawl at its start (partitions.count in its \
+                 config), so start it before the consumers",
+                count - 1
+            );
+            return Err(Error::new(ErrorKind::Spec, text));
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        Ok(if chosen.is_empty() { (0..count).collect() } else { chosen })
+    }
+
     /// Returns the name with a random suffix, so that no two processes share a name.
     pub(super) fn incarnation(&self) -> String {
         format!("{}#{:016x}", self.name, id::random())
@@ -138,6 +156,19 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Spec);
             assert!(error.to_string().contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn a_partition_that_the_crawl_does_not_have_is_refused() {
+        let own = |partitions: &[u16], count| {
+            let partitions = partitions.to_vec();
+            ConsumerOptions { partitions, ..ConsumerOptions::default() }.own(count)
+        };
+        assert_eq!(own(&[7, 2, 4, 2], 8).unwrap(), [2, 4, 7]);
+        assert_eq!(own(&[], 3).unwrap(), [0, 1, 2]);
+        let error = own(&[0, 4], 4).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Spec);
+        assert!(error.to_string().contains("has 4; the crawl has 4, with the numbers 0 to 3"));
     }
 
     #[test]

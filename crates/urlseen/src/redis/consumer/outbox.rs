@@ -1,7 +1,7 @@
 //! Links, acknowledgements and forgets on their way to Redis, for the Scrapy package. A thread
 //! sends them, because the reactor of a spider must not wait for Redis.
 //!
-//! If a partition is away, everything for it stays in the outbox in its order, and is sent later.
+//! If a server is away, everything for it stays in the outbox in its order, and is sent later.
 //! An acknowledgement waits for the links of its page, and for all items that belong to no page: a
 //! callback may have passed such a request to the engine. A repeated acknowledgement or rejection
 //! has no effect. A repeated push is safe for filtered items, because the filter drops the second
@@ -12,8 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
-use super::push::PUSH_ITEMS;
-use super::sending::{Attempt, End, Items, SentCounts, Step, Work, size};
+use super::push::{Items, PUSH_ITEMS};
+use super::sending::{Attempt, Counts, End, Step, Work, size};
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
 
@@ -23,10 +23,14 @@ const EARLY_BYTES: usize = 1 << 20;
 /// First and maximum pause before the thread sends again what failed.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
+/// Error of a flush after the end of the thread.
+const ENDED: &str = "the thread that sends links and acknowledgements has ended";
+
 /// Consumer, and everything that it still has to send.
 #[doc(hidden)]
 pub struct Outbox {
-    consumer: Arc<Consumer>,
+    /// Consumer that sends. Its deliveries end by the methods of the outbox.
+    pub consumer: Arc<Consumer>,
     shared: Arc<Shared>,
 }
 
@@ -38,7 +42,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Links of unfinished pages, by the partition and the id of their delivery.
+    /// Links of unfinished pages, by the number of the crawl and the id of their delivery.
     pages: BTreeMap<(usize, u64), PageLinks>,
     /// Everything that waits, except what the thread is sending.
     work: Work,
@@ -48,14 +52,14 @@ struct State {
     /// Size in bytes of the items that wait, and of the links in `pages`.
     waiting_bytes: usize,
     page_bytes: usize,
-    counts: SentCounts,
+    counts: Counts,
     is_sending: bool,
     /// True if something was added since the last attempt began.
     is_changed: bool,
     /// Number of calls that wait for an attempt, and of the last one that an attempt has served.
     asked: u64,
     served: u64,
-    /// Error of a partition that was away in the last attempt.
+    /// Error of a server that was away in the last attempt.
     failed: Option<Error>,
     /// Refusal that the program does not know yet.
     refused: Option<Error>,
@@ -68,7 +72,7 @@ struct PageLinks {
     /// Links that the filter may drop. They may be pushed before the page is finished.
     filtered: Items,
     /// Links that the filter always lets pass. They wait for the acknowledgement, so that a page
-    /// that is fetched twice does not push them twice. They may go to any partition.
+    /// that is fetched twice does not push them twice. They may go to any source.
     unfiltered: Vec<Vec<u8>>,
     bytes: usize,
 }
@@ -78,8 +82,8 @@ impl Outbox {
     ///
     /// # Errors
     /// The system cannot start a thread.
-    pub fn start(consumer: Arc<Consumer>) -> Result<Self, Error> {
-        let shared = Arc::<Shared>::default();
+    pub fn start(consumer: Consumer) -> Result<Self, Error> {
+        let (consumer, shared) = (Arc::new(consumer), Arc::<Shared>::default());
         let (sender, state) = (Arc::clone(&consumer), Arc::clone(&shared));
         let thread = thread::Builder::new().name("outbox".to_owned());
         let started = thread.spawn(move || run(&sender, &state));
@@ -96,24 +100,24 @@ impl Outbox {
         item: Vec<u8>,
         is_filtered: bool,
     ) {
-        let partition = self.consumer.partition_of(fingerprint);
+        let number = self.consumer.number_of(fingerprint);
         let state = &mut *self.shared.state();
         let Some(page) = page else {
             state.waiting_bytes += item.len();
-            state.work.loose.entry(partition).or_default().push(item);
+            state.work.loose.entry(number).or_default().push(item);
             return self.shared.wake(state);
         };
         state.page_bytes += item.len();
-        let links = state.pages.entry((page.partition, page.id)).or_default();
+        let links = state.pages.entry(place(page)).or_default();
         links.bytes += item.len();
         if is_filtered {
-            links.filtered.entry(partition).or_default().push(item);
+            links.filtered.entry(number).or_default().push(item);
         } else {
             links.unfiltered.push(item);
         }
         let count: usize = links.filtered.values().map(Vec::len).sum();
         if count >= PUSH_ITEMS || links.bytes >= EARLY_BYTES {
-            state.push_early((page.partition, page.id));
+            state.push_early(place(page));
             self.shared.wake(state);
         }
     }
@@ -129,15 +133,15 @@ impl Outbox {
 
     /// Acknowledges a finished page, with the links that it still has.
     ///
-    /// All other partitions take their links before one script pushes those of the page's own
-    /// partition and the unfiltered ones, and acknowledges the page.
+    /// All other sources take their links before one script pushes those of the page's own source
+    /// and the unfiltered ones, and acknowledges the page.
     pub fn finish(&self, page: Arc<Delivery>) {
         let state = &mut *self.shared.state();
         let PageLinks { filtered: mut links, unfiltered, bytes } =
-            state.pages.remove(&(page.partition, page.id)).unwrap_or_default();
+            state.pages.remove(&place(&page)).unwrap_or_default();
         state.page_bytes -= bytes;
         state.waiting_bytes += bytes;
-        let mut own = links.remove(&page.partition).unwrap_or_default();
+        let mut own = links.remove(&page.crawl.number).unwrap_or_default();
         own.extend(unfiltered);
         state.add(Step { links, end: Some((page, End::Finish(own))) });
         self.shared.wake(state);
@@ -154,12 +158,13 @@ impl Outbox {
     /// Lets a fingerprint (hex digits) pass once more. Returns false if the crawl's filter cannot
     /// forget.
     pub fn forget(&self, fingerprint: &str) -> bool {
-        let partition = self.consumer.partition_of(fingerprint);
-        if self.consumer.crawl.calls(partition).is_ok_and(|it| it.record.forget.is_empty()) {
+        let number = self.consumer.number_of(fingerprint);
+        let crawls = &self.consumer.crawls;
+        if crawls.calls(&crawls.all[number]).is_ok_and(|it| it.record.forget.is_empty()) {
             return false;
         }
         let state = &mut *self.shared.state();
-        state.work.forgets.entry(partition).or_default().push(fingerprint.into());
+        state.work.forgets.entry(number).or_default().push(fingerprint.into());
         self.shared.wake(state);
         true
     }
@@ -175,14 +180,22 @@ impl Outbox {
         self.shared.state().work.loose.values().map(Vec::len).sum()
     }
 
-    /// Returns true if nothing waits.
-    pub fn is_empty(&self) -> bool {
+    /// Counts the requests of the crawl, unless something waits here: see [`Consumer::count`].
+    ///
+    /// # Errors
+    /// The same errors as [`Consumer::count`].
+    pub fn count(&self) -> Result<u64, Error> {
         let state = self.shared.state();
-        !state.is_sending && state.work.is_empty()
+        if state.is_sending || !state.work.is_empty() {
+            return Ok(1);
+        }
+        drop(state);
+        self.consumer.count()
     }
 
-    /// Returns what Redis has taken since the last call, and the refusal of a command.
-    pub fn news(&self) -> (SentCounts, Option<Error>) {
+    /// Returns the names and numbers of what Redis has taken since the last call, and the refusal
+    /// of a command.
+    pub fn news(&self) -> (Counts, Option<Error>) {
         let mut state = self.shared.state();
         (mem::take(&mut state.counts), state.refused.take())
     }
@@ -198,14 +211,38 @@ impl Outbox {
     /// Sends everything, and waits until Redis has it, for at least one attempt. Returns the error
     /// of the last attempt if something is left after `wait`.
     pub fn flush(&self, wait: Duration) -> Option<Error> {
+        self.shared.flush(wait)
+    }
+
+    /// Requeues all requests, and ends the thread: see [`Consumer::leave`]. What is left is lost.
+    pub fn leave(&self, wait: Duration) -> (u64, Option<Error>) {
+        let left = self.consumer.leave(wait);
+        self.shared.close();
+        left
+    }
+}
+
+impl Drop for Outbox {
+    /// Leaves the requests to other consumers. A program that wants more calls `leave` before.
+    fn drop(&mut self) {
+        self.shared.close();
+        self.consumer.abandon(Duration::ZERO);
+    }
+}
+
+impl Shared {
+    fn flush(&self, wait: Duration) -> Option<Error> {
         let end = Instant::now() + wait;
         loop {
-            let mut state = self.shared.state();
+            let mut state = self.state();
             state.asked += 1;
             let mine = state.asked;
-            self.shared.changed.notify_all();
-            while state.served < mine && !state.is_closed {
-                state = self.shared.wait(state, None);
+            self.changed.notify_all();
+            while state.served < mine {
+                if state.is_closed {
+                    return Some(Error::new(ErrorKind::Refused, ENDED));
+                }
+                state = self.wait(state, None);
             }
             let failed = state.failed.take();
             drop(state);
@@ -216,20 +253,11 @@ impl Outbox {
         }
     }
 
-    /// Ends the thread. What is left is lost.
-    pub fn close(&self) {
-        self.shared.state().is_closed = true;
-        self.shared.changed.notify_all();
+    fn close(&self) {
+        self.state().is_closed = true;
+        self.changed.notify_all();
     }
-}
 
-impl Drop for Outbox {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // No method panics while it changes the state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -283,8 +311,27 @@ impl State {
     }
 }
 
+/// Returns the key of a page in `pages`.
+fn place(page: &Delivery) -> (usize, u64) {
+    (page.crawl.number, page.id)
+}
+
+/// Closes the outbox when its thread ends. After a panic, also tells the program.
+struct Ending<'a>(&'a Shared);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let text = format!("{ENDED} in a panic: this is a bug in urlseen");
+            self.0.state().refused = Some(Error::new(ErrorKind::Refused, text));
+        }
+        self.0.close();
+    }
+}
+
 /// Sends until the outbox is closed.
 fn run(consumer: &Consumer, shared: &Shared) {
+    let _ending = Ending(shared);
     let mut pause = PAUSES[0];
     // What is left after an attempt is sent again after a pause. Something new is sent at once,
     // unless everything is away.
@@ -322,5 +369,25 @@ fn run(consumer: &Consumer, shared: &Shared) {
         state.served = asked;
         state.drop_given_up();
         shared.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_after_a_panic_of_the_thread_fails() {
+        let shared = Arc::<Shared>::default();
+        let thread = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let _ending = Ending(&thread);
+            panic!("a bug");
+        });
+        let error = shared.flush(Duration::ZERO).unwrap();
+        assert_eq!(error.to_string(), ENDED);
+        assert!(thread.join().is_err());
+        let refused = shared.state().refused.take().unwrap();
+        assert!(refused.to_string().ends_with("in a panic: this is a bug in urlseen"), "{refused}");
     }
 }

@@ -1,11 +1,11 @@
-//! Pushes of items to the sources of their partitions.
+//! Pushes of items to their sources.
 
 use std::collections::BTreeMap;
 use std::mem;
 
 use redis::cmd;
 
-use super::crawl::Home;
+use super::crawl::Crawl;
 use super::item::Item;
 use super::{Consumer, Delivery};
 use crate::{Error, ErrorKind};
@@ -16,42 +16,29 @@ use urlseen_redis::protocol::HeldCalls;
 /// [`ConsumerOptions::max_push_bytes`]: super::ConsumerOptions::max_push_bytes
 pub(super) const PUSH_ITEMS: usize = 1000;
 
-/// Items on their way to the sources of their partitions.
-#[derive(Default)]
-pub(super) struct Push {
-    by_partition: BTreeMap<usize, Vec<Vec<u8>>>,
-    count: usize,
-    bytes: usize,
-}
-
-impl Push {
-    fn add(&mut self, partition: usize, item: Vec<u8>) {
-        self.count += 1;
-        self.bytes += item.len();
-        self.by_partition.entry(partition).or_default().push(item);
-    }
-}
+/// Items by the number of their crawl.
+pub(super) type Items = BTreeMap<usize, Vec<Vec<u8>>>;
 
 impl Consumer {
     /// Divides the links of a page into those that the finishing script pushes to the page's own
-    /// partition, and filtered links of other partitions.
+    /// crawl, and filtered links of other crawls.
     ///
     /// # Errors
-    /// The links are too large, or the partition of a link is not known.
+    /// The links are too large, or the crawl of a link is not known.
     pub(super) fn divide(
         &self,
         delivery: &Delivery,
         links: impl Iterator<Item = Item>,
-    ) -> Result<(Vec<Vec<u8>>, Push), Error> {
-        let mut fingerprinter = self.crawl.fingerprinter();
-        let (mut own, mut others, mut bytes) = (Vec::new(), Push::default(), 0);
+    ) -> Result<(Vec<Vec<u8>>, Items), Error> {
+        let mut fingerprinter = self.crawls.fingerprinter();
+        let (mut own, mut others, mut bytes) = (Vec::new(), Items::new(), 0);
         for link in links {
             bytes += link.bytes.len();
-            match self.crawl.home(&link, &mut fingerprinter)? {
-                Home::Partition(number) if number != delivery.partition => {
-                    others.add(number, link.bytes);
+            match self.crawls.home(&link, &mut fingerprinter)? {
+                (number, false) if number != delivery.crawl.number => {
+                    others.entry(number).or_default().push(link.bytes);
                 }
-                Home::Partition(_) | Home::Any(_) => own.push(link.bytes),
+                _ => own.push(link.bytes),
             }
         }
         if bytes > self.options.max_push_bytes {
@@ -68,38 +55,39 @@ impl Consumer {
     ///
     /// # Errors
     /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
-    /// partition of an item is not known ([`ErrorKind::NoFingerprint`]), or Redis is unreachable.
+    /// fingerprint of an item is missing ([`ErrorKind::NoFingerprint`]), or Redis is unreachable.
     /// Some of the items may have been pushed.
     ///
     /// [`ConsumerOptions::max_push_bytes`]: crate::ConsumerOptions::max_push_bytes
     pub fn push(&self, items: impl IntoIterator<Item = impl Into<Item>>) -> Result<(), Error> {
         let most = self.options.max_push_bytes;
-        let mut fingerprinter = self.crawl.fingerprinter();
-        let mut part = Push::default();
+        let mut fingerprinter = self.crawls.fingerprinter();
+        let (mut part, mut count, mut bytes) = (Items::new(), 0, 0);
         for item in items.into_iter().map(Into::<Item>::into) {
             let length = item.bytes.len();
             if length > most {
                 return Err(self.too_large(length));
             }
-            let (Home::Partition(number) | Home::Any(number)) =
-                self.crawl.home(&item, &mut fingerprinter)?;
-            if part.count == PUSH_ITEMS || part.bytes + length > most {
+            let (number, _) = self.crawls.home(&item, &mut fingerprinter)?;
+            if count == PUSH_ITEMS || bytes + length > most {
                 self.push_all(&mem::take(&mut part))?;
+                (count, bytes) = (0, 0);
             }
-            part.add(number, item.bytes);
+            part.entry(number).or_default().push(item.bytes);
+            (count, bytes) = (count + 1, bytes + length);
         }
         self.push_all(&part)
     }
 
-    /// Pushes items to all their partitions at the same time, and waits for all answers.
-    pub(super) fn push_all(&self, push: &Push) -> Result<(), Error> {
-        let command = |number, calls: &HeldCalls| {
+    /// Pushes items to all their sources at the same time, and waits for all answers.
+    pub(super) fn push_all(&self, items: &Items) -> Result<(), Error> {
+        let command = |crawl: &Crawl, calls: &HeldCalls| {
             let mut command = cmd(&calls.record.push);
-            command.arg(&calls.record.source).arg(&push.by_partition[&number]);
+            command.arg(&calls.record.source).arg(&items[&crawl.number]);
             command
         };
-        let partitions: Vec<usize> = push.by_partition.keys().copied().collect();
-        let answers = self.ask_each(&partitions, self.options.retries, command)?;
+        let crawls: Vec<&Crawl> = items.keys().map(|&number| &*self.crawls.all[number]).collect();
+        let answers = self.ask_each(&crawls, self.options.retries, command)?;
         answers.into_iter().try_for_each(|answer| answer.map(drop))
     }
 

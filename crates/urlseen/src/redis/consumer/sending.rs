@@ -5,22 +5,14 @@ use std::sync::Arc;
 
 use redis::{Cmd, cmd};
 
-use super::links::Addressed;
-use super::push::PUSH_ITEMS;
+use super::push::{Items, PUSH_ITEMS};
 use super::{Consumer, Delivery, Item};
+use crate::redis::links::Addressed;
 use crate::{Error, ErrorKind};
 
-/// Items by the number of their partition.
-pub(super) type Items = BTreeMap<usize, Vec<Vec<u8>>>;
-
-/// Numbers of items that Redis has taken, and of pages that another consumer has now.
-#[doc(hidden)]
-#[derive(Debug, Default, Clone, Copy)]
-pub struct SentCounts {
-    pub sent: u64,
-    pub forgotten: u64,
-    pub given_to_others: u64,
-}
+/// Numbers of items that Redis has taken (`sent` and `forgotten`), and of pages that another
+/// consumer has now (`given_to_others`).
+pub(super) type Counts = BTreeMap<&'static str, usize>;
 
 /// Work of the thread. The loose items go first, then the steps in their order.
 #[derive(Default)]
@@ -44,19 +36,12 @@ pub(super) enum End {
     Reject(String),
 }
 
-/// List to which a partition's items are pushed.
-#[derive(Clone, Copy)]
-enum List {
-    Source,
-    Forget,
-}
-
 /// One attempt to send all work.
 pub(super) struct Attempt<'a> {
     consumer: &'a Consumer,
-    /// Partitions that are away, with their errors.
+    /// Numbers of the crawls whose servers are away, with their errors.
     pub(super) failed: BTreeMap<usize, Error>,
-    pub(super) counts: SentCounts,
+    pub(super) counts: Counts,
     pub(super) taken_bytes: usize,
 }
 
@@ -68,8 +53,8 @@ impl Work {
     /// Appends work that was added later.
     pub(super) fn append(&mut self, later: Self) {
         for (items, more) in [(&mut self.loose, later.loose), (&mut self.forgets, later.forgets)] {
-            for (partition, mut added) in more {
-                items.entry(partition).or_default().append(&mut added);
+            for (number, mut added) in more {
+                items.entry(number).or_default().append(&mut added);
             }
         }
         self.steps.extend(later.steps);
@@ -78,7 +63,7 @@ impl Work {
 
 impl<'a> Attempt<'a> {
     /// Prepares an attempt, which adds what is sent to `counts`.
-    pub(super) fn new(consumer: &'a Consumer, counts: SentCounts) -> Self {
+    pub(super) fn new(consumer: &'a Consumer, counts: Counts) -> Self {
         Self { consumer, failed: BTreeMap::new(), counts, taken_bytes: 0 }
     }
 
@@ -87,8 +72,8 @@ impl<'a> Attempt<'a> {
     /// # Errors
     /// A command was refused.
     pub(super) fn send(&mut self, work: &mut Work) -> Result<(), Error> {
-        self.push(&mut work.loose, List::Source)?;
-        self.push(&mut work.forgets, List::Forget)?;
+        self.push(&mut work.loose, false)?;
+        self.push(&mut work.forgets, true)?;
         let is_free = work.loose.is_empty();
         let mut sent = Ok(());
         work.steps.retain_mut(|step| {
@@ -104,12 +89,12 @@ impl<'a> Attempt<'a> {
 
     /// Sends a step. Returns false if a part of it still waits.
     fn is_done(&mut self, step: &mut Step, is_free: bool) -> Result<bool, Error> {
-        self.push(&mut step.links, List::Source)?;
+        self.push(&mut step.links, false)?;
         if !step.links.is_empty() {
             return Ok(false);
         }
         let Some((page, end)) = &step.end else { return Ok(true) };
-        if !is_free || self.fails(page.partition) {
+        if !is_free || self.fails(page.crawl.number) {
             return Ok(false);
         }
         let (ended, links) = match end {
@@ -120,10 +105,10 @@ impl<'a> Attempt<'a> {
             End::Reject(reason) => (self.consumer.reject(page, reason), &[][..]),
         };
         match ended {
-            Ok(true) => self.counts.sent += links.len() as u64,
-            Ok(false) => self.counts.given_to_others += 1,
+            Ok(true) => self.count("sent", links.len()),
+            Ok(false) => self.count("given_to_others", 1),
             Err(error) if is_absence(&error) => {
-                self.failed.insert(page.partition, error);
+                self.failed.insert(page.crawl.number, error);
                 return Ok(false);
             }
             Err(error) => return Err(error),
@@ -132,16 +117,17 @@ impl<'a> Attempt<'a> {
         Ok(true)
     }
 
-    /// Pushes items to the lists of all their partitions at the same time, and removes those that
-    /// Redis has taken.
-    fn push(&mut self, items: &mut Items, list: List) -> Result<(), Error> {
+    /// Pushes items to all their sources, or lists of items to forget, at the same time. Removes
+    /// those that Redis has taken.
+    fn push(&mut self, items: &mut Items, is_forget: bool) -> Result<(), Error> {
         loop {
-            let mut questions: Vec<Addressed> = Vec::new();
-            for (&partition, items) in &*items {
-                if !self.fails(partition)
-                    && let Some(command) = self.command(partition, list, items)?
+            let (mut numbers, mut questions) = (Vec::new(), Vec::<Addressed>::new());
+            for (&number, items) in &*items {
+                if !self.fails(number)
+                    && let Some(command) = self.command(number, is_forget, items)?
                 {
-                    questions.push((Some(partition), command.into()));
+                    numbers.push(number);
+                    questions.push((self.consumer.crawls.all[number].place, command.into()));
                 }
             }
             if questions.is_empty() {
@@ -149,10 +135,10 @@ impl<'a> Attempt<'a> {
             }
             let answers = self.consumer.ask_all(&questions, 0);
             let mut refused = None;
-            for (partition, answer) in questions.iter().filter_map(|it| it.0).zip(answers) {
+            for (number, answer) in numbers.into_iter().zip(answers) {
                 match answer {
-                    Ok(_) => self.take(items, partition, list),
-                    Err(error) if is_absence(&error) => drop(self.failed.insert(partition, error)),
+                    Ok(_) => self.take(items, number, is_forget),
+                    Err(error) if is_absence(&error) => drop(self.failed.insert(number, error)),
                     Err(error) => refused = Some(error),
                 }
             }
@@ -162,53 +148,55 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Returns the command that pushes the first items, or `None` if the partition has no record
-    /// with the key of the list.
+    /// Returns the command that pushes the first items, or `None` if the crawl has no record with
+    /// the key of the list.
     fn command(
         &self,
-        partition: usize,
-        list: List,
+        number: usize,
+        is_forget: bool,
         items: &[Vec<u8>],
     ) -> Result<Option<Cmd>, Error> {
-        let crawl = &self.consumer.crawl;
-        let calls = match crawl.calls(partition) {
+        let crawls = &self.consumer.crawls;
+        let crawl = &crawls.all[number];
+        let calls = match crawls.calls(crawl) {
             Err(error) if error.kind() == ErrorKind::NoCrawl => None,
             calls => Some(calls?),
         };
-        let (name, key) = match (list, calls.as_ref().map(|it| &it.record)) {
-            (List::Source, Some(record)) => (&record.push[..], &record.source),
-            (List::Source, None) => ("RPUSH", &crawl.partitions[partition].source),
-            (List::Forget, Some(record)) => ("RPUSH", &record.forget),
-            (List::Forget, None) => return Ok(None),
+        let (name, key) = match calls.as_ref().map(|it| &it.record) {
+            Some(record) if is_forget => ("RPUSH", &record.forget),
+            Some(record) => (&record.push[..], &record.source),
+            None if is_forget => return Ok(None),
+            None => ("RPUSH", &crawl.source),
         };
         let mut command = cmd(name);
         command.arg(key).arg(&items[..items.len().min(PUSH_ITEMS)]);
         Ok(Some(command))
     }
 
-    /// Removes the first items of a partition, which Redis has taken.
-    fn take(&mut self, items: &mut Items, partition: usize, list: List) {
-        let Some(waiting) = items.get_mut(&partition) else { return };
+    /// Removes the first items of a crawl, which Redis has taken.
+    fn take(&mut self, items: &mut Items, number: usize, is_forget: bool) {
+        let Some(waiting) = items.get_mut(&number) else { return };
         let taken: Vec<_> = waiting.drain(..waiting.len().min(PUSH_ITEMS)).collect();
-        match list {
-            List::Forget => self.counts.forgotten += taken.len() as u64,
-            List::Source => {
-                self.counts.sent += taken.len() as u64;
-                self.taken_bytes += bytes(&taken);
-            }
-        }
         if waiting.is_empty() {
-            items.remove(&partition);
+            items.remove(&number);
+        }
+        self.count(if is_forget { "forgotten" } else { "sent" }, taken.len());
+        if !is_forget {
+            self.taken_bytes += bytes(&taken);
         }
     }
 
-    /// Returns true if a command for the partition would fail now.
-    fn fails(&mut self, partition: usize) -> bool {
-        if self.failed.contains_key(&partition) {
+    fn count(&mut self, name: &'static str, number: usize) {
+        *self.counts.entry(name).or_default() += number;
+    }
+
+    /// Returns true if a command for the crawl would fail now.
+    fn fails(&mut self, number: usize) -> bool {
+        if self.failed.contains_key(&number) {
             return true;
         }
-        if let Some(reason) = self.consumer.rests(partition) {
-            self.failed.insert(partition, Error::new(ErrorKind::Redis, reason));
+        if let Some(reason) = self.consumer.rests(number) {
+            self.failed.insert(number, Error::new(ErrorKind::Redis, reason));
             return true;
         }
         !self.failed.is_empty() && self.consumer.is_away()
@@ -220,7 +208,7 @@ fn is_absence(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Redis | ErrorKind::Memory)
 }
 
-/// Returns the size in bytes of items of all partitions.
+/// Returns the size in bytes of items of all crawls.
 pub(super) fn size(items: &Items) -> usize {
     items.values().map(|items| bytes(items)).sum()
 }

@@ -81,13 +81,12 @@ class Deliveries(Pages[Delivery]):
         self._has_said: set[str] = set()
         # Partitions of which this process has said that they are away, and the time.
         self._away: dict[int, float] = {}
-        # Crawl record of each partition, and a number that grows when one changes.
-        self._records: list[dict[str, str] | None] = []
-        self._changes = -1
         check_names(settings)
         check_no_rules(settings)
         check_engine()
         self._consumer = self._open_consumer()
+        # Crawl record of each partition.
+        self._records: list[dict[str, str] | None] = [None] * len(self._consumer.sources)
         try:
             self._check_records()
         except BaseException:
@@ -197,8 +196,8 @@ class Deliveries(Pages[Delivery]):
                 partitions(settings),
                 held_max(settings),
             )
-            # Number of rejects in each partition at the last look.
-            self._rejects = consumer.rejects()
+            # Later looks count from here.
+            consumer.new_rejects()
         except (Away, Refused) as error:
             raise RuntimeError(
                 f"the crawl record of {self.source} cannot be read: {error}"
@@ -207,14 +206,11 @@ class Deliveries(Pages[Delivery]):
 
     def _check_records(self) -> None:
         """Compares changed records with the settings."""
-        changes = self._consumer.changes()
-        if changes == self._changes:
-            return
-        records = self._consumer.read_records()
+        records = self._consumer.changed_records() or self._records
         for record in records:
             if record is not None and record not in self._records:
                 check_record(record, self._crawler)
-        self._records, self._changes = records, changes
+        self._records = records
 
     def _pop(self) -> Held | None:
         self._tend()
@@ -254,17 +250,14 @@ class Deliveries(Pages[Delivery]):
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + LOOK_S
-        for number, length in self._consumer.rejects().items():
-            new = length - self._rejects.get(number, 0)
-            self._rejects[number] = length
-            if new > 0:
-                self._count_stat("rejected", new)
-                reason = reason_of(self._consumer.last_reject(number))
-                self._say(
-                    "rejected",
-                    f"urlseen has rejected {new} items of this crawl: {reason}. To see them:"
-                    " urlseen rejects list",
-                )
+        new, newest = self._consumer.new_rejects()
+        if new:
+            self._count_stat("rejected", new)
+            self._say(
+                "rejected",
+                f"urlseen has rejected {new} items of this crawl: {reason_of(newest)}. To see them:"
+                " urlseen rejects list",
+            )
 
     def _say_who_is_away(self) -> None:
         sources = self._consumer.sources

@@ -1,4 +1,4 @@
-//! Connections over which a consumer asks its questions.
+//! Connections over which filters and consumers ask their questions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,24 +7,23 @@ use std::time::Duration;
 
 use redis::{RedisResult, Value};
 
+use super::circuit_breakers::CircuitBreakers;
+use super::link::Link;
+use super::patience::{Patience, is_unknown_script, last};
 use crate::Error;
-use crate::redis::circuit_breakers::CircuitBreakers;
-use crate::redis::link::Link;
-use crate::redis::patience::{Patience, is_unknown_script, last};
 use urlseen_redis::protocol::Call;
 
-/// Connections of a consumer. All keys of one server share the first connection. In a Redis
-/// Cluster, the first connection is for the keys of the whole crawl, and each partition has one of
-/// its own, because its keys can be on another node.
+/// Connections of a filter, of a consumer, or of its heartbeats.
 pub(super) struct Links {
     all: Vec<Mutex<Link>>,
     /// Circuit breakers of the connections, if they rest after failed calls.
     breakers: Option<Arc<CircuitBreakers>>,
     is_cluster: bool,
+    retries: u32,
 }
 
-/// Question to a partition, or to the whole crawl (`None`), which is safe to repeat.
-pub(super) type Addressed = (Option<usize>, Call);
+/// Question that is safe to repeat, with the place of its connection.
+pub(super) type Addressed = (usize, Call);
 
 /// Question with its answer, if it has one.
 struct Open<'a> {
@@ -36,21 +35,15 @@ struct Open<'a> {
 }
 
 impl Links {
-    /// Makes connections: the first one, and one for each partition of a crawl in a Redis Cluster.
-    /// These connections have circuit breakers if no call is repeated.
-    pub(super) fn new(
-        first: Link,
-        partitions: impl IntoIterator<Item = Link>,
-        is_cluster: bool,
-        retries: u32,
-    ) -> Self {
-        let mut all: Vec<Link> = [first].into_iter().chain(partitions).collect();
+    /// Joins connections. They have circuit breakers if there are several, and no call is repeated.
+    pub(super) fn new(mut all: Vec<Link>, retries: u32) -> Self {
+        let is_cluster = all.iter().any(|link| link.address.is_cluster());
         let can_break = retries == 0 && all.len() > 1;
         let breakers = can_break.then(|| Arc::new(CircuitBreakers::new(all.len())));
         if let Some(breakers) = &breakers {
             all.iter_mut().enumerate().for_each(|(place, link)| link.break_with(breakers, place));
         }
-        Self { all: all.into_iter().map(Mutex::new).collect(), breakers, is_cluster }
+        Self { all: all.into_iter().map(Mutex::new).collect(), breakers, is_cluster, retries }
     }
 
     /// Returns true if no connection can be used now. Call this after a failed call.
@@ -65,24 +58,26 @@ impl Links {
         Some(last(&reason, self.is_cluster).to_string())
     }
 
+    /// Returns the connections.
+    pub(super) fn into_all(self) -> impl Iterator<Item = Link> {
+        self.all.into_iter().filter_map(|link| link.into_inner().ok())
+    }
+
     /// Returns the number of connections.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Returns the place of the connection for a partition, or for the whole crawl.
-    pub(super) fn place(&self, partition: Option<usize>) -> usize {
-        match partition {
-            Some(number) if self.all.len() > 1 => number + 1,
-            _ => 0,
-        }
-    }
-
     /// Waits until no other thread uses the connection.
     pub(super) fn lock(&self, place: usize) -> MutexGuard<'_, Link> {
         // A panic of another thread does no harm: a connection that was interrupted during a call
-        // is never used again (`Link::ask`).
+        // is never used again (`Link::connect`).
         self.all[place].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks one question. Repeats it if it fails.
+    pub(super) fn ask(&self, place: usize, question: Call) -> Result<Value, Error> {
+        self.ask_all(&[(place, question)], self.retries, |_| {}).swap_remove(0)
     }
 
     /// Sends all questions before it waits for the answers. Repeats questions that failed up to
@@ -94,13 +89,8 @@ impl Links {
         retries: u32,
         connected: impl Fn(usize),
     ) -> Vec<Result<Value, Error>> {
-        let open = questions.iter().map(|(partition, question)| Open {
-            place: self.place(*partition),
-            question,
-            by_text: false,
-            answer: None,
-        });
-        let mut all: Vec<Open<'_>> = open.collect();
+        let open = |&(place, ref question)| Open { place, question, by_text: false, answer: None };
+        let mut all: Vec<Open<'_>> = questions.iter().map(open).collect();
         let mut patience = Patience::new(retries, self.is_cluster);
         while let Some(wait) = self.round(&mut all, &mut patience, &connected) {
             thread::sleep(wait);
@@ -137,7 +127,7 @@ impl Links {
             for open in group {
                 match sent.clone().and_then(|()| link.receive()) {
                     Ok(value) => open.answer = Some(Ok(value)),
-                    Err(error) if is_unknown_script(&error) && !open.by_text => {
+                    Err(error) if !open.by_text && is_unknown_script(&error) => {
                         open.by_text = true;
                         wait = wait.max(Some(Duration::ZERO));
                     }
