@@ -13,7 +13,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use redis::{Cmd, Value, cmd, from_redis_value};
+use redis::{Cmd, ConnectionAddr, Value, cmd, from_redis_value};
 
 use crate::error::LinkError;
 
@@ -32,6 +32,18 @@ pub enum Lookup {
     Cluster(String),
 }
 
+impl Lookup {
+    /// Returns the lookup for commands on `key`, and on all keys in its slot. The server depends on
+    /// the key only in a cluster.
+    #[must_use]
+    pub fn for_key(&self, key: &str) -> Self {
+        match self {
+            Self::Cluster(_) => Self::Cluster(key.to_owned()),
+            other => other.clone(),
+        }
+    }
+}
+
 /// Host and port of a server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node {
@@ -39,6 +51,28 @@ pub struct Node {
     pub host: String,
     /// TCP port of the server.
     pub port: u16,
+}
+
+impl Node {
+    /// Returns host and port of a network address; `None` for a socket file.
+    pub fn of(address: &ConnectionAddr) -> Option<Self> {
+        match address {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                Some(Self { host: host.clone(), port: *port })
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts host and port into a network address.
+    pub fn put(&self, address: &mut ConnectionAddr) {
+        match address {
+            ConnectionAddr::TcpTls { host, port, .. } => {
+                (*host, *port) = (self.host.clone(), self.port);
+            }
+            address => *address = ConnectionAddr::Tcp(self.host.clone(), self.port),
+        }
+    }
 }
 
 impl fmt::Display for Node {

@@ -64,7 +64,7 @@ impl Address {
             .map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
         let has_files = root_cert.is_some() || client_tls.is_some();
         let files = has_files.then_some(TlsCertificates { client_tls, root_cert });
-        let address = urlseen::Address::parse_with(url, client_name, files.as_ref());
+        let address = urlseen::Address::parse(url, client_name, files.as_ref());
         let [connect_timeout, response_timeout] = [connect_s, response_s].map(seconds);
         let options = RedisOptions { retries: 0, connect_timeout, response_timeout };
         Ok(Self { address: address.map_err(|error| raised(&error))?, options })
@@ -103,8 +103,7 @@ impl Consumer {
             response_timeout: limits.response_timeout,
             stop_timeout: Duration::ZERO,
         };
-        let opened =
-            py.detach(|| Outbox::start(urlseen::Consumer::open_early(address, source, options)?));
+        let opened = py.detach(|| Outbox::open(address, source, options));
         opened.map(Self).map_err(|error| raised(&error))
     }
 
@@ -254,7 +253,7 @@ impl Asker {
     }
 
     fn ask<'py>(&self, py: Python<'py>, words: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyAny>> {
-        let words = bytes(words);
+        let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
         match py.detach(|| self.0.ask(&words)) {
             Ok(value) => converted(py, value),
             Err((error, was_sent)) => {
@@ -272,10 +271,6 @@ impl Asker {
 
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1 << 30))
-}
-
-fn bytes(words: Vec<PyBackedBytes>) -> Vec<Vec<u8>> {
-    words.into_iter().map(|word| word.to_vec()).collect()
 }
 
 /// Converts an answer. Its strings become bytes.

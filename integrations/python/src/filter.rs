@@ -72,6 +72,27 @@ impl Open {
         }
     }
 
+    fn capacity(&self) -> u64 {
+        match self {
+            Self::Local(filter) => filter.capacity(),
+            Self::Redis(filter) => filter.capacity(),
+        }
+    }
+
+    fn error_rate(&self) -> f64 {
+        match self {
+            Self::Local(filter) => filter.full_error_rate(),
+            Self::Redis(filter) => filter.full_error_rate(),
+        }
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        match self {
+            Self::Local(filter) => filter.sync(),
+            Self::Redis(_) => Ok(()),
+        }
+    }
+
     fn local(&self) -> PyResult<&LocalFilter> {
         match self {
             Self::Local(filter) => Ok(filter),
@@ -328,19 +349,13 @@ impl Filter {
     /// Number of keys that the filter has room for. It increases when the filter grows.
     #[getter]
     fn capacity(&self) -> PyResult<u64> {
-        Ok(match self.get()? {
-            Open::Local(filter) => filter.capacity(),
-            Open::Redis(filter) => filter.capacity(),
-        })
+        Ok(self.get()?.capacity())
     }
 
     /// Share of new keys that the filter takes for seen ones when it is full.
     #[getter]
     fn error_rate(&self) -> PyResult<f64> {
-        Ok(match self.get()? {
-            Open::Local(filter) => filter.full_error_rate(),
-            Open::Redis(filter) => filter.full_error_rate(),
-        })
+        Ok(self.get()?.error_rate())
     }
 
     /// Number of keys, as a share of the capacity. Not for a filter in Redis.
@@ -357,10 +372,7 @@ impl Filter {
 
     /// Syncs the folder to the disk.
     fn save(&self, py: Python<'_>) -> PyResult<()> {
-        self.detached(py, |open| match open {
-            Open::Local(filter) => filter.sync(),
-            Open::Redis(_) => Ok(()),
-        })
+        self.detached(py, Open::sync)
     }
 
     /// Closes the filter, with all keys on the disk. A second call does nothing.
@@ -371,10 +383,7 @@ impl Filter {
         let open = self.open.write().expect("no holder panics").take();
         let Some(open) = open else { return Ok(()) };
         py.detach(|| {
-            let synced = match &open {
-                Open::Local(filter) => filter.sync(),
-                Open::Redis(_) => Ok(()),
-            };
+            let synced = open.sync();
             drop(open);
             synced
         })
@@ -391,21 +400,19 @@ impl Filter {
     }
 
     fn __repr__(&self) -> String {
-        let numbers = match self.get() {
-            Ok(Open::Local(filter)) => format!(
-                ", capacity {}, error_rate {:e}, fill {:.4}, memory {} bytes",
-                filter.capacity(),
-                filter.full_error_rate(),
-                filter.fill(),
-                filter.memory(),
-            ),
-            Ok(Open::Redis(filter)) => {
-                let error_rate = filter.full_error_rate();
-                format!(", capacity {}, error_rate {error_rate:e}", filter.capacity())
+        let mut text = format!("<urlseen.Filter: {}", self.name);
+        match self.get() {
+            Ok(open) => {
+                text +=
+                    &format!(", capacity {}, error_rate {:e}", open.capacity(), open.error_rate());
+                if let Open::Local(filter) = open {
+                    text +=
+                        &format!(", fill {:.4}, memory {} bytes", filter.fill(), filter.memory());
+                }
             }
-            Err(_) => ", which is not open in this process".to_owned(),
-        };
-        format!("<urlseen.Filter: {}{numbers}>", self.name)
+            Err(_) => text += ", which is not open in this process",
+        }
+        text + ">"
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -201,7 +201,7 @@ impl RedisAddress {
         if addresses.len() > MOST {
             return Err(Error::ManyNodes { most: MOST });
         }
-        let nodes: Option<Nodes> = addresses.iter().map(Self::node).collect();
+        let nodes: Option<Nodes> = addresses.iter().map(|it| Node::of(&it.place)).collect();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         let lookup = match url.name {
             _ if !url.is_sentinel => Lookup::Cluster(String::new()),
@@ -242,36 +242,16 @@ impl RedisAddress {
         matches!(self.lookup, Lookup::Cluster(_))
     }
 
-    /// Returns the address for commands on `key`, and on all keys in its slot. The server depends
-    /// on the key only in a cluster.
+    /// Returns the address for commands on `key`: see [`Lookup::for_key`].
     #[must_use]
     pub fn for_key(&self, key: &str) -> Self {
-        let mut address = self.clone();
-        if let Lookup::Cluster(old) = &mut address.lookup {
-            key.clone_into(old);
-        }
-        address
-    }
-
-    /// Returns host and port of the network address; `None` for a socket file.
-    pub(super) fn node(&self) -> Option<Node> {
-        match &self.place {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                Some(Node { host: host.clone(), port: *port })
-            }
-            _ => None,
-        }
+        Self { lookup: self.lookup.for_key(key), ..self.clone() }
     }
 
     /// Returns the address of a single server, with the login and the database of this address.
     pub(super) fn at(&self, node: &Node) -> Self {
         let mut address = Self { lookup: Lookup::Single, ..self.clone() };
-        match &mut address.place {
-            ConnectionAddr::TcpTls { host, port, .. } => {
-                (*host, *port) = (node.host.clone(), node.port);
-            }
-            place => *place = ConnectionAddr::Tcp(node.host.clone(), node.port),
-        }
+        node.put(&mut address.place);
         address
     }
 }

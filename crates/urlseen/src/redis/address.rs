@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use redis::{Client, ConnectionAddr, RedisResult};
+use redis::{Client, RedisResult};
 
 use crate::{Error, ErrorKind};
 use urlseen_redis::nodes_url::NodesUrl;
@@ -31,20 +31,12 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses an address. The error does not show the address, which may contain a password.
-    ///
-    /// # Errors
-    /// The address is not valid.
-    pub fn parse(url: &str) -> Result<Self, Error> {
-        Self::parse_with(url, None, None)
-    }
-
     /// Parses an address, whose connections have this name, and use these files if they are
-    /// encrypted.
+    /// encrypted. The error does not show the address, which may contain a password.
     ///
     /// # Errors
     /// The address or a file is not valid.
-    pub fn parse_with(
+    pub fn parse(
         url: &str,
         client_name: Option<String>,
         files: Option<&Files>,
@@ -70,7 +62,8 @@ impl Address {
         let clients: RedisResult<Vec<_>> = urls.iter().map(|url| client(url, files)).collect();
         let clients = clients.map_err(|error| invalid(&error))?;
         let has_search = lookup != Lookup::Single;
-        let nodes = clients.iter().filter(|_| has_search).filter_map(node).collect();
+        let nodes = clients.iter().filter(|_| has_search);
+        let nodes = nodes.filter_map(|it| Node::of(it.get_connection_info().addr())).collect();
         let client = clients.into_iter().next().ok_or_else(|| invalid(&"there is no host"))?;
         Ok(Self { client, nodes, lookup, client_name })
     }
@@ -80,36 +73,17 @@ impl Address {
         matches!(self.lookup, Lookup::Cluster(_))
     }
 
-    /// Returns the address for commands on `key`, and on all keys in its slot. The server depends
-    /// on the key only in a cluster.
+    /// Returns the address for commands on `key`: see [`Lookup::for_key`].
     pub(super) fn for_key(&self, key: &str) -> Self {
-        let mut address = self.clone();
-        if let Lookup::Cluster(old) = &mut address.lookup {
-            key.clone_into(old);
-        }
-        address
+        Self { lookup: self.lookup.for_key(key), ..self.clone() }
     }
 
     /// Returns the client of another server with the same login.
     pub(super) fn at(&self, node: &Node) -> RedisResult<Client> {
         let info = self.client.get_connection_info().clone();
         let mut addr = info.addr().clone();
-        if let ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } =
-            &mut addr
-        {
-            (*host, *port) = (node.host.clone(), node.port);
-        }
+        node.put(&mut addr);
         Client::open(info.set_addr(addr))
-    }
-}
-
-/// Returns host and port of a server; `None` for a socket file.
-fn node(client: &Client) -> Option<Node> {
-    match client.get_connection_info().addr() {
-        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-            Some(Node { host: host.clone(), port: *port })
-        }
-        _ => None,
     }
 }
 
@@ -137,7 +111,7 @@ mod tests {
     use super::*;
 
     fn servers(url: &str) -> String {
-        let address = Address::parse(url).unwrap();
+        let address = Address::parse(url, None, None).unwrap();
         let nodes = address.nodes.all.iter().map(|node| address.at(node).unwrap());
         let single = Some(address.client.clone()).filter(|_| address.lookup == Lookup::Single);
         let shown = nodes.chain(single).map(|it| {
@@ -164,7 +138,7 @@ mod tests {
             Lookup::Cluster(key) => key,
             _ => String::new(),
         };
-        assert_eq!(key(Address::parse("redis+cluster://a").unwrap().for_key("k")), "k");
+        assert_eq!(key(Address::parse("redis+cluster://a", None, None).unwrap().for_key("k")), "k");
     }
 
     #[test]
@@ -178,7 +152,7 @@ mod tests {
             "other+cluster://:geheim@a",
             "geheim",
         ] {
-            let error = Address::parse(url).unwrap_err();
+            let error = Address::parse(url, None, None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Spec);
             let text = error.to_string();
             assert!(

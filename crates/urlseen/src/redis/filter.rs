@@ -113,7 +113,7 @@ impl RedisFilter {
         let mut definition = Definition::new(&wanted);
         // Refuses a kind that cannot be in Redis, before any command to Redis.
         keys(key, &definition)?;
-        let address = Address::parse(url)?;
+        let address = Address::parse(url, None, None)?;
         let address = address.for_key(key);
         let links = Links::new(vec![Link::new(address.clone(), options)], options.retries);
         definition = defined(key, &definition, &links)?;

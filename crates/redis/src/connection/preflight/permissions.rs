@@ -9,7 +9,7 @@
 use redis::{Pipeline, RedisResult, Value};
 
 use super::needs::Needs;
-use super::problem::{MissingPermissions, PreflightError};
+use super::problem::{PreflightError, missing_permissions};
 use crate::connection::link::Link;
 use crate::error::{Denied, LinkError};
 
@@ -132,15 +132,12 @@ impl<'a> Refusals<'a> {
         let Self { commands, proven, unproven, unknown, troubles, blind, .. } = self;
         let mut problems = Vec::new();
         if !commands.is_empty() || !keys.is_empty() {
-            let denied = |key: &str| keys.iter().any(|(other, _)| *other == key);
-            let unproven = unproven.into_iter().filter(|key| !proven.contains(key) && !denied(key));
-            problems.push(PreflightError::Permissions(MissingPermissions {
-                user: user.to_owned(),
-                unproven: unproven.map(str::to_owned).collect(),
-                keys: keys.into_iter().map(|(key, names)| (key.to_owned(), names)).collect(),
-                blind: blind && commands.iter().any(|name| name == "MULTI"),
-                commands,
-            }));
+            let is_open =
+                |key: &&str| !proven.contains(key) && keys.iter().all(|(denied, _)| denied != key);
+            let unproven: Vec<&str> = unproven.into_iter().filter(is_open).collect();
+            let blind = blind && commands.iter().any(|name| name == "MULTI");
+            let text = missing_permissions(user, &commands, &keys, &unproven, blind);
+            problems.push(PreflightError::Permissions(text));
         }
         if !unknown.is_empty() {
             problems.push(PreflightError::UnknownCommands { commands: unknown });

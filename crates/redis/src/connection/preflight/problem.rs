@@ -1,7 +1,5 @@
 //! Problems that prevent the start of a crawl, each with its message.
 
-use std::fmt;
-
 use super::facts::ServerVersion;
 use super::needs::KeyOwner;
 use super::permissions::{command_rule, key_rule};
@@ -47,7 +45,7 @@ pub enum PreflightError {
     KeyType { owner: KeyOwner, key: String, needed: &'static str, found: String },
     /// User without all needed permissions.
     #[error("{0}")]
-    Permissions(MissingPermissions),
+    Permissions(String),
     /// Server without all needed commands.
     #[error(
         "this Redis does not know {}; its configuration (rename-command) or its provider removed \
@@ -67,57 +65,44 @@ impl PreflightError {
     }
 }
 
-/// Permissions that an ACL user lacks. The message has the command that grants all of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingPermissions {
-    pub(super) user: String,
-    /// Commands that the user may not run, in capitals: `SCRIPT LOAD`.
-    pub(super) commands: Vec<String>,
-    /// Keys that the user may not touch, each with the commands that were denied on it.
-    pub(super) keys: Vec<(String, Vec<String>)>,
-    /// Keys that cannot be checked before the commands are granted.
-    pub(super) unproven: Vec<String>,
-    /// True if the other commands could not be checked, because the user may not run `MULTI`.
-    pub(super) blind: bool,
-}
-
-impl fmt::Display for MissingPermissions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { user, commands, keys, unproven, blind } = self;
-        write!(f, "the Redis user {user} may not ")?;
-        if !commands.is_empty() {
-            write!(f, "run {}", listed(commands))?;
-        }
-        if !keys.is_empty() {
-            f.write_str(if commands.is_empty() { "touch " } else { ", nor touch " })?;
-            let keys: Vec<String> = keys
-                .iter()
-                .map(|(key, denied)| {
-                    format!("the key {} (denied: {})", key.escape_debug(), denied.join(", "))
-                })
-                .collect();
-            f.write_str(&listed(&keys))?;
-        }
-        let key_rules = keys.iter().map(|(key, _)| key_rule(key));
-        let rules: Vec<_> =
-            commands.iter().map(|name| command_rule(name)).chain(key_rules).collect();
-        write!(f, "; an administrator grants that with: ACL SETUSER {user} {}", rules.join(" "))?;
-        if !unproven.is_empty() {
-            write!(
-                f,
-                " (whether the user may touch {} cannot be checked before that; if not, {} is \
-                 needed, too)",
-                listed(
-                    &unproven.iter().map(|key| key.escape_debug().to_string()).collect::<Vec<_>>()
-                ),
-                unproven.iter().map(|key| key_rule(key)).collect::<Vec<_>>().join(" "),
-            )?;
-        }
-        if *blind {
-            f.write_str("; without MULTI the other commands could not be checked")?;
-        }
-        Ok(())
+/// Writes the message about permissions that a user lacks, with the command that grants all of them.
+/// `commands` are those that the user may not run, and `keys` those that the user may not touch,
+/// each with the commands that were denied on it. `unproven` are keys that cannot be checked before
+/// the commands are granted. `is_blind` is true if the user may not run `MULTI`.
+pub(super) fn missing_permissions(
+    user: &str,
+    commands: &[String],
+    keys: &[(&str, Vec<String>)],
+    unproven: &[&str],
+    is_blind: bool,
+) -> String {
+    let mut text = format!("the Redis user {user} may not ");
+    if !commands.is_empty() {
+        text += &format!("run {}", listed(commands));
     }
+    if !keys.is_empty() {
+        text += if commands.is_empty() { "touch " } else { ", nor touch " };
+        let denied = |(key, denied): &(&str, Vec<String>)| {
+            format!("the key {} (denied: {})", key.escape_debug(), denied.join(", "))
+        };
+        text += &listed(&keys.iter().map(denied).collect::<Vec<_>>());
+    }
+    let key_rules = keys.iter().map(|(key, _)| key_rule(key));
+    let rules: Vec<_> = commands.iter().map(|name| command_rule(name)).chain(key_rules).collect();
+    text += &format!("; an administrator grants that with: ACL SETUSER {user} {}", rules.join(" "));
+    if !unproven.is_empty() {
+        let names: Vec<_> = unproven.iter().map(|key| key.escape_debug().to_string()).collect();
+        text += &format!(
+            " (whether the user may touch {} cannot be checked before that; if not, {} is needed, \
+             too)",
+            listed(&names),
+            unproven.iter().map(|key| key_rule(key)).collect::<Vec<_>>().join(" "),
+        );
+    }
+    if is_blind {
+        text += "; without MULTI the other commands could not be checked";
+    }
+    text
 }
 
 fn replica(primary: Option<&str>) -> String {

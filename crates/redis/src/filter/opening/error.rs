@@ -4,6 +4,7 @@ use urlseen_filter::{SpecDifference, SpecError};
 
 use super::strings::shown;
 use crate::error::LinkError;
+use crate::filter::definition;
 
 /// Reason why a filter in Redis cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,16 +32,12 @@ pub enum RedisOpenError {
     Keys(Vec<KeyError>),
     /// Redis has the bits of a filter, but not its definition. So no program can read the bits.
     #[error(
-        "Redis holds bits of the filter {key} without their definition ({definition} is missing): \
-         the bits cannot be read without their seed. Choose another filter.key, or delete the \
-         filter with urlseen storage drop"
+        "Redis holds bits of the filter {} without their definition ({} is missing): the bits \
+         cannot be read without their seed. Choose another filter.key, or delete the filter with \
+         urlseen storage drop",
+        .0, definition::key(.0)
     )]
-    Undefined {
-        /// Value of `filter.key`.
-        key: String,
-        /// Missing key of the definition.
-        definition: String,
-    },
+    Undefined(String),
     /// Redis already has a filter at the key of a new one.
     #[error(
         "Redis holds a filter {0} already: choose another filter.key, or delete that filter with \

@@ -105,7 +105,7 @@ impl Wanted {
             && self.definition(link, None).await?.is_none()
             && self.look(link).await?.are_there
         {
-            return Err(self.undefined());
+            return Err(RedisOpenError::Undefined(self.key.clone()));
         }
         let opened = self.settle(link, &Definition::new(&self.spec)).await?;
         let strings = Strings::look(link, &opened.filter).await?;
@@ -125,7 +125,7 @@ impl Wanted {
         let opened = match found {
             Some(found) => Some(self.held_to(found, &self.spec)?),
             None if strings.are_there && self.spec.kind().has_seed() => {
-                return Err(self.undefined());
+                return Err(RedisOpenError::Undefined(self.key.clone()));
             }
             None => None,
         };
@@ -206,11 +206,6 @@ impl Wanted {
         let define = definition::define(&self.key, &words);
         let fields: BTreeMap<String, String> = link.query(&define).await?;
         Definition::found(&fields).map_err(|_| RedisOpenError::Nonsense(self.definition_key()))
-    }
-
-    fn undefined(&self) -> RedisOpenError {
-        let (key, definition) = (self.key.clone(), self.definition_key());
-        RedisOpenError::Undefined { key, definition }
     }
 
     /// Returns the key of the filter's definition.

@@ -32,9 +32,10 @@ pub struct Samples {
 impl Samples {
     /// Creates the collection, without any answer yet.
     pub fn new(filter: &RedisFilterKeys) -> Self {
-        let (counts, others): (Vec<_>, Vec<_>) =
-            filter.keys().iter().partition(|(_, content)| *content == Content::Count);
-        let used = if counts.is_empty() { others } else { counts };
+        let is_count = |(_, content): &(u32, Content)| *content == Content::Count;
+        let has_counts = filter.keys().iter().any(is_count);
+        let used: Vec<_> =
+            filter.keys().iter().copied().filter(|it| is_count(it) == has_counts).collect();
         Self { looks: vec![KeyLook::default(); used.len()], used, next: 0 }
     }
 

@@ -116,7 +116,7 @@ impl Consumer {
     /// # Errors
     /// The same errors as [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
-        let consumer = Self::open_early(&Address::parse(url)?, source, options)?;
+        let consumer = Self::open_early(&Address::parse(url, None, None)?, source, options)?;
         consumer.crawls.check_records()?;
         Ok(consumer)
     }
@@ -126,8 +126,7 @@ impl Consumer {
     ///
     /// # Errors
     /// The same errors as [`Consumer::open_with`], except that of a missing record.
-    #[doc(hidden)]
-    pub fn open_early(
+    fn open_early(
         address: &Address,
         source: &str,
         options: ConsumerOptions,

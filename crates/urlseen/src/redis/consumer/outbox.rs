@@ -14,7 +14,8 @@ use std::{mem, thread};
 
 use super::push::{Items, PUSH_ITEMS};
 use super::sending::{Attempt, Counts, End, Step, Work, size};
-use super::{Consumer, Delivery};
+use super::{Consumer, ConsumerOptions, Delivery};
+use crate::redis::address::Address;
 use crate::{Error, ErrorKind};
 
 /// Number of bytes of links with which an unfinished page is pushed early.
@@ -78,12 +79,13 @@ struct PageLinks {
 }
 
 impl Outbox {
-    /// Starts the thread that sends.
+    /// Opens a consumer, even if no daemon has run for a source yet. Starts the thread that sends.
     ///
     /// # Errors
-    /// The system cannot start a thread.
-    pub fn start(consumer: Consumer) -> Result<Self, Error> {
-        let (consumer, shared) = (Arc::new(consumer), Arc::<Shared>::default());
+    /// The same errors as [`Consumer::open_with`], except that of a missing record.
+    pub fn open(address: &Address, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
+        let consumer = Arc::new(Consumer::open_early(address, source, options)?);
+        let shared = Arc::<Shared>::default();
         let (sender, state) = (Arc::clone(&consumer), Arc::clone(&shared));
         let thread = thread::Builder::new().name("outbox".to_owned());
         let started = thread.spawn(move || run(&sender, &state));

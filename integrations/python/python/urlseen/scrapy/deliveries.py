@@ -16,9 +16,9 @@ from urlseen.scrapy.settings import (
     check_names,
     check_no_rules,
     held_max,
+    key,
     logger,
     partitions,
-    source_key,
     spider_name,
     whole,
 )
@@ -71,7 +71,8 @@ class Deliveries(Pages[Delivery]):
         """
         super().__init__(crawler)
         settings = crawler.settings
-        self.source = source_key(settings, spider_name(crawler))
+        spider = spider_name(crawler)
+        self.source = key(settings, "URLSEEN_SOURCE_KEY", "%(spider)s:discovered", spider)
         most = whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62)
         self._throttle = Throttle(most, self.source)
         self._wakeup = Wakeup(crawler)

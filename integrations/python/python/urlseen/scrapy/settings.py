@@ -120,11 +120,6 @@ def key(settings: BaseSettings, name: str, default: str, spider: str) -> str:
         ) from None
 
 
-def source_key(settings: BaseSettings, spider: str) -> str:
-    """Returns the key of the list for discovered requests: `source.key` in urlseen's config."""
-    return key(settings, "URLSEEN_SOURCE_KEY", "%(spider)s:discovered", spider)
-
-
 def address(settings: BaseSettings, name: str) -> Address:
     """Returns the address that the setting `name` gives, with time limits and files for TLS.
 
