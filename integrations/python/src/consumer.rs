@@ -253,7 +253,7 @@ impl Asker {
     }
 
     fn ask<'py>(&self, py: Python<'py>, words: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyAny>> {
-        let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
+        let words: Vec<Vec<u8>> = words.into_iter().map(|word| word.to_vec()).collect();
         match py.detach(|| self.0.ask(&words)) {
             Ok(value) => converted(py, value),
             Err((error, was_sent)) => {

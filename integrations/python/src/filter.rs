@@ -400,19 +400,23 @@ impl Filter {
     }
 
     fn __repr__(&self) -> String {
-        let mut text = format!("<urlseen.Filter: {}", self.name);
-        match self.get() {
+        let numbers = match self.get() {
             Ok(open) => {
-                text +=
-                    &format!(", capacity {}, error_rate {:e}", open.capacity(), open.error_rate());
-                if let Open::Local(filter) = open {
-                    text +=
-                        &format!(", fill {:.4}, memory {} bytes", filter.fill(), filter.memory());
-                }
+                let numbers = match &open {
+                    Open::Local(it) => {
+                        format!(", fill {:.4}, memory {} bytes", it.fill(), it.memory())
+                    }
+                    Open::Redis(_) => String::new(),
+                };
+                format!(
+                    ", capacity {}, error_rate {:e}{numbers}",
+                    open.capacity(),
+                    open.error_rate()
+                )
             }
-            Err(_) => text += ", which is not open in this process",
-        }
-        text + ">"
+            Err(_) => ", which is not open in this process".to_owned(),
+        };
+        format!("<urlseen.Filter: {}{numbers}>", self.name)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

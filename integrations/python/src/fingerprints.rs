@@ -54,12 +54,11 @@ impl Options<'_> {
             let Self { algorithm, canonical, keep_fragments, drop_tracking, same } = self;
             let texts = [algorithm, canonical, drop_tracking, same];
             let fitting = kept.take().filter(|it| it.0 == texts && it.1 == keep_fragments);
-            let fitting = match fitting {
-                Some(fitting) => fitting,
-                None => {
-                    let fingerprinter = Fingerprinter::new(self.spec()?);
-                    (texts.map(str::to_owned), keep_fragments, fingerprinter)
-                }
+            let fitting = if let Some(fitting) = fitting {
+                fitting
+            } else {
+                let fingerprinter = Fingerprinter::new(self.spec()?);
+                (texts.map(str::to_owned), keep_fragments, fingerprinter)
             };
             Ok(work(&mut kept.insert(fitting).2))
         })

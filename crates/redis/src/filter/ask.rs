@@ -21,15 +21,14 @@ pub enum AskError {
     Placement { fingerprint: String, why: PlacementError },
 }
 
-/// Returns groups of questions about fingerprints, each with the number of questions about each of
-/// its fingerprints.
+/// Questions, and the number of questions about each fingerprint.
+type Group = (Vec<Cmd>, Vec<usize>);
+
+/// Returns groups of questions about fingerprints.
 ///
 /// # Errors
 /// The kind has no bit positions for a fingerprint.
-pub fn ask(
-    filter: &RedisFilterKeys,
-    fingerprints: &[Fingerprint],
-) -> Result<Vec<(Vec<Cmd>, Vec<usize>)>, AskError> {
+pub fn ask(filter: &RedisFilterKeys, fingerprints: &[Fingerprint]) -> Result<Vec<Group>, AskError> {
     let part = |some: &[Fingerprint]| {
         let (mut group, mut counts) = (Vec::new(), Vec::with_capacity(some.len()));
         for fingerprint in some {

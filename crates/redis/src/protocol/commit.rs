@@ -174,7 +174,7 @@ choices! {
 /// Redis key to which the daemon pushes unseen items.
 #[derive(Debug, Clone, Copy)]
 pub struct Sink {
-    /// Type of the key.
+    /// Type of the Redis key that is the sink.
     pub kind: SinkKind,
     /// End of a list to push to.
     pub push_to: End,

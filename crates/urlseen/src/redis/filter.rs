@@ -15,12 +15,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use redis::{Cmd, FromRedisValue, RedisError, Value};
+use redis::{Cmd, FromRedisValue as _, Value};
 
 use super::RedisOptions;
 use super::address::Address;
 use super::link::Link;
-use super::links::{Addressed, Links};
+use super::links::{Addressed, Links, read_as, unexpected};
 use crate::{Error, ErrorKind, Filter, FilterSpec};
 use urlseen_filter::redis_kind::Question;
 use urlseen_filter::{Outlook, RedisFilterKeys, Verdict, id};
@@ -256,15 +256,6 @@ fn defined(key: &str, wanted: &Definition, links: &Links) -> Result<Definition, 
             format!("{key} in Redis is not what urlseen writes; find the program that changed it");
         Error::new(ErrorKind::Mismatch, text)
     })
-}
-
-/// Converts a reply to the expected type.
-fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
-    T::from_redis_value(reply).map_err(|error| unexpected(error.into()))
-}
-
-fn unexpected(error: RedisError) -> Error {
-    Error::new(ErrorKind::Redis, error)
 }
 
 impl Filter for RedisFilter {

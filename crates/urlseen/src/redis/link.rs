@@ -60,8 +60,8 @@ impl Link {
         Err(circuit_open(&reason))
     }
 
-    /// Opens a connection if none is open, if answers are missing after a panic, or if the primary is
-    /// another server now.
+    /// Opens a connection if none is open, if answers are missing after a panic, or if the primary
+    /// is another server now.
     pub(super) fn connect(&mut self) -> RedisResult<()> {
         self.check_circuit()?;
         let is_complete = mem::take(&mut self.waiting) == 0;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use redis::{RedisResult, Value};
+use redis::{FromRedisValue, RedisError, RedisResult, Value};
 
 use super::circuit_breakers::CircuitBreakers;
 use super::link::Link;
 use super::patience::{Patience, is_unknown_script, last};
-use crate::Error;
+use crate::{Error, ErrorKind};
 use urlseen_redis::protocol::Call;
 
 /// Connections of a filter, of a consumer, or of its heartbeats.
@@ -177,4 +177,15 @@ fn connect(links: &mut [MutexGuard<'_, Link>]) -> Vec<RedisResult<()>> {
 /// Joins the commands of questions.
 fn packed(group: &[&mut Open<'_>]) -> Vec<u8> {
     group.iter().flat_map(|open| open.question.command(open.by_text).get_packed_command()).collect()
+}
+
+/// Converts a reply to the expected type.
+pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
+    T::from_redis_value(reply).map_err(unexpected)
+}
+
+/// Makes the error for a reply that the call cannot have.
+pub(super) fn unexpected(error: impl Into<RedisError>) -> Error {
+    let error: RedisError = error.into();
+    Error::new(ErrorKind::Refused, format!("Redis returned an unexpected answer: {error}"))
 }

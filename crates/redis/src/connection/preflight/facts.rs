@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::problem::PreflightError;
-
 /// Version of Redis: major, minor, patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerVersion(pub u32, pub u32, pub u32);
@@ -70,31 +68,64 @@ impl<'a> Info<'a> {
         self.text("redis_mode").or(self.text("server_mode")) == Some("sentinel")
     }
 
-    /// Returns all problems of this server that prevent the start of a crawl. `is_cluster` is true
-    /// if the address is that of a cluster.
-    pub(super) fn problems(&self, is_cluster: bool) -> Vec<PreflightError> {
+    /// Returns true if the version does not work.
+    pub(super) fn is_too_old(&self) -> bool {
+        self.facts().is_some_and(|facts| facts.version < ServerVersion::NEEDED)
+    }
+
+    /// Returns true if the server copies the data of a primary. A writable replica loses its writes
+    /// at the next synchronisation.
+    pub(super) fn is_replica(&self) -> bool {
+        self.text("role") == Some("slave")
+    }
+
+    /// Returns true if the server is a node of a Redis Cluster.
+    pub(super) fn is_node(&self) -> bool {
+        self.number("cluster_enabled") == Some(1)
+    }
+
+    /// Returns the messages about all problems of this server that prevent the start of a crawl.
+    /// `is_cluster` is true if the address is that of a cluster.
+    pub(super) fn problems(&self, is_cluster: bool) -> Vec<String> {
         let mut problems = Vec::new();
-        if let Some(facts) = self.facts()
-            && facts.version < ServerVersion::NEEDED
-        {
-            problems.push(PreflightError::TooOld { name: facts.name, found: facts.version });
+        if let Some(facts) = self.facts().filter(|_| self.is_too_old()) {
+            problems.push(format!(
+                "this server is {facts} and urlseen needs {} or newer (for BLMOVE); upgrade it",
+                ServerVersion::NEEDED
+            ));
         }
-        // A writable replica loses its writes at the next synchronisation.
-        if self.text("role") == Some("slave") {
-            let at = |host, port| format!("{host}:{port}");
+        if self.is_replica() {
             let primary = self.text("master_host").zip(self.text("master_port"));
-            problems.push(PreflightError::Replica {
-                primary: primary.map(|(host, port)| at(host, port)),
-            });
+            let primary = |before: &str| {
+                primary.map_or_else(String::new, |(host, port)| format!("{before}{host}:{port}"))
+            };
+            problems.push(format!(
+                "this Redis is a replica{}, where writes are refused or lost; set redis.url to the \
+                 primary{}",
+                primary(" of "),
+                primary(", ")
+            ));
         }
-        match (self.number("cluster_enabled") == Some(1), is_cluster) {
-            (true, false) => problems.push(PreflightError::Cluster),
-            (false, true) => problems.push(PreflightError::NoCluster),
+        match (self.is_node(), is_cluster) {
+            (true, false) => problems.push(
+                "this Redis is a node of a Redis Cluster, where other nodes may serve the keys of \
+                 the crawl; write redis+cluster:// (with TLS: rediss+cluster://) in redis.url"
+                    .to_owned(),
+            ),
+            (false, true) => problems.push(
+                "this Redis is a single server (cluster-enabled no), and not a node of a Redis \
+                 Cluster; write redis:// (with TLS: rediss://) in redis.url"
+                    .to_owned(),
+            ),
             (true, true) | (false, false) => {}
         }
         if let Some(policy) = self.text("maxmemory_policy").filter(|it| it.starts_with("allkeys-"))
         {
-            problems.push(PreflightError::Eviction { policy: policy.to_owned() });
+            problems.push(format!(
+                "this Redis may evict any key when its memory is full (maxmemory-policy is \
+                 {policy}), and so lose a list of the crawl or its state; set maxmemory-policy to \
+                 noeviction, or to a volatile- one, with CONFIG SET and in redis.conf"
+            ));
         }
         problems
     }
@@ -110,14 +141,14 @@ mod tests {
         maxmemory_policy:noeviction\r\n\r\n# Persistence\r\naof_enabled:1\r\n\r\n# Replication\r\n\
         role:master\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n";
 
-    fn problems(from: &str, to: &str) -> Vec<PreflightError> {
+    fn problems(from: &str, to: &str) -> Vec<String> {
         assert!(REDIS.contains(from), "{from}");
         Info(&REDIS.replace(from, to)).problems(false)
     }
 
     #[test]
     fn a_good_server_has_no_problems() {
-        assert_eq!(Info(REDIS).problems(false), []);
+        assert!(Info(REDIS).problems(false).is_empty());
         let facts = Info(REDIS).facts().unwrap();
         let expected = ServerFacts { name: "redis".to_owned(), version: ServerVersion(7, 0, 15) };
         assert_eq!(facts, expected);
@@ -128,50 +159,49 @@ mod tests {
     fn valkey_is_checked_by_the_redis_version_that_it_reports() {
         let text =
             REDIS.replace("7.0.15\r\n", "7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n");
-        assert_eq!(Info(&text).problems(false), []);
+        assert!(Info(&text).problems(false).is_empty());
         assert_eq!(Info(&text).facts().unwrap().to_string(), "valkey 7.2.4");
     }
 
     #[test]
     fn versions_below_the_needed_one_are_too_old() {
-        let old = |major, minor, patch| {
-            let found = ServerVersion(major, minor, patch);
-            vec![PreflightError::TooOld { name: "redis".to_owned(), found }]
-        };
-        for (version, expected) in [
-            ("5.0.6", old(5, 0, 6)),
-            ("6.0.16", old(6, 0, 16)),
-            ("6.1.999", old(6, 1, 999)),
-            ("6.2.0", vec![]),
-            ("6.2", vec![]),
-            ("6.10.1", vec![]),
-            ("10.0.0", vec![]),
-            ("255.255.255", vec![]),
+        for (version, is_old) in [
+            ("5.0.6", true),
+            ("6.0.16", true),
+            ("6.1.999", true),
+            ("6.2.0", false),
+            ("6.2", false),
+            ("6.10.1", false),
+            ("10.0.0", false),
+            ("255.255.255", false),
         ] {
-            assert_eq!(problems("7.0.15", version), expected, "{version}");
+            let expected =
+                format!("this server is redis {version} and urlseen needs 6.2.0 or newer");
+            let found = problems("7.0.15", version);
+            assert_eq!(found.len(), usize::from(is_old), "{version}");
+            assert!(found.iter().all(|it| it.starts_with(&expected)), "{found:?}");
         }
     }
 
     #[test]
     fn evicting_any_key_is_a_problem_and_evicting_volatile_ones_is_not() {
         for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random"] {
-            let expected = PreflightError::Eviction { policy: policy.to_owned() };
-            assert_eq!(problems("noeviction", policy), [expected]);
+            let found = problems("noeviction", policy);
+            assert!(found.len() == 1 && found[0].contains(policy), "{found:?}");
         }
         for policy in ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"] {
-            assert_eq!(problems("noeviction", policy), []);
+            assert!(problems("noeviction", policy).is_empty());
         }
     }
 
     #[test]
     fn a_replica_names_its_primary() {
         let text = "role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6380";
-        let expected = PreflightError::Replica { primary: Some("10.0.0.1:6380".to_owned()) };
-        assert_eq!(problems("role:master", text), [expected]);
-        assert_eq!(
-            problems("role:master", "role:slave"),
-            [PreflightError::Replica { primary: None }],
-        );
+        let [found] = &problems("role:master", text)[..] else { panic!() };
+        assert!(found.starts_with("this Redis is a replica of 10.0.0.1:6380, where"), "{found}");
+        assert!(found.ends_with("set redis.url to the primary, 10.0.0.1:6380"), "{found}");
+        let [found] = &problems("role:master", "role:slave")[..] else { panic!() };
+        assert!(found.ends_with("set redis.url to the primary"), "{found}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub use self::facts::{Info, ServerFacts, ServerVersion};
 pub use self::needs::{KeyOwner, Needs};
 use self::permissions::Refusals;
 pub use self::problem::PreflightError;
+use self::problem::{sentinel, wrong_type};
 use super::connect::connect;
 use super::link::Link;
 use crate::RedisAddress;
@@ -65,7 +66,7 @@ async fn examine(
     let info = Info(&info);
     if info.is_sentinel() {
         let primaries = watched(&mut connection).await?;
-        return Ok(Err(vec![PreflightError::Sentinel { primaries }]));
+        return Ok(Err(vec![PreflightError::Unfit(sentinel(&primaries))]));
     }
     let mut problems = info.problems(address.is_cluster());
 
@@ -73,17 +74,27 @@ async fn examine(
         let keys = [need.key.as_str()].into_iter();
         let Some(found) = refusals.note("TYPE", keys, reply.and_then(text)) else { continue };
         if found != "none" && found != need.kind {
-            problems.push(PreflightError::KeyType {
-                owner: need.owner,
-                key: need.key.escape_debug().to_string(),
-                needed: need.kind,
-                found,
-            });
+            let key = need.key.escape_debug().to_string();
+            problems.push(wrong_type(need.owner, &key, need.kind, &found));
         }
     }
 
     refusals.rehearse(&mut connection, needs).await?;
-    problems = without_consequences(problems, refusals.into_problems(user));
+    let refused = refusals.into_problems(user, info.is_too_old());
+    let mut problems: Vec<_> = problems.into_iter().map(PreflightError::Unfit).collect();
+    // These refusals only follow from a problem of the server itself: a replica refuses writes, and
+    // a cluster node redirects its clients.
+    problems.extend(refused.into_iter().filter(|problem| match problem {
+        PreflightError::Link(LinkError::ReadOnly | LinkError::MasterDown) => !info.is_replica(),
+        PreflightError::Link(
+            LinkError::Moved { .. }
+            | LinkError::SlotMoving { .. }
+            | LinkError::SlotDivided
+            | LinkError::CrossSlot
+            | LinkError::ClusterDown { .. },
+        ) => address.is_cluster() || !info.is_node(),
+        _ => true,
+    }));
     if !problems.is_empty() {
         return Ok(Err(problems));
     }
@@ -106,30 +117,6 @@ async fn watched(connection: &mut Link) -> Result<Vec<String>, LinkError> {
         Some(format!("{} at {}:{}", of("name")?, of("ip")?, of("port")?))
     };
     Ok(primaries.iter().filter_map(name).take(NAMED).collect())
-}
-
-/// Removes the problems that only follow from a problem of the server itself. An old server lacks
-/// commands, a replica refuses writes, and a cluster node redirects its clients.
-fn without_consequences(
-    mut problems: Vec<PreflightError>,
-    refused: Vec<PreflightError>,
-) -> Vec<PreflightError> {
-    let old = problems.iter().any(|it| matches!(it, PreflightError::TooOld { .. }));
-    let replica = problems.iter().any(|it| matches!(it, PreflightError::Replica { .. }));
-    let cluster = problems.contains(&PreflightError::Cluster);
-    problems.extend(refused.into_iter().filter(|problem| match problem {
-        PreflightError::UnknownCommands { .. } => !old,
-        PreflightError::Link(LinkError::ReadOnly | LinkError::MasterDown) => !replica,
-        PreflightError::Link(
-            LinkError::Moved { .. }
-            | LinkError::SlotMoving { .. }
-            | LinkError::SlotDivided
-            | LinkError::CrossSlot
-            | LinkError::ClusterDown { .. },
-        ) => !cluster,
-        _ => true,
-    }));
-    problems
 }
 
 fn text(reply: Value) -> RedisResult<String> {

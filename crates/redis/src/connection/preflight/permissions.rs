@@ -9,7 +9,7 @@
 use redis::{Pipeline, RedisResult, Value};
 
 use super::needs::Needs;
-use super::problem::{PreflightError, missing_permissions};
+use super::problem::{PreflightError, listed, missing_permissions};
 use crate::connection::link::Link;
 use crate::error::{Denied, LinkError};
 
@@ -126,8 +126,8 @@ impl<'a> Refusals<'a> {
         denied
     }
 
-    /// Converts the refusals into problems.
-    pub(super) fn into_problems(self, user: &str) -> Vec<PreflightError> {
+    /// Converts the refusals into problems. An old server lacks commands because it is old.
+    pub(super) fn into_problems(self, user: &str, is_old: bool) -> Vec<PreflightError> {
         let keys = self.denied_keys();
         let Self { commands, proven, unproven, unknown, troubles, blind, .. } = self;
         let mut problems = Vec::new();
@@ -137,10 +137,14 @@ impl<'a> Refusals<'a> {
             let unproven: Vec<&str> = unproven.into_iter().filter(is_open).collect();
             let blind = blind && commands.iter().any(|name| name == "MULTI");
             let text = missing_permissions(user, &commands, &keys, &unproven, blind);
-            problems.push(PreflightError::Permissions(text));
+            problems.push(PreflightError::Unfit(text));
         }
-        if !unknown.is_empty() {
-            problems.push(PreflightError::UnknownCommands { commands: unknown });
+        if !unknown.is_empty() && !is_old {
+            problems.push(PreflightError::Unfit(format!(
+                "this Redis does not know {}; its configuration (rename-command) or its provider \
+                 removed that: restore it, or use another server",
+                listed(&unknown)
+            )));
         }
         problems.extend(troubles.into_iter().map(PreflightError::Link));
         problems

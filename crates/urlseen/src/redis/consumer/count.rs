@@ -6,8 +6,9 @@ use redis::Cmd;
 use urlseen_redis::protocol::{HeldCalls, HeldCount};
 
 use super::Consumer;
-use super::crawl::{Crawl, read_as, unexpected};
+use super::crawl::Crawl;
 use crate::Error;
+use crate::redis::links::{read_as, unexpected};
 
 /// Maximum number of tries to count the requests of a crawl. A try fails if consumers came or went
 /// since the previous try.
@@ -58,7 +59,7 @@ impl Consumer {
             let answers = self.ask_each(&uncounted, self.options.retries, count)?;
             let mut again = Vec::new();
             for (&crawl, answer) in uncounted.iter().zip(answers) {
-                match HeldCalls::counted(answer?).map_err(|error| unexpected(&error))? {
+                match HeldCalls::counted(answer?).map_err(unexpected)? {
                     HeldCount::Requests(count) => total += count,
                     HeldCount::Consumers(consumers) => {
                         *crawl.consumers() = consumers;

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redis::{Cmd, FromRedisValue, RedisError, RedisResult, Value};
+use redis::{Cmd, Value};
 
 use super::deliveries::Deliveries;
-use crate::redis::links::Links;
+use crate::redis::links::{Links, read_as, unexpected};
 use crate::{Error, ErrorKind};
 use urlseen_redis::protocol::{HeldCalls, HeldKeys, HeldRecord, RecordError, Requeued};
 
@@ -140,7 +140,7 @@ impl Crawl {
     /// Returns the names of all consumers, with their heartbeats.
     pub(super) fn heartbeats(&self, links: &Links) -> Result<Vec<(String, String)>, Error> {
         let reply = links.ask(0, Cmd::hgetall(&self.calls()?.keys.consumers).into())?;
-        HeldCalls::heartbeats(reply).map_err(|error| unexpected(&error))
+        HeldCalls::heartbeats(reply).map_err(unexpected)
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) fn put_back(reply: Value) -> Result<u64, Error> {
 }
 
 fn requeued(reply: Value) -> Result<Requeued, Error> {
-    HeldCalls::requeued(reply).map_err(|error| unexpected(&error))
+    HeldCalls::requeued(reply).map_err(unexpected)
 }
 
 /// Returns the command that reads the record for the source with the key `source`.
@@ -182,15 +182,4 @@ pub(super) fn no_record(source: &str) -> Error {
 pub(super) fn refused(source: &str, error: &RecordError) -> Error {
     let key = HeldKeys::of_source(source).record;
     Error::new(ErrorKind::Mismatch, format!("the crawl record {key} cannot be used: {error}"))
-}
-
-/// Converts a reply to the expected type.
-pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
-    let read: RedisResult<T> = T::from_redis_value(reply).map_err(Into::into);
-    read.map_err(|error| unexpected(&error))
-}
-
-pub(super) fn unexpected(error: &RedisError) -> Error {
-    let text = format!("Redis returned an unexpected answer to a script of held requests: {error}");
-    Error::new(ErrorKind::Refused, text)
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use redis::Cmd;
 
 use super::ConsumerOptions;
-use super::crawl::{Crawl, RecordFields, no_record, read, read_as, reading, refused};
+use super::crawl::{Crawl, RecordFields, no_record, read, reading, refused};
 use super::item::Item;
 use crate::redis::address::Address;
 use crate::redis::link::Link;
-use crate::redis::links::{Addressed, Links};
+use crate::redis::links::{Addressed, Links, read_as};
 use crate::{Error, ErrorKind};
 use urlseen_fingerprint::{Fingerprint, Fingerprinter, PartitionCount};
 use urlseen_redis::hash_tag::{partition_key, partition_tag};

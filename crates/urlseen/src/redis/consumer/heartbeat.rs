@@ -50,8 +50,8 @@ struct Beating {
 }
 
 impl Heartbeat {
-    /// Starts the thread, which sends the heartbeats of `own` over the first of `links`. With `has_table`, it
-    /// also watches the table.
+    /// Starts the thread, which sends the heartbeats of `own` over the first of `links`. With
+    /// `has_table`, it also watches the table.
     pub(super) fn start(
         crawls: Arc<Crawls>,
         links: Links,

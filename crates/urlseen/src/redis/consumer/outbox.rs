@@ -182,10 +182,11 @@ impl Outbox {
         self.shared.state().work.loose.values().map(Vec::len).sum()
     }
 
-    /// Counts the requests of the crawl, unless something waits here: see [`Consumer::count`].
+    /// Counts the requests of the crawl as [`Consumer::pending`] does, and those in the sources of
+    /// crawls without a record. Returns at least 1 if something waits here, or a server is away.
     ///
     /// # Errors
-    /// The same errors as [`Consumer::count`].
+    /// Redis refuses a call, or no server answers.
     pub fn count(&self) -> Result<u64, Error> {
         let state = self.shared.state();
         if state.is_sending || !state.work.is_empty() {
@@ -216,7 +217,9 @@ impl Outbox {
         self.shared.flush(wait)
     }
 
-    /// Requeues all requests, and ends the thread: see [`Consumer::leave`]. What is left is lost.
+    /// Requeues all requests, removes the consumer from the crawl, and ends the thread. What is
+    /// left is lost. Repeats this for `wait` if a server is away. Returns the number of requeued
+    /// requests, and the last error.
     pub fn leave(&self, wait: Duration) -> (u64, Option<Error>) {
         let left = self.consumer.leave(wait);
         self.shared.close();

@@ -5,8 +5,9 @@ use std::sync::{Arc, PoisonError};
 
 use redis::Cmd;
 
-use super::crawl::{Crawl, read_as, unexpected};
+use super::crawl::Crawl;
 use super::{Consumer, Delivery};
+use crate::redis::links::{read_as, unexpected};
 use crate::{Error, ErrorKind};
 use urlseen_filter::id;
 use urlseen_redis::protocol::{HeldCalls, HeldRecord, HeldRequest, Popped};
@@ -86,7 +87,7 @@ impl Consumer {
         let calls = self.crawls.calls(crawl)?;
         let pop = calls.pop(self.name(), id, room.most, room.holds_others);
         let reply = self.ask_one(crawl, pop)?;
-        let popped = HeldCalls::popped(id, reply).map_err(|error| unexpected(&error))?;
+        let popped = HeldCalls::popped(id, reply).map_err(unexpected)?;
         let HeldRequest { count, item, .. } = match popped {
             Some(Popped::Request(request)) => request,
             Some(Popped::Empty) => {

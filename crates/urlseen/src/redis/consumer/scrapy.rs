@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use redis::Cmd;
 
-use super::crawl::{Crawl, RecordFields, put_back, read_as, reading};
+use super::crawl::{Crawl, RecordFields, put_back, reading};
 use super::push::Items;
 use super::{Consumer, PAUSES};
-use crate::redis::links::Addressed;
+use crate::redis::links::{Addressed, read_as};
 use crate::{Error, ErrorKind};
 use urlseen_fingerprint::Fingerprint;
 use urlseen_redis::protocol::{HeldRecord, push_once};
@@ -68,7 +68,7 @@ impl Consumer {
     ///
     /// # Errors
     /// Redis refuses a call, or no server answers.
-    pub fn count(&self) -> Result<u64, Error> {
+    pub(super) fn count(&self) -> Result<u64, Error> {
         let waiting = self.lengths(self.crawls.missing().map(source_length));
         let counted = waiting.into_iter().sum::<Result<u64, Error>>().and_then(|waiting| {
             // A daemon that began meanwhile may hold items that are in neither source nor sink.
@@ -155,7 +155,7 @@ impl Consumer {
 
     /// Requeues all deliveries, and removes the consumer from the crawl. Repeats this for `wait` if
     /// a server is away. Returns the number of requeued deliveries, and the last error.
-    pub fn leave(&self, wait: Duration) -> (u64, Option<Error>) {
+    pub(super) fn leave(&self, wait: Duration) -> (u64, Option<Error>) {
         let end = Instant::now() + wait;
         self.abandon(STOP);
         let mut requeued = 0;
@@ -180,7 +180,7 @@ impl Consumer {
     }
 
     /// Ends the heartbeats, and leaves the deliveries to other consumers.
-    pub fn abandon(&self, timeout: Duration) {
+    pub(super) fn abandon(&self, timeout: Duration) {
         self.crawls.is_abandoned.store(true, Relaxed);
         self.stop(timeout);
     }
