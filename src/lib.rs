@@ -8,11 +8,13 @@
 //! | the answers to clients in the Redis protocol | `serve/` |
 //! | the router to partitions | `route/` |
 //! | the HTTP endpoint, its metrics and its page | `admin/` |
+//! | what `plan`, `replay`, `explain` and `compare` compute | `analysis/` |
 //! | a command; the rows of its tables | `cli/`; `cli/table.rs` |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod admin;
+pub mod analysis;
 pub mod cli;
 pub mod config;
 mod pipeline;

@@ -1,7 +1,7 @@
 //! `urlseen compare`: counts the fingerprints that two filters have in common, and unites them in
 //! a new filter. Both filters are only read.
 
-use urlseen_analysis::{Overlap, Totals};
+use crate::analysis::{Overlap, Totals};
 use urlseen_filter::FilterKind;
 use urlseen_storage::Tombstones;
 

@@ -1,6 +1,6 @@
 //! `urlseen plan`: computes the memory and the error rates of a filter.
 
-use urlseen_analysis::{Figures, PlanError, Steady, Target, amount};
+use crate::analysis::{Figures, PlanError, Steady, Target, amount};
 
 use crate::cli::prelude::*;
 

@@ -9,6 +9,7 @@ pub(super) use std::path::{Path, PathBuf};
 pub(super) use std::sync::Arc;
 pub(super) use std::time::{Duration, Instant, SystemTime};
 
+pub(super) use crate::analysis::Input;
 pub(super) use anyhow::{Context as _, anyhow, bail};
 pub(super) use base64::Engine as _;
 pub(super) use base64::engine::general_purpose::STANDARD;
@@ -17,7 +18,6 @@ pub(super) use redis::cmd;
 pub(super) use serde::Serialize;
 pub(super) use serde_json::{Value, json};
 pub(super) use tracing::{info, warn};
-pub(super) use urlseen_analysis::Input;
 pub(super) use urlseen_engine::engine::store::{Keeping, Local};
 pub(super) use urlseen_engine::engine::{EngineError, Threads, query};
 pub(super) use urlseen_engine::flow::driver::{Flow, Progress};

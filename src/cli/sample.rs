@@ -3,8 +3,8 @@
 
 use std::cmp::Reverse;
 
+use crate::analysis::requests as requests_of;
 use redis::pipe;
-use urlseen_analysis::requests as requests_of;
 use urlseen_engine::item::OwnedRequest;
 use urlseen_fingerprint::choice::Choice as _;
 

@@ -4,10 +4,10 @@
 use std::io::BufRead;
 use std::sync::OnceLock;
 
+use crate::analysis::Crawl;
 use crate::config::Rollback;
 use clap::error::ErrorKind;
 use tokio::runtime::{Builder, Runtime};
-use urlseen_analysis::Crawl;
 use urlseen_engine::engine::{Engine, Parts};
 use urlseen_filter::id::random;
 use urlseen_redis::backoff::Backoff;

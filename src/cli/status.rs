@@ -2,11 +2,11 @@
 
 use indicatif::HumanDuration;
 
+use crate::analysis::lost_text;
 use crate::cli::overview::{Speed, Speeds};
 use crate::cli::prelude::*;
 use crate::cli::{storage, watch};
 use crate::report::{Asked, ClientsStatus, FilterStatus, GenerationsStatus, GroupCount, Lists};
-use urlseen_analysis::lost_text;
 use urlseen_storage::{ArchiveSize, Footprint};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.

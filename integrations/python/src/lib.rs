@@ -54,6 +54,6 @@ fn explain_json(
     let spec = fingerprints::Options { algorithm, canonical, keep_fragments, drop_tracking, same }
         .spec()?;
     let options = Options::new(ItemForm::Url.into(), spec);
-    let explained = urlseen_analysis::explain(url.as_bytes(), &options);
+    let explained = urlseen_cli::analysis::explain(url.as_bytes(), &options);
     serde_json::to_string(&explained).map_err(|error| PyValueError::new_err(error.to_string()))
 }

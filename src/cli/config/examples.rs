@@ -1,8 +1,8 @@
 //! `urlseen config test`: compares examples of URLs with what the rules do.
 
+use crate::analysis::{Explained, explain, pair};
 use serde::Deserialize;
 use toml::Spanned;
-use urlseen_analysis::{Explained, explain, pair};
 
 use crate::cli::explain::print_explained;
 use crate::cli::prelude::*;

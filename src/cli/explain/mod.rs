@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 
+use crate::analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 use answer::AnswerShown;
-use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, StepShown, explain, pair};
 
 use crate::cli::prelude::*;
 

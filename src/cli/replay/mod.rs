@@ -4,9 +4,9 @@ mod report;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::analysis::{Ending, LaneSpec, Report, Setup, Tally, replay, suggest};
 use crate::cli::prelude::*;
 use crate::config::{Filter, choose};
-use urlseen_analysis::{Ending, LaneSpec, Report, Setup, Tally, replay, suggest};
 
 /// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///

@@ -1,6 +1,6 @@
 //! Report of a replay, for people and as JSON.
 
-use urlseen_analysis::{
+use crate::analysis::{
     KeyRead, LaneReport, Report, Ruled, Suggestion, Suggestions, Tally, grouped, size,
 };
 use urlseen_engine::flow::reasons::Reason;

@@ -19,7 +19,7 @@ const GROWTH_PERCENT: [u64; 7] = [50, 80, 100, 125, 150, 200, 300];
 
 /// Figures of all kinds for one capacity, and one error rate or number of lost URLs.
 #[derive(Debug, Serialize)]
-pub struct Figures {
+pub(crate) struct Figures {
     capacity: u64,
     /// Error rate of urlseen's own kind.
     error_rate: f64,
@@ -100,7 +100,7 @@ impl Figures {
     ///
     /// # Errors
     /// No filter of urlseen's own kind exists for these values.
-    pub fn of(capacity: Capacity, target: Target) -> Result<Self, PlanError> {
+    pub(crate) fn of(capacity: Capacity, target: Target) -> Result<Self, PlanError> {
         let keys = capacity.get();
         let Planned { parameters: own, error_rate } = target.plan(Kind::NATIVE, capacity)?;
         let rate = error_rate.get();
@@ -121,7 +121,7 @@ impl Figures {
     }
 
     /// Prints the figures as tables.
-    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { optimum: Optimum { k, bits_per_key, bytes }, kinds, growth, .. } = self;
         let (keys, error_rate) = (grouped(self.capacity), self.error_rate);
         match self.lost_urls {

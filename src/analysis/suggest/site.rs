@@ -12,7 +12,7 @@ use super::Trial;
 use super::facets::{Facets, fields, name, with_query};
 use super::growth::Growth;
 use super::param::Param;
-use crate::hash;
+use crate::analysis::hash;
 
 /// Maximum number of parameters of a site, and of paths that may have facets.
 const MOST: usize = 1000;

@@ -12,7 +12,7 @@ const PER_DECADE: u64 = 90;
 
 /// Number that sets the error rates of the planned filters.
 #[derive(Debug, Clone, Copy)]
-pub enum Target {
+pub(crate) enum Target {
     /// Error rate of each filter at its capacity.
     ErrorRate(ErrorRate),
     /// Largest expected number of URLs that a whole crawl loses. Each kind has an error rate of its
@@ -22,7 +22,7 @@ pub enum Target {
 
 /// Reason why no filter can be planned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum PlanError {
+pub(crate) enum PlanError {
     /// No filter of the kind has this capacity and error rate.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -93,7 +93,7 @@ impl Target {
 
 /// Reads a number over 0 and up to 10^15, written as 100, `10_000`, 1e9, 2.5k, 10M, 1G or 1T. A
 /// float represents all whole numbers up to this limit exactly.
-pub fn amount(text: &str) -> Result<f64, String> {
+pub(crate) fn amount(text: &str) -> Result<f64, String> {
     match parse_number(&text.trim().replace('_', "")) {
         Ok(number) if number > 0.0 && number <= 1e15 => Ok(number),
         _ => Err("not a number above 0 and up to 1e15, such as 100, 1e9 or 10M".to_owned()),

@@ -6,7 +6,7 @@ mod pair;
 
 use serde::Serialize;
 
-pub use pair::{Pair, pair};
+pub(crate) use pair::{Pair, pair};
 use urlseen_engine::item::{Identity, ItemContent, Options, OwnedRequest, Reader};
 use urlseen_filter::limit::{Claim, LimitRule, Limits};
 use urlseen_fingerprint::canonical::{Rule, Step, Trace, trace, trace_verbatim};
@@ -17,67 +17,67 @@ use urlseen_fingerprint::{Fingerprint, Fingerprinter};
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Explained {
     /// Form of the item: `url`, `json`, `fingerprint`, `tab` or `pickle`.
-    pub form: Option<&'static str>,
+    pub(crate) form: Option<&'static str>,
     /// Request that the item describes, if it describes one.
-    pub request: Option<RequestShown>,
+    pub(crate) request: Option<RequestShown>,
     /// Reason why the daemon would reject the item.
-    pub unreadable: Option<String>,
+    pub(crate) unreadable: Option<String>,
     /// Reason why the daemon would emit the item without testing or adding its fingerprint.
-    pub passes: Option<String>,
+    pub(crate) passes: Option<String>,
     /// Name of the rule `[[pass]]` for the item.
     #[serde(skip)]
     passed_by: Option<String>,
     /// Name of the rule that drops the item.
-    pub dropped_by: Option<String>,
+    pub(crate) dropped_by: Option<String>,
     /// Changes that make the URL canonical, in order.
-    pub steps: Vec<StepShown>,
+    pub(crate) steps: Vec<StepShown>,
     /// Canonical URL of the request, before rules `[[same]]` change it.
-    pub canonical: Option<String>,
+    pub(crate) canonical: Option<String>,
     /// Changes by rules `[[same]]` to the canonical URL, in order.
-    pub merged: Vec<StepShown>,
+    pub(crate) merged: Vec<StepShown>,
     /// URL that is hashed for the fingerprint, if it is not the canonical URL.
-    pub hashed: Option<String>,
+    pub(crate) hashed: Option<String>,
     /// Fingerprint that the item itself contains.
-    pub given: Option<String>,
+    pub(crate) given: Option<String>,
     /// Name of the algorithm of the fingerprint.
-    pub algorithm: &'static str,
+    pub(crate) algorithm: &'static str,
     /// Fingerprint that the filter tests for the item.
-    pub fingerprint: Option<String>,
+    pub(crate) fingerprint: Option<String>,
     /// Groups of limits that count the item if it is unseen.
-    pub limits: Vec<LimitShown>,
+    pub(crate) limits: Vec<LimitShown>,
     /// Fingerprint that the filter tests for the item, as a value for programs.
     #[serde(skip)]
-    pub key: Option<Fingerprint>,
+    pub(crate) key: Option<Fingerprint>,
     #[serde(skip)]
     outline: Option<ItemContent>,
 }
 
 /// Request as it is shown to people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RequestShown {
+pub(crate) struct RequestShown {
     /// HTTP method as the producer wrote it.
-    pub method: String,
+    pub(crate) method: String,
     /// URL as it was discovered.
-    pub url: String,
+    pub(crate) url: String,
     /// Number of bytes of the body.
-    pub body_bytes: usize,
+    pub(crate) body_bytes: usize,
     /// Scrapy's `meta.verbatim_url`: true if the URL is sent unchanged.
-    pub verbatim_url: bool,
+    pub(crate) verbatim_url: bool,
 }
 
 /// Change that a rule made to a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StepShown {
+pub(crate) struct StepShown {
     /// Name of the rule, for programs.
-    pub rule: String,
+    pub(crate) rule: String,
     /// Rule in words, for people.
-    pub words: &'static str,
+    pub(crate) words: &'static str,
     /// Function of w3lib that applies the rule; empty for a rule of the configuration.
-    pub by: &'static str,
+    pub(crate) by: &'static str,
     /// URL before the rule was applied.
-    pub before: String,
+    pub(crate) before: String,
     /// URL after the rule was applied.
-    pub after: String,
+    pub(crate) after: String,
     /// Rule of a canonical form; `None` for a rule of the configuration.
     #[serde(skip)]
     canonical: Option<Rule>,
@@ -111,13 +111,13 @@ pub(crate) const DROP_TRACKING: &str = "fingerprint.drop_tracking";
 
 /// Group of a limit that counts an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LimitShown {
+pub(crate) struct LimitShown {
     /// Name of the rule in the configuration.
-    pub limit: String,
+    pub(crate) limit: String,
     /// Name of the group for people.
-    pub group: String,
+    pub(crate) group: String,
     /// Maximum number of unseen items, or of values, by the rule.
-    pub max: u64,
+    pub(crate) max: u64,
 }
 
 /// Explains an item as a reader with these options would read it.
@@ -173,7 +173,7 @@ pub fn explain(item: &[u8], options: &Options) -> Explained {
 
 impl Explained {
     /// Iterates over the names of the rules that are for the item.
-    pub fn rules(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &str> {
         let verdict = self.dropped_by.iter().chain(&self.passed_by).map(String::as_str);
         let same = self.merged.iter().map(|step| &*step.rule);
         verdict.chain(same).chain(self.limits.iter().map(|it| &*it.limit))

@@ -7,13 +7,13 @@ const MOST: usize = 400;
 
 /// A point of a curve. All counts are since the start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
-pub struct Point {
+pub(crate) struct Point {
     /// Number of items so far.
-    pub items: u64,
+    pub(crate) items: u64,
     /// Number of new fingerprints so far: fingerprints that were not seen before.
-    pub new: u64,
+    pub(crate) new: u64,
     /// Number of fingerprints so far that were seen before.
-    pub again: u64,
+    pub(crate) again: u64,
     /// Number of new fingerprints that the filter reported as seen.
     pub(crate) wrong: u64,
     /// Expected value of `wrong`, from the computed error rates.

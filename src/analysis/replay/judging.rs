@@ -16,8 +16,8 @@ use urlseen_fingerprint::same::TrackingList;
 
 use super::lane::{Judgable, Lane, LaneSpec};
 use super::report::{LaneReport, Ruled, Tally};
-use crate::explain::DROP_TRACKING;
-use crate::hash;
+use crate::analysis::explain::DROP_TRACKING;
+use crate::analysis::hash;
 
 /// Maximum number of batches that wait for a lane.
 const WAITING: usize = 16;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::curve::Point;
-use crate::hash;
+use crate::analysis::hash;
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::reasons::{Reasons, SHOWN};
 use urlseen_engine::item::batch::{Batch, Judged};
@@ -18,28 +18,28 @@ const EXAMPLES: usize = 10;
 
 /// Results of a whole replay.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// Counts of the items, independent of the kinds.
     #[serde(flatten)]
-    pub tally: Tally,
+    pub(crate) tally: Tally,
     /// Results of each kind, in the order in which the user named the kinds.
-    pub kinds: Vec<LaneReport>,
+    pub(crate) kinds: Vec<LaneReport>,
     /// Redis keys that were read, if the input was Redis keys.
-    pub keys: Vec<KeyRead>,
+    pub(crate) keys: Vec<KeyRead>,
     /// Number of fingerprints in the exact set.
-    pub exact_keys: u64,
+    pub(crate) exact_keys: u64,
     /// Memory of the exact set, in bytes.
-    pub exact_bytes: u64,
+    pub(crate) exact_bytes: u64,
     /// Duration of the replay in seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Reason why the replay ended.
-    pub ending: Ending,
+    pub(crate) ending: Ending,
 }
 
 /// End of a replay, and the reason.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ending {
+pub(crate) enum Ending {
     /// The whole input was read.
     Whole,
     /// The replay was asked to stop.
@@ -52,50 +52,50 @@ pub enum Ending {
 
 /// Counts of the items, independent of the kinds.
 #[derive(Debug, Default, Clone, Serialize)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Number of items that were read.
-    pub items: u64,
+    pub(crate) items: u64,
     /// Number of items of each form; an empty item has no form.
-    pub forms: BTreeMap<&'static str, u64>,
+    pub(crate) forms: BTreeMap<&'static str, u64>,
     /// Number of items that are passed on unchecked.
-    pub unfiltered: u64,
+    pub(crate) unfiltered: u64,
     /// Items that each rule of `[[pass]]` lets pass unchecked, in the order of the rules.
-    pub passed: Vec<Ruled>,
+    pub(crate) passed: Vec<Ruled>,
     /// Number of items that rules of `[[drop]]` drop.
-    pub dropped: u64,
+    pub(crate) dropped: u64,
     /// The same items by their rules, in the order of the rules.
-    pub dropped_by_rule: Vec<Ruled>,
+    pub(crate) dropped_by_rule: Vec<Ruled>,
     /// Number of unseen items that are over a limit.
-    pub over_limit: u64,
+    pub(crate) over_limit: u64,
     /// The same items by their rules, in the order of the rules.
-    pub over_limit_by_rule: Vec<Ruled>,
+    pub(crate) over_limit_by_rule: Vec<Ruled>,
     /// Number of links that count as seen, and would be new without rules `[[same]]`, if there are
     /// such rules. A link that several rules change together counts once.
-    pub merged: Option<u64>,
+    pub(crate) merged: Option<u64>,
     /// Links that each of these rules changes, in the order of the rules. If the crawl has a list
     /// of tracking parameters, it is the last one.
-    pub merged_by_rule: Vec<Ruled>,
+    pub(crate) merged_by_rule: Vec<Ruled>,
     /// Number of items whose fingerprint was already seen.
-    pub again: u64,
+    pub(crate) again: u64,
     /// Number of items whose fingerprint was not seen before.
-    pub new: u64,
+    pub(crate) new: u64,
     /// Number of items that cannot be read.
-    pub rejected: u64,
+    pub(crate) rejected: u64,
     /// Reasons why items cannot be read, each with its number of items.
-    pub rejects: Reasons,
+    pub(crate) rejects: Reasons,
     /// Number of different fingerprints that counted as seen from the start.
-    pub given: u64,
+    pub(crate) given: u64,
     /// Number of malformed entries among the fingerprints that count as seen from the start.
-    pub given_bad: u64,
+    pub(crate) given_bad: u64,
 }
 
 /// Items that a rule decides about.
 #[derive(Debug, Default, Clone, Serialize)]
-pub struct Ruled {
+pub(crate) struct Ruled {
     /// Name of the rule in the configuration.
-    pub rule: String,
+    pub(crate) rule: String,
     /// Number of these items.
-    pub items: u64,
+    pub(crate) items: u64,
     /// Different items with the lowest hashes, by their hashes. So these examples are random, and
     /// the same in each replay of the same items.
     #[serde(serialize_with = "summaries")]
@@ -125,71 +125,71 @@ impl Ruled {
     }
 
     /// Returns the first bytes of up to ten different items, which are chosen at random.
-    pub fn examples(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn examples(&self) -> impl Iterator<Item = &[u8]> {
         self.examples.values().map(Vec::as_slice)
     }
 }
 
 /// Key in Redis that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KeyRead {
+pub(crate) struct KeyRead {
     /// Name of the Redis key.
-    pub key: String,
+    pub(crate) key: String,
     /// Type of the key in Redis.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub(crate) kind: String,
     /// Length of the key before the replay.
-    pub before: u64,
+    pub(crate) before: u64,
     /// Length of the key after the replay; `None` if the key was not read to its end.
-    pub after: Option<u64>,
+    pub(crate) after: Option<u64>,
     /// Number of items that were read from the key.
-    pub read: u64,
+    pub(crate) read: u64,
 }
 
 /// Results of one kind of filter.
 #[derive(Debug, Default, Clone, PartialEq, Serialize)]
-pub struct LaneReport {
+pub(crate) struct LaneReport {
     /// Name of the kind in the configuration.
     #[serde(rename = "kind")]
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Kind as a value, for programs.
     #[serde(skip)]
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Number of items that the filter judged.
-    pub items: u64,
+    pub(crate) items: u64,
     /// Number of items that the filter judged unseen.
-    pub unseen: u64,
+    pub(crate) unseen: u64,
     /// Number of items that the filter judged seen.
-    pub seen: u64,
+    pub(crate) seen: u64,
     /// Number of new items that the filter wrongly judged seen. The crawl would lose them.
-    pub wrong: u64,
+    pub(crate) wrong: u64,
     /// Number of items for which the kind has no bit positions. A daemon would reject them.
-    pub no_place: u64,
+    pub(crate) no_place: u64,
     /// Expected value of `wrong`, by the computed error rates.
-    pub wrong_computed: f64,
+    pub(crate) wrong_computed: f64,
     /// Measured error rate: the share of new fingerprints that the filter reported as seen.
-    pub error_rate: f64,
+    pub(crate) error_rate: f64,
     /// The computed error rate at the end.
-    pub error_rate_now: f64,
+    pub(crate) error_rate_now: f64,
     /// Number of fingerprints in the filter, including those given at the start.
-    pub keys: u64,
+    pub(crate) keys: u64,
     /// Number of fingerprints that the filter is made for, if its kind has a capacity.
-    pub capacity: Option<u64>,
+    pub(crate) capacity: Option<u64>,
     /// Number of items after which the filter reached its capacity.
-    pub full_after: Option<u64>,
+    pub(crate) full_after: Option<u64>,
     /// Minimum of the filter's memory, in bytes.
-    pub filter_bytes: u64,
+    pub(crate) filter_bytes: u64,
     /// Memory that a daemon needs with this filter, in bytes.
-    pub daemon_bytes: u64,
+    pub(crate) daemon_bytes: u64,
     /// Minimum and maximum of the memory in Redis, if the filter is there.
-    pub redis_bytes: Option<[u64; 2]>,
+    pub(crate) redis_bytes: Option<[u64; 2]>,
     /// Reason why the filter stopped judging, if it did. A daemon would have stopped at the same
     /// item.
-    pub stopped: Option<String>,
+    pub(crate) stopped: Option<String>,
     /// Reason why the filter cannot have the requested error rate.
-    pub warning: Option<String>,
+    pub(crate) warning: Option<String>,
     /// Points of the curve that shows the results by the number of items.
-    pub curve: Vec<Point>,
+    pub(crate) curve: Vec<Point>,
 }
 
 impl Tally {

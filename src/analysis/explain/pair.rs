@@ -11,48 +11,48 @@ use urlseen_fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter};
 
 /// Comparison of two items.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// True if both items have the same fingerprint; `None` if an item has no fingerprint.
-    pub same: Option<bool>,
+    pub(crate) same: Option<bool>,
     /// The other canonical form, if the answer is another one there.
-    pub other_form: Option<FormShown>,
+    pub(crate) other_form: Option<FormShown>,
     /// The first difference between the two items.
-    pub difference: Option<Difference>,
+    pub(crate) difference: Option<Difference>,
     /// Rules that were applied to the differing parts of the URLs.
-    pub rules: Vec<RuleShown>,
+    pub(crate) rules: Vec<RuleShown>,
 }
 
 /// Answer in another canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FormShown {
+pub(crate) struct FormShown {
     /// Name of the form, as in the configuration.
-    pub form: &'static str,
+    pub(crate) form: &'static str,
     /// True if both items have the same fingerprint; `None` if an item has no fingerprint.
-    pub same: Option<bool>,
+    pub(crate) same: Option<bool>,
 }
 
 /// The first difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// Part that differs: `method`, a part of the canonical URL, `body` or `fingerprint`.
-    pub what: String,
+    pub(crate) what: String,
     /// Part of the first item, if it has one.
-    pub one: Option<String>,
+    pub(crate) one: Option<String>,
     /// Part of the second item, if it has one.
-    pub other: Option<String>,
+    pub(crate) other: Option<String>,
 }
 
 /// A rule that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RuleShown {
+pub(crate) struct RuleShown {
     /// Name of the rule, for programs.
-    pub rule: String,
+    pub(crate) rule: String,
     /// Rule in words, for people.
-    pub words: &'static str,
+    pub(crate) words: &'static str,
 }
 
 /// Compares two explained items.
-pub fn pair(one: &Explained, other: &Explained, options: &Options) -> Pair {
+pub(crate) fn pair(one: &Explained, other: &Explained, options: &Options) -> Pair {
     let keys = |spec| key(one, spec).zip(key(other, spec));
     let are_same =
         |(first, second): &(ItemKey<'_>, ItemKey<'_>)| first.fingerprint == second.fingerprint;

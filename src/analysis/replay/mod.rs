@@ -24,11 +24,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
-pub use curve::Point;
 use judging::Judging;
 use keys::Keys;
-pub use lane::LaneSpec;
-pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
+pub(crate) use lane::LaneSpec;
+pub(crate) use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
 use tokio::runtime::Builder;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError, query};
@@ -43,43 +42,43 @@ use urlseen_filter::{Kind, Seed, memory};
 use urlseen_redis::RedisAddress;
 use urlseen_redis::protocol::Source;
 
-use crate::suggest::Suggestions;
+use crate::analysis::suggest::Suggestions;
 
 /// Input and filters of a replay.
 #[derive(Debug)]
-pub struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     /// Crawl that is replayed.
-    pub crawl: Crawl<'a>,
+    pub(crate) crawl: Crawl<'a>,
     /// Options for reading items.
-    pub items: Options,
+    pub(crate) items: Options,
     /// Seed of the exact filter, and of all compared filters whose kind has a seed.
-    pub seed: Seed,
+    pub(crate) seed: Seed,
     /// Specs of the compared filters, one for each lane.
-    pub specs: Vec<LaneSpec>,
+    pub(crate) specs: Vec<LaneSpec>,
     /// Number of threads that read items; 0 for the number of processors.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Fingerprints that count as seen from the start.
-    pub seen: Vec<Origin>,
+    pub(crate) seen: Vec<Origin>,
     /// Items that are replayed.
-    pub input: Input,
+    pub(crate) input: Input,
     /// Maximum number of items that are replayed.
-    pub most: Option<u64>,
+    pub(crate) most: Option<u64>,
 }
 
 /// Crawl that is replayed.
 #[derive(Debug, Clone, Copy)]
-pub struct Crawl<'a> {
+pub(crate) struct Crawl<'a> {
     /// Server with the keys that are read.
-    pub address: &'a RedisAddress,
+    pub(crate) address: &'a RedisAddress,
     /// Order in which the items of a list are read.
-    pub list: Source,
+    pub(crate) list: Source,
     /// Maximum number of items of a batch.
-    pub batch: usize,
+    pub(crate) batch: usize,
 }
 
 /// Items that are replayed.
 #[derive(Debug, Clone)]
-pub enum Input {
+pub(crate) enum Input {
     /// Records of these files, or of standard input if the list is empty.
     Files(Vec<PathBuf>, Records),
     /// Lists, sorted sets and sets in Redis, in the order in which they are read.
@@ -92,7 +91,7 @@ pub enum Input {
 /// # Errors
 /// The replay could not start. If the replay fails after its start, the report states the reason
 /// instead.
-pub fn run(
+pub(crate) fn run(
     setup: Setup<'_>,
     stop: &Arc<AtomicBool>,
     audience: &mut dyn Audience,
@@ -139,7 +138,7 @@ pub fn run(
 ///
 /// # Errors
 /// The input cannot be read.
-pub fn requests(
+pub(crate) fn requests(
     input: Input,
     items: Options,
     crawl: Crawl<'_>,
@@ -159,7 +158,7 @@ pub fn requests(
 ///
 /// # Errors
 /// The input cannot be read.
-pub fn suggest(
+pub(crate) fn suggest(
     input: Input,
     items: Options,
     crawl: Crawl<'_>,
@@ -169,7 +168,7 @@ pub fn suggest(
     let spec = items.fingerprint.clone();
     let requests = requests(input, items, crawl, most)?;
     let requests = requests.take_while(|_| !stop.load(Ordering::Relaxed));
-    Ok(crate::suggest::suggest(spec, requests)?)
+    Ok(crate::analysis::suggest::suggest(spec, requests)?)
 }
 
 /// Input that was opened.

@@ -26,7 +26,7 @@ const UNEVEN: f64 = 0.01;
 
 /// Sums for all parts of two filters: their shards, or their strings in Redis.
 #[derive(Debug, Default)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Counted keys in A, in B, and in their union.
     keys: [u64; 3],
     /// Fill of each string of A, of B, and of their union.
@@ -37,7 +37,7 @@ pub struct Totals {
 
 impl Totals {
     /// Adds the numbers of keys of a part that stores keys: in A, in B, and in their union.
-    pub fn add(&mut self, keys: [u64; 3]) {
+    pub(crate) fn add(&mut self, keys: [u64; 3]) {
         for (sum, keys) in self.keys.iter_mut().zip(keys) {
             *sum += keys;
         }
@@ -45,7 +45,7 @@ impl Totals {
 
     /// Counts the bits of a string of A and of B that are 1, and sets the bits of B in A.
     /// A string without bytes is empty.
-    pub fn unite(&mut self, content: Content, a: &mut Vec<u8>, b: &[u8]) {
+    pub(crate) fn unite(&mut self, content: Content, a: &mut Vec<u8>, b: &[u8]) {
         let Content::Bits { bits, .. } = content else { return };
         let crowded = content.crowded().unwrap_or(0);
         let bits = (bits - crowded) as f64;
@@ -69,7 +69,7 @@ impl Totals {
     }
 
     /// Returns the four numbers, with their error. `kind` has the strings of a Bloom filter.
-    pub fn overlap(&self, kind: Option<&dyn RedisKind>) -> Overlap {
+    pub(crate) fn overlap(&self, kind: Option<&dyn RedisKind>) -> Overlap {
         let (mut keys, mut error) = (self.keys, 0.0);
         if let Some(kind) = kind {
             keys = self.looks.each_ref().map(|looks| kind.estimate(looks).keys);
@@ -88,16 +88,16 @@ impl Totals {
 
 /// Numbers of keys in two filters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Overlap {
+pub(crate) struct Overlap {
     /// Number of keys in A, whether they are in B or not.
-    pub a: u64,
+    pub(crate) a: u64,
     /// Number of keys in B, whether they are in A or not.
-    pub b: u64,
+    pub(crate) b: u64,
     /// Number of keys in A, in B or in both.
-    pub union: u64,
+    pub(crate) union: u64,
     /// Number of keys that A and B have in common.
-    pub intersection: u64,
+    pub(crate) intersection: u64,
     /// Error of each number in at least 95 of 100 cases; 0 if the numbers are exact. Infinite if
     /// too few bits of the union are 0: the numbers are then too low.
-    pub error: f64,
+    pub(crate) error: f64,
 }

@@ -20,7 +20,7 @@ const RECENT_BYTES: u64 = 8;
 
 /// Spec of a lane whose filter is not created yet.
 #[derive(Debug)]
-pub struct LaneSpec {
+pub(crate) struct LaneSpec {
     parameters: Parameters,
     scripted: Option<Box<dyn ScriptFilter>>,
     /// Memory that the filter takes at the start, in bytes.
@@ -35,7 +35,11 @@ impl LaneSpec {
     ///
     /// # Errors
     /// The kind cannot have this size.
-    pub fn new(spec: &FilterSpec, place: FilterPlace, recent: usize) -> Result<Self, SpecError> {
+    pub(crate) fn new(
+        spec: &FilterSpec,
+        place: FilterPlace,
+        recent: usize,
+    ) -> Result<Self, SpecError> {
         let parameters = spec.parameters.clone();
         let bytes = parameters.outlook(0)?.bytes[1];
         let kind = parameters.kind();

@@ -7,9 +7,9 @@ mod target;
 use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::{Kind, Parameters, SpecError, number};
 
-pub use figures::Figures;
-pub use steady::Steady;
-pub use target::{PlanError, Target, amount};
+pub(crate) use figures::Figures;
+pub(crate) use steady::Steady;
+pub(crate) use target::{PlanError, Target, amount};
 
 /// Returns the parameters of a filter of this kind, which begins with a capacity and keeps its
 /// error rate up to `grow_to`. All parameters that are not arguments have the default values of the
@@ -43,13 +43,13 @@ fn variants(made: &Parameters) -> Vec<Parameters> {
 const NEGLIGIBLE: f64 = 1e-99;
 
 /// Returns a number with commas between groups of three digits, such as `1,000,000`.
-pub fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     number::grouped(number).replace('_', ",")
 }
 
 /// Returns an amount of memory as text, such as `1.5 GiB`. The unit is the largest binary unit in
 /// which the number is at least 1.
-pub fn size(bytes: f64) -> String {
+pub(crate) fn size(bytes: f64) -> String {
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
     let (mut number, mut unit) = (bytes, units.next().unwrap_or_default());
     for larger in units {
@@ -73,7 +73,7 @@ pub(super) fn rate_text(rate: f64) -> String {
 }
 
 /// Returns an expected number of lost URLs as text, in at most 8 columns.
-pub fn lost_text(urls: f64) -> String {
+pub(crate) fn lost_text(urls: f64) -> String {
     if urls == 0.0 {
         "0".to_owned()
     } else if !(0.01..999_999.5).contains(&urls) {

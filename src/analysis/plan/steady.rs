@@ -17,7 +17,7 @@ const DAY: Duration = Duration::from_hours(24);
 /// Fingerprints and memory of a filter of the kind `two-choice` whose fingerprints expire, after
 /// its first generations.
 #[derive(Debug, Serialize)]
-pub struct Steady {
+pub(crate) struct Steady {
     /// Value for `filter.expire_after`.
     expire_after: String,
     #[serde(skip)]
@@ -42,7 +42,7 @@ impl Steady {
     ///
     /// # Errors
     /// No filter has so many fingerprints at this error rate.
-    pub fn of(
+    pub(crate) fn of(
         expire_after: ExpireAfter,
         unseen_per_day: f64,
         error_rate: ErrorRate,
@@ -70,7 +70,7 @@ impl Steady {
     }
 
     /// Prints the steady state as a table.
-    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { window, live_keys, expired_keys, grow_to, bytes: [least, most], .. } = self;
         let unseen = grouped(whole(self.unseen_per_day.round()));
         writeln!(out, "{unseen} unseen URLs a day; a URL passes again {window}\n")?;

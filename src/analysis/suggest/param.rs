@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Trial;
-use crate::hash;
+use crate::analysis::hash;
 
 /// Maximum number of different values that are counted.
 const MOST_VALUES: usize = 100_000;

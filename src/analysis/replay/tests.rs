@@ -68,7 +68,7 @@ fn the_number_of_threads_does_not_change_the_results() {
         assert_eq!(lane.unseen + lane.wrong, 3000, "{}", lane.kind);
         assert_eq!(lane.unseen + lane.seen, 5000, "{}", lane.kind);
         assert!(lane.keys >= lane.unseen - 100, "{}", lane.kind);
-        let Point { items, new, again, wrong, .. } = lane.curve[lane.curve.len() - 1];
+        let curve::Point { items, new, again, wrong, .. } = lane.curve[lane.curve.len() - 1];
         assert_eq!((items, new, again, wrong), (5000, 3000, 2000, lane.wrong));
         assert!(lane.full_after.is_some_and(|items| (300..400).contains(&items)));
     }

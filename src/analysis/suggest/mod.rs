@@ -37,29 +37,29 @@ const SESSIONS: SessionList = SessionList::December2026;
 
 /// Rules that would save requests.
 #[derive(Debug, Serialize)]
-pub struct Suggestions {
+pub(crate) struct Suggestions {
     /// Number of links that were looked at.
-    pub links: u64,
+    pub(crate) links: u64,
     /// Number of different URLs among them.
-    pub urls: usize,
+    pub(crate) urls: usize,
     /// Suggested rules, those that save the most requests first.
-    pub rules: Vec<Suggestion>,
+    pub(crate) rules: Vec<Suggestion>,
 }
 
 /// Rule that would save requests.
 #[derive(Debug, Serialize)]
-pub struct Suggestion {
+pub(crate) struct Suggestion {
     /// Rule in the form of the configuration file.
-    pub toml: String,
+    pub(crate) toml: String,
     /// Reason for the rule, in words.
-    pub why: String,
+    pub(crate) why: String,
     /// Number of different URLs that the rule changes, or that a limit counts.
-    pub changes: u64,
+    pub(crate) changes: u64,
     /// Number of requests that the rule saves, among the different URLs.
-    pub saves: u64,
+    pub(crate) saves: u64,
     /// URLs that the rule changes, each with the URL that it equals by the rule. For a limit, URLs
     /// that it counts.
-    pub examples: Vec<Vec<String>>,
+    pub(crate) examples: Vec<Vec<String>>,
 }
 
 /// Searches links, whose fingerprints have this spec, for rules that would save requests.

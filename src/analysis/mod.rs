@@ -1,0 +1,27 @@
+//! Analyses of filters and crawls that need no daemon: `plan`, `replay`, `explain`, overlaps. They
+//! read, compute and return results. The commands print them. The Python package uses `explain`.
+
+use std::hash::{DefaultHasher, Hasher as _};
+
+mod explain;
+mod overlap;
+mod plan;
+mod replay;
+mod suggest;
+
+pub use explain::{Explained, explain};
+pub(crate) use explain::{LimitShown, Pair, RequestShown, StepShown, pair};
+pub(crate) use overlap::{Overlap, Totals};
+pub(crate) use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, size};
+pub(crate) use replay::{
+    Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Report, Ruled, Setup, Tally, requests,
+    run as replay, suggest,
+};
+pub(crate) use suggest::{Suggestion, Suggestions};
+
+/// Returns a hash of bytes. It is the same in each run of the same program.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
