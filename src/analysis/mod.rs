@@ -4,19 +4,23 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 mod explain;
+mod found;
 mod overlap;
 mod plan;
 mod replay;
+mod sample;
 mod suggest;
 
 pub use explain::{Explained, explain};
 pub(crate) use explain::{LimitShown, Pair, RequestShown, StepShown, pair};
+pub(crate) use found::{Found, FoundKey, KeyUse, PossibleFilter, REDISBLOOM_TYPE, refusal, shell};
 pub(crate) use overlap::{Overlap, Totals};
 pub(crate) use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, size};
 pub(crate) use replay::{
     Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Report, Ruled, Setup, Tally, requests,
     run as replay, suggest,
 };
+pub(crate) use sample::SampleFit;
 pub(crate) use suggest::{Suggestion, Suggestions};
 
 /// Returns a hash of bytes. It is the same in each run of the same program.

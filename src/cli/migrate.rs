@@ -7,6 +7,7 @@ use urlseen_filter::peers::redisbloom::{Chunk, Filter, Loader, dump};
 use urlseen_redis::connect::connect;
 use urlseen_storage::RecoveryError;
 
+use crate::analysis::REDISBLOOM_TYPE;
 use crate::cli::prelude::*;
 
 /// Reads the filter in a storage folder, which has the kind redisbloom.
@@ -48,9 +49,6 @@ pub(super) fn write(path: &Path, filter: &Filter, bar: &Bar) -> anyhow::Result<(
 const SCANDUMP: &str = "BF.SCANDUMP";
 const LOADCHUNK: &str = "BF.LOADCHUNK";
 
-/// Reply of the command `TYPE` for a key that holds a filter of RedisBloom.
-pub(super) const TYPE: &str = "MBbloom--";
-
 /// Key on a server, with fingerprints of another project.
 pub(super) struct ForeignKey<'a> {
     pub(super) address: &'a RedisAddress,
@@ -86,7 +84,7 @@ impl ForeignKey<'_> {
     /// Reads the filter at the key. Refuses a filter whose layers take more than `limit` bytes.
     pub(super) async fn dump(&self, limit: u64, bar: &Bar) -> anyhow::Result<Filter> {
         let key = self.key;
-        let mut link = self.open(&[TYPE], "a filter of RedisBloom (MBbloom--)").await?;
+        let mut link = self.open(&[REDISBLOOM_TYPE], "a filter of RedisBloom (MBbloom--)").await?;
         let bad = |problem| anyhow!("the dump of {key}: {problem}");
         let (mut iterator, header) = self.chunk(&mut link, 0).await?;
         let mut loader = Loader::new(iterator, &header, limit).map_err(bad)?;

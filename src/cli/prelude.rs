@@ -9,7 +9,7 @@ pub(super) use std::path::{Path, PathBuf};
 pub(super) use std::sync::Arc;
 pub(super) use std::time::{Duration, Instant, SystemTime};
 
-pub(super) use crate::analysis::Input;
+pub(super) use crate::analysis::{Input, SampleFit};
 pub(super) use anyhow::{Context as _, anyhow, bail};
 pub(super) use base64::Engine as _;
 pub(super) use base64::engine::general_purpose::STANDARD;
@@ -44,18 +44,15 @@ pub(super) use super::Outcome;
 pub(super) use super::bar::{Bar, BarAudience};
 pub(super) use super::moving::NewFolder;
 pub(super) use super::records::RecordOptions;
-pub(super) use super::sample::Sample;
 pub(super) use super::settings::{FolderOptions, Settings, daemon_of, folder_of, word};
-pub(super) use super::start::{
-    NO_FILE, confirmed, connect, each_crawl, find, refuse_if, runtime, usage,
-};
+pub(super) use super::start::{confirmed, connect, each_crawl, find, refuse_if, runtime, usage};
 pub(super) use super::status::span;
 pub(super) use super::table::{COMPARED, CRAWL, Rows, SUMMARY, answer, done, filled, paced};
 pub(super) use super::{migrate, moving, sample, settings, start, status};
 pub(super) use crate::admin::printable::{json_line, printable, say, stderr, stdout};
 pub(super) use crate::admin::telemetry::Console;
 pub(super) use crate::admin::{AdminClient, CheckError, Checked, ClientError, ItemText, View};
-pub(super) use crate::config::{Config, FilterPlace, ItemForm, SourceKind, Sources};
+pub(super) use crate::config::{Config, FilterPlace, ItemForm, NO_FILE, SourceKind, Sources};
 pub(super) use crate::pipeline::RunError;
 pub(super) use crate::pipeline::shutdown::{self, Stop};
 pub(super) use crate::report::{ByRule, Counts, FATES, HeldStatus, Phase, Status, Statuses};

@@ -93,9 +93,6 @@ pub(super) fn confirmed(yes: bool, question: &str, unchanged: &str) -> io::Resul
     Ok(is_yes)
 }
 
-/// Configuration file that is always empty, for a command that reads no configuration file.
-pub(super) const NO_FILE: &str = "/dev/null";
-
 /// Starts the admin endpoint of a process, with the hosts and the token of the configuration, and
 /// tells the service manager about the process. Logs the address, if there is one, and a hint if
 /// the endpoint shows little there.

@@ -20,6 +20,9 @@ use toml::de::{DeTable, DeValue};
 /// Name of the file that is read if the user names no file. This file may be missing.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
 
+/// Configuration file that is always empty, for a command that reads no configuration file.
+pub(crate) const NO_FILE: &str = "/dev/null";
+
 /// Name of the tables with examples, which only `urlseen config test` reads.
 const EXAMPLES: &str = "test";
 

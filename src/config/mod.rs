@@ -35,8 +35,8 @@ mod value;
 
 #[cfg(test)]
 pub(crate) use keys::KEYS;
-pub(crate) use layers::DEFAULT_FILE;
 pub use layers::Sources;
+pub(crate) use layers::{DEFAULT_FILE, NO_FILE};
 pub use partitions::PartitionChoice;
 pub use problem::{FilePlace, Problems, ValueOrigin};
 pub use rule_kinds::{EffectiveRule, Rules};

@@ -11,7 +11,7 @@ use crate::util::sources::rust_files;
 /// Folder of each crate with rooms, and its rooms. A room may name only rooms before it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("crates/engine/src/", &["item", "engine", "flow"]),
-    ("src/", &["analysis", "config", "report", "pipeline", "serve", "route", "admin", "cli"]),
+    ("src/", &["config", "analysis", "report", "pipeline", "serve", "route", "admin", "cli"]),
 ];
 
 #[test]

@@ -179,7 +179,7 @@ fn tell_fit(args: &ReplayArgs, config: &Config) -> anyhow::Result<()> {
         let requests = sample::requests(input(args, config), config)?;
         let sample = runtime()?.block_on(async {
             let mut link = connect(config).await?;
-            Sample::of(&mut link, &key, &requests, &config.fingerprint_spec()).await
+            SampleFit::of(&mut link, &key, &requests, &config.fingerprint_spec()).await
         })?;
         if sample.best().is_some() {
             let remedy = sample.remedy().map_or_else(String::new, |it| format!(", {it}"));

@@ -2,7 +2,7 @@
 
 use crate::config::toml_text;
 
-use super::found::{FoundKey, Use, refusal};
+use crate::analysis::{FoundKey, KeyUse, refusal, shell};
 use crate::cli::prelude::*;
 
 /// Configuration for a crawl, with the reasons and the next commands.
@@ -33,7 +33,7 @@ impl<'a> Draft<'a> {
         keys: &[FoundKey],
         url: Option<&str>,
         is_trial: bool,
-        sample: Option<&Sample>,
+        sample: Option<&SampleFit>,
     ) -> anyhow::Result<Self> {
         if let Some(reason) = refusal(keys) {
             return Err(usage(format!(
@@ -41,7 +41,8 @@ impl<'a> Draft<'a> {
                  --crawl"
             )));
         }
-        let is_queue = |key: &&FoundKey| matches!(key.used_as, Use::SortedQueue | Use::ListQueue);
+        let is_queue =
+            |key: &&FoundKey| matches!(key.used_as, KeyUse::SortedQueue | KeyUse::ListQueue);
         let filters: Vec<_> = keys.iter().filter(|key| !is_queue(key)).collect();
         if let [_, _, ..] = filters[..] {
             let filters: Vec<_> = filters.iter().map(|filter| filter.key.as_str()).collect();
@@ -53,7 +54,7 @@ impl<'a> Draft<'a> {
         }
         let filter = filters.first().copied();
         refuse_if!(
-            is_trial && filter.is_none_or(|filter| filter.used_as == Use::RedisBloom),
+            is_trial && filter.is_none_or(|filter| filter.used_as == KeyUse::RedisBloom),
             "a trial uses the filter that the crawl has in Redis, and the crawl {name} has no \
              filter that urlseen can use there: give the command without --trial"
         );
@@ -95,10 +96,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds the sections for a filter.
-    fn filter(&mut self, filter: &FoundKey, sample: Option<&Sample>) {
+    fn filter(&mut self, filter: &FoundKey, sample: Option<&SampleFit>) {
         const OPEN: &str = "\"scrapy\"  # or \"scrapy-redis\"";
         const SCRAPY_REDIS: &str = "\"scrapy-redis\"";
-        let spec = sample.and_then(Sample::best).cloned();
+        let spec = sample.and_then(SampleFit::best).cloned();
         let spec = spec.unwrap_or_else(|| Algorithm::ScrapyRedis.into());
         let of_set = format!("\"{}\"", spec.algorithm);
         let FoundKey { key, used_as, size, .. } = filter;
@@ -106,7 +107,7 @@ impl<'a> Draft<'a> {
             format!("place = \"redis\"\nkind = \"{kind}\"\nkey = {}{rest}", text(key))
         };
         let (algorithm, section, reasons) = match used_as {
-            Use::RedisBloom => {
+            KeyUse::RedisBloom => {
                 self.next.push(format!("urlseen import --redisbloom {}", shell(key)));
                 let reason = format!(
                     "{key} is a filter of RedisBloom: urlseen continues it in its own memory. \
@@ -115,11 +116,11 @@ impl<'a> Draft<'a> {
                 );
                 (OPEN, "kind = \"redisbloom\"".to_owned(), vec![reason])
             }
-            Use::Recorded => {
+            KeyUse::Recorded => {
                 let (rest, reasons) = of_redisson(filter);
                 (OPEN, in_redis("redisson", &rest), reasons)
             }
-            Use::Bits => {
+            KeyUse::Bits => {
                 let bit = (size * 8).max(2).next_power_of_two().trailing_zeros();
                 let rest = format!(
                     "\nbit = {bit}         # BLOOMFILTER_BIT\nhash_number = 6  # \
@@ -153,7 +154,7 @@ impl<'a> Draft<'a> {
             self.line(&format!("canonical = \"{}\"", spec.canonical));
         }
         self.line(&format!("\n[filter]\n{section}"));
-        self.reasons.extend(sample.map(Sample::words).into_iter().chain(reasons));
+        self.reasons.extend(sample.map(SampleFit::words).into_iter().chain(reasons));
     }
 
     /// Adds the command that imports a set with fingerprints of this algorithm. Returns the section
@@ -197,7 +198,7 @@ impl<'a> Draft<'a> {
     fn queue(&mut self, queue: Option<&FoundKey>, url: Option<&str>) {
         let becomes = if self.is_trial { "is" } else { "becomes" };
         let (kind, what) = match queue {
-            Some(FoundKey { used_as: Use::ListQueue, .. }) => ("list", "a list"),
+            Some(FoundKey { used_as: KeyUse::ListQueue, .. }) => ("list", "a list"),
             _ => ("zset", "a sorted set"),
         };
         let reason = queue.map_or_else(
@@ -247,21 +248,11 @@ pub(super) fn text(text: &str) -> String {
     toml_text(&json!(text))
 }
 
-/// Returns a word of a command for a shell.
-pub(super) fn shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn key(key: &str, used_as: Use, size: u64) -> FoundKey {
+    fn key(key: &str, used_as: KeyUse, size: u64) -> FoundKey {
         FoundKey { key: key.to_owned(), used_as, size, error_rate: None, is_foreign: false }
     }
 
@@ -269,7 +260,7 @@ mod tests {
     fn the_bits_of_a_string_follow_from_its_length() {
         for (size, bit) in [(1, 3), (4096, 15), (4000, 15), (1 << 27, 30), (1 << 29, 32)] {
             let draft =
-                Draft::new("a", &[key("a:bloomfilter", Use::Bits, size)], None, false, None)
+                Draft::new("a", &[key("a:bloomfilter", KeyUse::Bits, size)], None, false, None)
                     .unwrap();
             assert!(draft.file.contains(&format!("\nbit = {bit} ")), "{size}: {}", draft.file);
         }
@@ -285,13 +276,14 @@ mod tests {
 
     #[test]
     fn several_filters_and_crawls_of_urlseen_are_refused() {
-        let (set, bits) = (key("a:dupefilter", Use::Set, 1), key("a:bloomfilter", Use::Bits, 1));
+        let (set, bits) =
+            (key("a:dupefilter", KeyUse::Set, 1), key("a:bloomfilter", KeyUse::Bits, 1));
         let error =
             |keys: &[FoundKey]| Draft::new("a", keys, None, false, None).err().unwrap().to_string();
         assert!(
             error(&[set.clone(), bits]).contains("several filters: a:dupefilter, a:bloomfilter")
         );
-        assert!(error(&[key("s", Use::Urlseen, 0)]).contains("already runs"));
+        assert!(error(&[key("s", KeyUse::Urlseen, 0)]).contains("already runs"));
         assert!(error(&[FoundKey { is_foreign: true, ..set }]).contains("are not fingerprints"));
     }
 }

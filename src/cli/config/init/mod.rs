@@ -1,12 +1,11 @@
 //! `urlseen config init`: writes a configuration for the crawl that a Redis has.
 
 mod draft;
-mod found;
 
 use std::ffi::OsStr;
 
-use self::draft::{Draft, shell, text};
-use self::found::{Found, FoundKey, PossibleFilter, Use};
+use self::draft::{Draft, text};
+use crate::analysis::{Found, FoundKey, KeyUse, PossibleFilter, shell};
 use crate::cli::prelude::*;
 
 /// Width of the names in the table, in columns.
@@ -88,13 +87,17 @@ pub(super) fn run(args: &ConfigInitArgs) -> anyhow::Result<Outcome> {
 
 /// Looks up the requests of a crawl's queue in its set of scrapy-redis. Returns `None` if the set
 /// has none of them.
-fn sampled(link: &mut Link, keys: &[FoundKey], config: &Config) -> anyhow::Result<Option<Sample>> {
-    let find = |uses: &[Use]| keys.iter().find(|key| uses.contains(&key.used_as));
-    let queue = find(&[Use::SortedQueue, Use::ListQueue]);
-    let Some((set, queue)) = find(&[Use::Set]).zip(queue) else { return Ok(None) };
+fn sampled(
+    link: &mut Link,
+    keys: &[FoundKey],
+    config: &Config,
+) -> anyhow::Result<Option<SampleFit>> {
+    let find = |uses: &[KeyUse]| keys.iter().find(|key| uses.contains(&key.used_as));
+    let queue = find(&[KeyUse::SortedQueue, KeyUse::ListQueue]);
+    let Some((set, queue)) = find(&[KeyUse::Set]).zip(queue) else { return Ok(None) };
     let requests = sample::requests(Input::Keys(vec![queue.key.clone()]), config)?;
     let usual = Algorithm::ScrapyRedis.into();
-    let sample = runtime()?.block_on(Sample::of(link, &set.key, &requests, &usual))?;
+    let sample = runtime()?.block_on(SampleFit::of(link, &set.key, &requests, &usual))?;
     Ok(Some(sample).filter(|it| it.best().is_some()))
 }
 
@@ -154,13 +157,13 @@ fn described_possible(possible: &PossibleFilter) -> String {
 fn described(found: &FoundKey) -> String {
     let size = HumanCount(found.size);
     let what = match found.used_as {
-        Use::Set => format!("a set of scrapy-redis, members: {size}"),
-        Use::Bits => format!("a string of scrapy-redis-bloomfilter with {size} bytes"),
-        Use::RedisBloom => "a filter of RedisBloom".to_owned(),
-        Use::Recorded => format!("a filter of Redisson for {size} fingerprints"),
-        Use::SortedQueue => format!("a queue of scrapy-redis, a sorted set of {size} requests"),
-        Use::ListQueue => format!("a queue of scrapy-redis, a list of {size} requests"),
-        Use::Urlseen => "the state of a crawl that urlseen runs".to_owned(),
+        KeyUse::Set => format!("a set of scrapy-redis, members: {size}"),
+        KeyUse::Bits => format!("a string of scrapy-redis-bloomfilter with {size} bytes"),
+        KeyUse::RedisBloom => "a filter of RedisBloom".to_owned(),
+        KeyUse::Recorded => format!("a filter of Redisson for {size} fingerprints"),
+        KeyUse::SortedQueue => format!("a queue of scrapy-redis, a sorted set of {size} requests"),
+        KeyUse::ListQueue => format!("a queue of scrapy-redis, a list of {size} requests"),
+        KeyUse::Urlseen => "the state of a crawl that urlseen runs".to_owned(),
     };
     format!("{}: {what}", found.key)
 }

@@ -1,11 +1,15 @@
 //! Crawls of other projects in a Redis, found by the names and types of their keys.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
-use redis::Pipeline;
+use indicatif::HumanCount;
+use redis::{Pipeline, cmd};
 
-use super::draft::shell;
-use crate::cli::prelude::*;
+use crate::config::{Config, NO_FILE, Sources};
+use urlseen_redis::error::LinkError;
+use urlseen_redis::link::Link;
 
 /// Number of keys that Redis examines before it serves other clients.
 const PAGE: u64 = 1000;
@@ -20,9 +24,12 @@ const LEAST_BYTES: u64 = 1 << 10;
 /// Number of members of a set that the command reads.
 const MEMBERS: usize = 10;
 
+/// Reply of the command `TYPE` for a key that holds a filter of RedisBloom.
+pub(crate) const REDISBLOOM_TYPE: &str = "MBbloom--";
+
 /// Use of a key by a crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(crate) enum KeyUse {
     /// Set of scrapy-redis with the fingerprints of seen requests.
     Set,
     /// String of scrapy-redis-bloomfilter.
@@ -41,39 +48,39 @@ pub(super) enum Use {
 
 /// Key of a crawl, with its use and size.
 #[derive(Debug, Clone)]
-pub(super) struct FoundKey {
-    pub(super) key: String,
-    pub(super) used_as: Use,
+pub(crate) struct FoundKey {
+    pub(crate) key: String,
+    pub(crate) used_as: KeyUse,
     /// Number of members, items or bytes. For a recorded filter, the number of keys that it is
     /// made for.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// Error rate that a recorded filter is made for.
-    pub(super) error_rate: Option<f64>,
+    pub(crate) error_rate: Option<f64>,
     /// True if the key is a set whose members are not fingerprints.
-    pub(super) is_foreign: bool,
+    pub(crate) is_foreign: bool,
 }
 
 /// Everything that was found in a Redis.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Number of keys that the command looked at.
-    pub(super) keys: u64,
+    pub(crate) keys: u64,
     /// True if the command looked at all keys.
-    pub(super) is_complete: bool,
+    pub(crate) is_complete: bool,
     /// Keys of each crawl, by the name of the crawl.
-    pub(super) crawls: BTreeMap<String, Vec<FoundKey>>,
+    pub(crate) crawls: BTreeMap<String, Vec<FoundKey>>,
     /// Strings that may be filters of kinds that Redis does not show.
-    pub(super) possible: Vec<PossibleFilter>,
+    pub(crate) possible: Vec<PossibleFilter>,
     /// Keys of crawls for which the command writes no file, each with the reason.
     passed_over: Vec<String>,
 }
 
-impl Use {
+impl KeyUse {
     /// Finds the use of a key of this type, and the name of its crawl.
     fn of<'a>(key: &'a str, type_name: &str) -> Option<(&'a str, Self)> {
         let (name, role) = key.rsplit_once(':').unwrap_or((key, ""));
         let used_as = match (role, type_name) {
-            (_, migrate::TYPE) => Self::RedisBloom,
+            (_, REDISBLOOM_TYPE) => Self::RedisBloom,
             ("dupefilter", "set") => Self::Set,
             ("dupefilter" | "bloomfilter", "string") => Self::Bits,
             ("requests", "zset") => Self::SortedQueue,
@@ -95,7 +102,7 @@ impl Use {
 impl Found {
     /// Looks at the keys of a Redis, and changes nothing. With `crawl`, looks first at the usual
     /// keys of this crawl, and notes only its keys.
-    pub(super) async fn look(link: &mut Link, crawl: Option<&str>) -> Result<Self, LinkError> {
+    pub(crate) async fn look(link: &mut Link, crawl: Option<&str>) -> Result<Self, LinkError> {
         let (mut found, begun) = (Self::default(), Instant::now());
         if let Some(crawl) = crawl {
             let usual = ["dupefilter", "bloomfilter", "requests"];
@@ -105,7 +112,7 @@ impl Found {
         }
         let mut cursor = 0;
         loop {
-            let mut scan = redis::cmd("SCAN");
+            let mut scan = cmd("SCAN");
             let (next, keys): (u64, Vec<Vec<u8>>) =
                 link.query(scan.arg(cursor).arg("COUNT").arg(PAGE)).await?;
             found.keys += keys.len() as u64;
@@ -139,14 +146,14 @@ impl Found {
                 self.possible.extend(PossibleFilter::ask(link, key, crawl).await);
             }
             if type_name == "set" && is_of_no_spider(key) {
-                let members = HumanCount(link.query(redis::cmd("SCARD").arg(key)).await?);
+                let members = HumanCount(link.query(cmd("SCARD").arg(key)).await?);
                 let key = shell(key);
                 self.pass_over(format!(
                     "{key}: a set of scrapy-redis without the name of a spider, members: \
                      {members}. urlseen import --redis-set {key} adds it to the filter of its crawl"
                 ));
             }
-            let Some((name, used_as)) = Use::of(key, &type_name) else { continue };
+            let Some((name, used_as)) = KeyUse::of(key, &type_name) else { continue };
             let is_wanted = crawl.map_or_else(|| is_name(name), |crawl| crawl == name);
             if !is_wanted && crawl.is_none() {
                 self.pass_over(format!(
@@ -175,12 +182,12 @@ impl Found {
     }
 
     /// Returns the names of the crawls for which the command can write a file.
-    pub(super) fn usable(&self) -> Vec<&String> {
+    pub(crate) fn usable(&self) -> Vec<&String> {
         self.crawls.iter().filter(|(_, keys)| refusal(keys).is_none()).map(|it| it.0).collect()
     }
 
     /// Returns the keys and the crawls for which the command writes no file, each with the reason.
-    pub(super) fn passed_over(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn passed_over(&self) -> impl Iterator<Item = String> {
         let crawls = self.crawls.iter().filter(|_| self.crawls.len() > 1);
         let refused = crawls.filter_map(|(name, keys)| Some(format!("{name}: {}", refusal(keys)?)));
         self.passed_over.iter().cloned().chain(refused)
@@ -188,8 +195,8 @@ impl Found {
 }
 
 /// Returns the reason why a crawl with these keys cannot move to urlseen, and the remedy.
-pub(super) fn refusal(keys: &[FoundKey]) -> Option<&'static str> {
-    if keys.iter().any(|key| key.used_as == Use::Urlseen) {
+pub(crate) fn refusal(keys: &[FoundKey]) -> Option<&'static str> {
+    if keys.iter().any(|key| key.used_as == KeyUse::Urlseen) {
         Some("urlseen already runs this crawl: use its configuration")
     } else if keys.iter().any(|key| key.is_foreign) {
         Some(
@@ -209,10 +216,10 @@ fn is_of_no_spider(key: &str) -> bool {
 
 impl FoundKey {
     /// Asks for the size of a key. Returns `None` if the key is a hash of another program.
-    async fn ask(link: &mut Link, key: &str, used_as: Use) -> Result<Option<Self>, LinkError> {
+    async fn ask(link: &mut Link, key: &str, used_as: KeyUse) -> Result<Option<Self>, LinkError> {
         let (mut key, mut error_rate, mut is_foreign) = (key.to_owned(), None, false);
         let size = match used_as {
-            Use::Set => {
+            KeyUse::Set => {
                 let members: Vec<Vec<u8>> =
                     link.query(cmd("SRANDMEMBER").arg(&key).arg(MEMBERS)).await?;
                 // A fingerprint has 40 hex digits.
@@ -220,10 +227,10 @@ impl FoundKey {
                 is_foreign = !members.iter().all(is_hex);
                 link.query(cmd("SCARD").arg(&key)).await?
             }
-            Use::Bits => link.query(cmd("STRLEN").arg(&key)).await?,
-            Use::SortedQueue => link.query(cmd("ZCARD").arg(&key)).await?,
-            Use::ListQueue => link.query(cmd("LLEN").arg(&key)).await?,
-            Use::Recorded => {
+            KeyUse::Bits => link.query(cmd("STRLEN").arg(&key)).await?,
+            KeyUse::SortedQueue => link.query(cmd("ZCARD").arg(&key)).await?,
+            KeyUse::ListQueue => link.query(cmd("LLEN").arg(&key)).await?,
+            KeyUse::Recorded => {
                 let fields = ["expectedInsertions", "falseProbability", "size", "hashIterations"];
                 let values = link.query(cmd("HMGET").arg(&key).arg(&fields)).await?;
                 let [Some(capacity), Some(rate), Some(_), Some(_)]: [Option<Vec<u8>>; 4] = values
@@ -237,7 +244,7 @@ impl FoundKey {
                 key = recorded_key(key.strip_suffix(":config").unwrap_or(&key)).to_owned();
                 size
             }
-            Use::RedisBloom | Use::Urlseen => 0,
+            KeyUse::RedisBloom | KeyUse::Urlseen => 0,
         };
         Ok(Some(Self { key, used_as, size, error_rate, is_foreign }))
     }
@@ -245,15 +252,15 @@ impl FoundKey {
 
 /// String that may be a filter. Redis has neither its kind nor its parameters.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct PossibleFilter {
+pub(crate) struct PossibleFilter {
     /// Value for `filter.key`.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// Key of its first string.
-    pub(super) string: String,
+    pub(crate) string: String,
     /// Size of the string in bytes.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// Words for `filter.kind` that the name of the string permits.
-    pub(super) kinds: &'static [&'static str],
+    pub(crate) kinds: &'static [&'static str],
 }
 
 /// Ends of names that show a possible filter: the end of the key, the end of its first string, and
@@ -275,8 +282,18 @@ impl PossibleFilter {
         }
         let string = format!("{base}{end}");
         // A key of another type has no length.
-        let bytes = link.query(redis::cmd("STRLEN").arg(&string)).await.ok()?;
+        let bytes = link.query(cmd("STRLEN").arg(&string)).await.ok()?;
         (bytes >= LEAST_BYTES).then(|| Self { key: base.to_owned(), string, bytes, kinds })
+    }
+}
+
+/// Returns a word of a command for a shell.
+pub(crate) fn shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
@@ -303,23 +320,23 @@ mod tests {
     #[test]
     fn keys_show_their_use_by_name_and_type() {
         for (key, type_name, expected) in [
-            ("a:b:dupefilter", "set", Some(("a:b", Use::Set))),
-            ("a:dupefilter", "string", Some(("a", Use::Bits))),
-            ("a:bloomfilter", "string", Some(("a", Use::Bits))),
-            ("a:requests", "zset", Some(("a", Use::SortedQueue))),
-            ("a:requests", "list", Some(("a", Use::ListQueue))),
-            ("{a:seen}:config", "hash", Some(("a", Use::Recorded))),
-            ("a{b}:seen:config", "hash", Some(("a{b}", Use::Recorded))),
-            ("{seen}:config", "hash", Some(("seen", Use::Recorded))),
-            ("a:seen", "MBbloom--", Some(("a", Use::RedisBloom))),
-            ("seen", "MBbloom--", Some(("seen", Use::RedisBloom))),
-            ("urlseen:{a:discovered}:state", "hash", Some(("a", Use::Urlseen))),
+            ("a:b:dupefilter", "set", Some(("a:b", KeyUse::Set))),
+            ("a:dupefilter", "string", Some(("a", KeyUse::Bits))),
+            ("a:bloomfilter", "string", Some(("a", KeyUse::Bits))),
+            ("a:requests", "zset", Some(("a", KeyUse::SortedQueue))),
+            ("a:requests", "list", Some(("a", KeyUse::ListQueue))),
+            ("{a:seen}:config", "hash", Some(("a", KeyUse::Recorded))),
+            ("a{b}:seen:config", "hash", Some(("a{b}", KeyUse::Recorded))),
+            ("{seen}:config", "hash", Some(("seen", KeyUse::Recorded))),
+            ("a:seen", "MBbloom--", Some(("a", KeyUse::RedisBloom))),
+            ("seen", "MBbloom--", Some(("seen", KeyUse::RedisBloom))),
+            ("urlseen:{a:discovered}:state", "hash", Some(("a", KeyUse::Urlseen))),
             ("a:bloomfilter", "set", None),
             ("a:requests", "set", None),
             ("a:state", "hash", None),
             ("dupefilter", "set", None),
         ] {
-            assert_eq!(Use::of(key, type_name), expected, "{key} {type_name}");
+            assert_eq!(KeyUse::of(key, type_name), expected, "{key} {type_name}");
         }
     }
 }
