@@ -16,7 +16,6 @@ use std::time::Instant;
 use fastbloom::BloomFilter;
 use memmap2::{Advice, MmapMut};
 use serde_json::{Value, json};
-use urlseen_filter::generation::Generation;
 use urlseen_filter::{FilterKind, KeyHash, KeyHasher, Kind, Verdict};
 use urlseen_fingerprint::Fingerprint;
 
@@ -221,7 +220,7 @@ impl Set for Urlseen {
         let unseen: Vec<KeyHash> = judged
             .filter_map(|(hash, verdict)| (verdict == Verdict::Unseen).then_some(hash))
             .collect();
-        self.kind.insert(Generation::default(), &unseen).expect("memory");
+        self.kind.insert(&unseen).expect("memory");
         unseen.len()
     }
 

@@ -14,7 +14,6 @@ use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Items, Options, Reader};
 use urlseen_filter::choice::{Fsync, ItemForm};
-use urlseen_filter::generation::Generation;
 use urlseen_filter::native::Native;
 use urlseen_filter::{FilterSpec, KeyHash, Kind, Parameters, Seed, Shards, Sizing};
 use urlseen_fingerprint::Request;
@@ -129,7 +128,7 @@ fn two_choice() {
     };
     let key_hashes: Vec<KeyHash> = (0..KEYS).map(key_hash).collect();
     count_once("two-choice, insert while it grows", "key", key_hashes.len(), || {
-        filter.insert(Generation::default(), black_box(&key_hashes)).expect("memory");
+        filter.insert(black_box(&key_hashes)).expect("memory");
     });
     count_once("two-choice, test of a seen key", "key", key_hashes.len(), || {
         let mut verdicts = Vec::new();

@@ -226,7 +226,7 @@ impl Shared {
     pub(super) fn note(&mut self, sample: Sample, answer: Value) -> bool {
         let is_emptied = self.samples.note(sample, answer);
         if is_emptied {
-            let base = self.opened.filter.base();
+            let base = &self.opened.filter.base;
             warn!(
                 "the filter {base} in Redis was emptied by another client: its URLs count as unseen"
             );

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use super::SpecError;
 use super::number::{CountError, parse_count};
 
 /// Number of keys up to which a filter keeps its error rate: 1 to [`Capacity::MAX`].
@@ -11,34 +12,25 @@ use super::number::{CountError, parse_count};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Capacity(u64);
 
-/// Reason why a capacity is refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CapacityError {
-    /// The number of keys is 0 or negative.
-    #[error("capacity {0} holds no key; give at least 1")]
-    None(String),
-    /// The number of keys is over [`Capacity::MAX`].
-    #[error(
-        "capacity {0} is more than the {max:e} keys that one filter can index",
-        max = Capacity::MAX
-    )]
-    TooLarge(String),
-    /// The text is not a whole number in any of the accepted forms.
-    #[error("capacity {0:?} is not a whole number such as 1e9, 100_000_000 or 10M")]
-    NotANumber(String),
-}
-
 impl Capacity {
     /// Largest capacity of a filter. At the smallest error rate and with one block for each key,
     /// each part of a shard then has 1.2e9 blocks, whose index fits into 32 bits.
     pub(crate) const MAX: u64 = 1_000_000_000_000;
 
     /// Checks a number of keys.
-    pub fn new(keys: u64) -> Result<Self, CapacityError> {
+    pub fn new(keys: u64) -> Result<Self, SpecError> {
+        Self::checked(keys, &keys.to_string())
+    }
+
+    /// Checks a number of keys. `shown` is the number as it is written.
+    fn checked(keys: u64, shown: &str) -> Result<Self, SpecError> {
         match keys {
-            0 => Err(CapacityError::None(keys.to_string())),
+            0 => Err(SpecError(format!("capacity {shown} holds no key; give at least 1"))),
             1..=Self::MAX => Ok(Self(keys)),
-            _ => Err(CapacityError::TooLarge(keys.to_string())),
+            _ => Err(SpecError(format!(
+                "capacity {shown} is more than the {:e} keys that one filter can index",
+                Self::MAX
+            ))),
         }
     }
 
@@ -49,14 +41,16 @@ impl Capacity {
 }
 
 impl FromStr for Capacity {
-    type Err = CapacityError;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, CapacityError> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         match parse_count(&text.trim().replace('_', "")) {
-            Ok(0) | Err(CountError::Negative) => Err(CapacityError::None(text.into())),
-            Ok(keys) => Self::new(keys).map_err(|_| CapacityError::TooLarge(text.into())),
-            Err(CountError::TooLarge) => Err(CapacityError::TooLarge(text.into())),
-            Err(_) => Err(CapacityError::NotANumber(text.into())),
+            Ok(keys) => Self::checked(keys, text),
+            Err(CountError::Negative) => Self::checked(0, text),
+            Err(CountError::TooLarge) => Self::checked(u64::MAX, text),
+            Err(_) => Err(SpecError(format!(
+                "capacity {text:?} is not a whole number such as 1e9, 100_000_000 or 10M"
+            ))),
         }
     }
 }
@@ -68,12 +62,15 @@ mod tests {
     #[test]
     fn a_capacity_is_a_count_from_1_to_1e12() {
         assert_eq!(" 1T ".parse().map(Capacity::get), Ok(Capacity::MAX));
-        assert_eq!("1.5".parse::<Capacity>(), Err(CapacityError::NotANumber("1.5".into())));
+        let refused = |text: &str| text.parse::<Capacity>().unwrap_err().to_string();
+        assert!(refused("1.5").starts_with("capacity \"1.5\" is not a whole number"));
         for text in ["0", "-5", "0M"] {
-            assert_eq!(text.parse::<Capacity>(), Err(CapacityError::None(text.into())));
+            assert_eq!(refused(text), format!("capacity {text} holds no key; give at least 1"));
         }
         for text in ["1000000000001", "1e13", "2T", "99999999999999999999"] {
-            assert_eq!(text.parse::<Capacity>(), Err(CapacityError::TooLarge(text.into())));
+            assert!(
+                refused(text).starts_with(&format!("capacity {text} is more than the 1e12 keys"))
+            );
         }
         assert!(Capacity::new(0).is_err());
         assert!(Capacity::new(Capacity::MAX).is_ok());

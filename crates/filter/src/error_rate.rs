@@ -2,20 +2,11 @@
 
 use std::str::FromStr;
 
+use super::SpecError;
+
 /// Share of unseen keys that a filter at capacity may report as seen: 1e-12 to 0.1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct ErrorRate(f64);
-
-/// Reason why an error rate is refused.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ErrorRateError {
-    /// The rate is below [`ErrorRate::MIN`], or above 0.1.
-    #[error("error rate {0} is not between 1e-12 and 0.1")]
-    OutOfRange(String),
-    /// The text is not a number.
-    #[error("error rate {0:?} is not a number such as 1e-6 or 0.001")]
-    NotANumber(String),
-}
 
 impl ErrorRate {
     /// Smallest error rate of a filter. At a lower rate, a filter would take almost as much memory
@@ -25,12 +16,15 @@ impl ErrorRate {
     pub(crate) const MAX: f64 = 0.1;
 
     /// Checks an error rate. It is a share, not a percentage.
-    pub fn new(rate: f64) -> Result<Self, ErrorRateError> {
-        if (Self::MIN..=Self::MAX).contains(&rate) {
-            Ok(Self(rate))
-        } else {
-            Err(ErrorRateError::OutOfRange(rate.to_string()))
-        }
+    pub fn new(rate: f64) -> Result<Self, SpecError> {
+        Self::checked(rate, &rate.to_string())
+    }
+
+    /// Checks an error rate. `shown` is the rate as it is written.
+    fn checked(rate: f64, shown: &str) -> Result<Self, SpecError> {
+        let is_possible = (Self::MIN..=Self::MAX).contains(&rate);
+        let why = || SpecError(format!("error rate {shown} is not between 1e-12 and 0.1"));
+        is_possible.then_some(Self(rate)).ok_or_else(why)
     }
 
     /// Returns the error rate as a share.
@@ -48,12 +42,14 @@ impl ErrorRate {
 }
 
 impl FromStr for ErrorRate {
-    type Err = ErrorRateError;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<Self, ErrorRateError> {
+    fn from_str(text: &str) -> Result<Self, SpecError> {
         match text.trim().parse::<f64>() {
-            Ok(rate) => Self::new(rate).map_err(|_| ErrorRateError::OutOfRange(text.trim().into())),
-            Err(_) => Err(ErrorRateError::NotANumber(text.into())),
+            Ok(rate) => Self::checked(rate, text.trim()),
+            Err(_) => {
+                Err(SpecError(format!("error rate {text:?} is not a number such as 1e-6 or 0.001")))
+            }
         }
     }
 }
@@ -75,10 +71,11 @@ mod tests {
             assert!(text.parse::<ErrorRate>().is_ok(), "{text}");
         }
         for text in ["0", "1", "0.11", "9e-13", "-1e-6", "nan", "inf"] {
-            let refused = text.parse::<ErrorRate>();
-            assert_eq!(refused, Err(ErrorRateError::OutOfRange(text.into())));
+            let refused = text.parse::<ErrorRate>().unwrap_err().to_string();
+            assert_eq!(refused, format!("error rate {text} is not between 1e-12 and 0.1"));
         }
-        assert_eq!("1%".parse::<ErrorRate>(), Err(ErrorRateError::NotANumber("1%".into())));
+        let refused = "1%".parse::<ErrorRate>().unwrap_err().to_string();
+        assert_eq!(refused, "error rate \"1%\" is not a number such as 1e-6 or 0.001");
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use crate::SpecError;
 use crate::choice::FilterPlace;
-use crate::generation::Generation;
-use crate::kinds::kind::{IN_REDIS, Kind, KindParameters, Registered, SEED, SpecError};
+use crate::kinds::kind::{IN_REDIS, Kind, KindParameters, Registered, SEED};
 use crate::local::shown::Shown;
-use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Removal, Saved, out_of_memory};
+use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Saved, out_of_memory};
 use crate::memory::{self, Available, SPARE};
 use crate::saved_keys::{SavedForm, SavedKeys};
 use crate::{BuildError, KeyHash, Outlook, SHARD_RULE, SHARDS, Seed, ShardId, Verdict};
@@ -187,7 +187,7 @@ impl FilterKind for ExactShards {
         Ok(true)
     }
 
-    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         for key_hash in key_hashes {
             self.reserve(key_hash.shard(), 1, Effort::Any)?;
             let (place, key) = (key_hash.shard().index(), key_hash.id());
@@ -197,13 +197,13 @@ impl FilterKind for ExactShards {
         Ok(())
     }
 
-    fn remove(&mut self, key_hash: KeyHash) -> Removal {
+    fn remove(&mut self, key_hash: KeyHash) -> bool {
         let (place, key) = (key_hash.shard().index(), key_hash.id());
         if let Ok(found) = self.shards[place].find_entry(hash(&key), |&it| it == key) {
             found.remove();
         }
         self.show_shards_of(&[key_hash]);
-        Removal::Removed
+        true
     }
 
     fn gauge(&self) -> Arc<dyn Gauge> {
@@ -275,7 +275,7 @@ mod tests {
         let shard = ShardId::all().next().unwrap();
         let key_hashes: Vec<_> = (0..20_000).map(|it| KeyHash::named(shard, it)).collect();
         filter.available = || Some(Available { bytes: SPARE + 500_000, limit: Limit::Machine });
-        let Full(why) = filter.insert(Generation::FOREVER, &key_hashes).unwrap_err();
+        let Full(why) = filter.insert(&key_hashes).unwrap_err();
         assert!(why.contains("67665920 bytes are needed") && why.ends_with("more memory"), "{why}");
         assert_eq!(filter.shards[0].len(), 7168 * 2);
     }

@@ -53,23 +53,24 @@ mod region;
 mod saved_keys;
 mod sizing;
 mod spec;
+mod spec_error;
 mod two_choice;
 
-pub use capacity::{Capacity, CapacityError};
-pub use error_rate::{ErrorRate, ErrorRateError};
+pub use capacity::Capacity;
+pub use error_rate::ErrorRate;
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::{BLOCK_BITS, BLOCK_BYTES, Blocks, Geometry};
 pub use key_hash::{KeyHash, KeyHasher, SHARD_RULE, SHARDS, ShardId};
-pub use kinds::kind::SpecError;
 pub use kinds::{Kind, Parameters};
 pub use local::{
     Ages, Blob, BuildError, Effort, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed,
-    OverFrozen, Recent, Removal, Saved, Shards, Verdict,
+    OverFrozen, Recent, Saved, Shards, Verdict,
 };
 pub use outlook::Outlook;
 pub use peers::bit_strings::PlacementError;
-pub use peers::script_filter::{Placed, ScriptFilter};
+pub use peers::script_filter::ScriptFilter;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;
 pub use sizing::Sizing;
 pub use spec::{CANONICAL, DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference};
+pub use spec_error::SpecError;

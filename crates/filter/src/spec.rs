@@ -7,9 +7,10 @@ use std::fmt;
 
 use urlseen_fingerprint::FingerprintSpec;
 
-use super::kinds::kind::{CAPACITY, ERROR_RATE, SpecError};
+use super::kinds::kind::{CAPACITY, ERROR_RATE};
 use super::kinds::values::Values;
 use super::{Kind, Parameters, id};
+use crate::SpecError;
 
 /// All parameters that determine a filter's bits and fingerprints.
 #[derive(Debug, Clone, PartialEq)]

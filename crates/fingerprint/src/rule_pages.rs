@@ -48,11 +48,6 @@ impl Pages {
         Some(&mut self.0[place])
     }
 
-    /// Returns the patterns, in the order of [`Pages::KEYS`].
-    pub(crate) fn patterns(&self) -> [Option<&Pattern>; 4] {
-        self.0.each_ref().map(Option::as_ref)
-    }
-
     /// Returns the pattern of the host.
     pub(super) fn host(&self) -> Option<&Pattern> {
         self.0[1].as_ref()
@@ -74,9 +69,9 @@ impl Pages {
 
 impl fmt::Display for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let patterns = Self::KEYS.into_iter().zip(self.patterns());
+        let patterns = Self::KEYS.into_iter().zip(&self.0);
         let mut before = "";
-        for (key, pattern) in patterns.filter_map(|(key, it)| Some((key, it?))) {
+        for (key, pattern) in patterns.filter_map(|(key, it)| Some((key, it.as_ref()?))) {
             write!(f, "{before}{key} = '{pattern}'")?;
             before = ", ";
         }

@@ -135,9 +135,11 @@ impl AtRest {
                 }
                 match change {
                     // A key that cannot be removed is among the tombstones.
-                    Change::Forget => drop(filter.remove(key_hash)),
+                    Change::Forget => {
+                        filter.remove(key_hash);
+                    }
                     Change::Add if full.is_ok() => {
-                        full = filter.insert(generation, &[key_hash]).map(drop);
+                        full = filter.insert_in(generation, &[key_hash]).map(drop);
                     }
                     Change::Add => {}
                 }

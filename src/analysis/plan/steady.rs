@@ -117,7 +117,7 @@ mod tests {
                 })
                 .collect();
             filter.reserve_for(&keys).unwrap();
-            filter.insert(generation, &keys).unwrap();
+            filter.insert_in(generation, &keys).unwrap();
         }
     }
 

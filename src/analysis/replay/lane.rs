@@ -1,7 +1,6 @@
 //! Lane of a replay: a filter of one kind, compared with the exact filter.
 
 use urlseen_filter::choice::FilterPlace;
-use urlseen_filter::generation::Generation;
 use urlseen_filter::{
     FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, ScriptFilter, Seed, SpecError,
     Verdict,
@@ -22,7 +21,7 @@ const RECENT_BYTES: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct LaneSpec {
     parameters: Parameters,
-    scripted: Option<Box<dyn ScriptFilter>>,
+    scripted: Option<ScriptFilter>,
     /// Memory that the filter takes at the start, in bytes.
     pub(super) bytes: u64,
     /// Number of recent fingerprints that a daemon keeps, if the filter is in Redis.
@@ -44,7 +43,7 @@ impl LaneSpec {
         let bytes = parameters.outlook(0)?.bytes[1];
         let kind = parameters.kind();
         let is_local = kind.is_in(FilterPlace::Local);
-        let scripted = if is_local { None } else { parameters.in_redis()?.in_memory() };
+        let scripted = if is_local { None } else { ScriptFilter::new(parameters.in_redis()?) };
         let is_in_redis = !is_local || place == FilterPlace::Redis && kind.is_in(place);
         let recent = is_in_redis.then_some(recent as u64);
         Ok(Self { parameters, scripted, bytes, recent })
@@ -94,7 +93,7 @@ enum Filter {
     Local(Box<dyn FilterKind>, KeyHasher),
     /// Simulation of a Redis filter in the memory of this process. Its verdicts equal those of the
     /// scripts in Redis.
-    Scripted(Box<dyn ScriptFilter>),
+    Scripted(ScriptFilter),
     /// Exact filter in Redis. Its verdicts equal those of the replay's own exact filter, so the
     /// lane has no filter.
     Exact,
@@ -246,11 +245,11 @@ impl Filter {
                 let unseen = unseen.filter(|&(_, verdict)| verdict == Verdict::Unseen);
                 let unseen: Vec<_> = unseen.map(|(key_hash, _)| key_hash).collect();
                 filter.reserve_for(&unseen)?;
-                filter.insert(Generation::default(), &unseen)?;
+                filter.insert(&unseen)?;
                 let unseen = unseen.len() as u64;
                 Counts { unseen, seen: all - unseen, no_place: 0 }
             }
-            Self::Scripted(filter) => scripted(&mut **filter, fingerprints),
+            Self::Scripted(filter) => scripted(filter, fingerprints),
             Self::Exact => Counts { unseen: all, ..Counts::default() },
         })
     }
@@ -259,27 +258,21 @@ impl Filter {
     /// the kind has no bit positions for it.
     fn judge_again(&mut self, batch: &Judgable) -> Counts {
         match self {
-            Self::Scripted(filter) => scripted(&mut **filter, &batch.seen),
+            Self::Scripted(filter) => scripted(filter, &batch.seen),
             Self::Local(..) | Self::Exact => Counts { seen: batch.again, ..Counts::default() },
         }
     }
 }
 
 /// Judges fingerprints in the same way as the scripts of a filter in Redis.
-fn scripted(filter: &mut dyn ScriptFilter, fingerprints: &[Fingerprint]) -> Counts {
-    // Texts of all fingerprints in sequence, and the end of each text.
-    let (mut digits, mut ends, mut room) = (Vec::new(), Vec::new(), [0; 64]);
-    for fingerprint in fingerprints {
-        digits.extend_from_slice(fingerprint.text(&mut room));
-        ends.push(digits.len());
-    }
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let texts: Vec<_> = starts.zip(&ends).map(|(start, &end)| &digits[start..end]).collect();
+fn scripted(filter: &mut ScriptFilter, fingerprints: &[Fingerprint]) -> Counts {
     let mut counts = Counts::default();
-    filter.add_all(&texts, &mut |placed| match placed {
-        Ok(Verdict::Seen) => counts.seen += 1,
-        Ok(Verdict::Unseen) => counts.unseen += 1,
-        Err(_) => counts.no_place += 1,
-    });
+    for fingerprint in fingerprints {
+        match filter.add(fingerprint) {
+            Ok(Verdict::Seen) => counts.seen += 1,
+            Ok(Verdict::Unseen) => counts.unseen += 1,
+            Err(_) => counts.no_place += 1,
+        }
+    }
     counts
 }

@@ -32,10 +32,10 @@ pub(super) struct Changes {
 
 impl Changes {
     pub(super) fn new(list: TrackingList, sessions: SessionList) -> Self {
-        let all_but = |fold| folding(Fold::ALL.into_iter().filter(|&it| Some(it) != fold));
+        let all_but = |fold| folding(Fold::all().filter(|&it| Some(it) != fold));
         let spec = FingerprintSpec { drop_tracking: list, ..FingerprintSpec::default() };
         Self {
-            folds: Fold::ALL.map(|fold| (fold, all_but(Some(fold)))).into(),
+            folds: Fold::all().map(|fold| (fold, all_but(Some(fold)))).collect(),
             all_folds: all_but(None),
             tracking: Fingerprinter::new(spec),
             sessions: ruled(&json!([{ "drop_sessions": sessions.name() }])),

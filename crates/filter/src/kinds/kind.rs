@@ -5,12 +5,7 @@ use std::sync::Arc;
 
 use super::values::Values;
 use crate::choice::FilterPlace;
-use crate::peers::bit_strings::SizeError;
-use crate::peers::redisbloom::ReserveError;
-use crate::{
-    BuildError, CapacityError, ErrorRateError, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS,
-    Seed,
-};
+use crate::{BuildError, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed, SpecError};
 
 /// Kind of a filter: urlseen's own kind, or a kind that sets the same bits as another project.
 ///
@@ -68,7 +63,7 @@ pub(crate) const IN_REDIS: Registered = Registered {
     shards: SHARDS,
     free: &[],
     frozen: &[],
-    read: |_| Err(SpecError::Unreadable { name: "filter.kind", found: None }),
+    read: |_| Err(SpecError::unreadable("filter.kind", None)),
 };
 
 impl Kind {
@@ -160,61 +155,6 @@ pub(crate) trait KindParameters: fmt::Debug + Send + Sync {
     fn in_redis(&self, _seed: Seed) -> Option<Result<Arc<dyn RedisKind>, SpecError>> {
         None
     }
-}
-
-/// Reason why a spec is impossible or cannot be read.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum SpecError {
-    /// The kind has no filter of this size.
-    #[error(transparent)]
-    Size(#[from] SizeError),
-    /// No kind has a filter of this capacity.
-    #[error(transparent)]
-    Capacity(#[from] CapacityError),
-    /// No kind has a filter of this error rate.
-    #[error(transparent)]
-    ErrorRate(#[from] ErrorRateError),
-    /// RedisBloom cannot reserve a filter with these parameters.
-    #[error(transparent)]
-    Reserve(#[from] ReserveError),
-    /// Redis cannot hold filters of the kind.
-    #[error("the filter kind {0} exists only in memory, with filter.place = \"local\"")]
-    NotInRedis(Kind),
-    /// The capacity is more than the kind can count.
-    #[error(
-        "filter.capacity is {capacity}, and the kind {kind} is made for at most {} \
-         fingerprints; lower filter.capacity, or use another kind",
-        u32::MAX
-    )]
-    TooMany {
-        /// Kind that has the limit.
-        kind: Kind,
-        /// The requested capacity.
-        capacity: u64,
-    },
-    /// The kind `two-choice` cannot tell so many fingerprints apart.
-    #[error(
-        "filter.error_rate is {error_rate:e} and filter.grow_to is {grow_to}, and the kind \
-         two-choice has too few bits of a key for both; raise filter.error_rate, or lower \
-         filter.grow_to"
-    )]
-    KeyBits {
-        /// Number of fingerprints up to which the error rate should hold.
-        grow_to: u64,
-        /// The requested error rate.
-        error_rate: f64,
-    },
-    /// A part is missing or invalid.
-    #[error("{name} {}", .found.as_ref().map_or_else(
-        || "is missing".to_owned(),
-        |found| format!("cannot be {found:?}"),
-    ))]
-    Unreadable {
-        /// Name of the invalid part.
-        name: &'static str,
-        /// Text of the part; `None` if it is missing.
-        found: Option<String>,
-    },
 }
 
 /// Names of parameters that several kinds have.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use urlseen_fingerprint::PartitionCount;
 
-use super::kind::{CAPACITY, GROW_TO, IMPORTED, Kind, KindParameters, PARTITIONS, SEED, SpecError};
+use super::kind::{CAPACITY, GROW_TO, IMPORTED, Kind, KindParameters, PARTITIONS, SEED};
 use super::values::{EXPIRE_AFTER, Values};
+use crate::SpecError;
 use crate::expire_after::ExpireAfter;
 use crate::memory::{self, Available, TooLarge};
 use crate::native::kind::KIND as NATIVE;
@@ -257,7 +258,11 @@ impl Parameters {
     /// # Errors
     /// The kind does not exist in Redis, or no filter can have this size.
     pub fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        self.0.own.in_redis(self.seed_or_0()).ok_or(SpecError::NotInRedis(self.0.kind))?
+        let filter = self.0.own.in_redis(self.seed_or_0());
+        filter.ok_or_else(|| {
+            let (kind, place) = (self.0.kind, "filter.place = \"local\"");
+            SpecError(format!("the filter kind {kind} exists only in memory, with {place}"))
+        })?
     }
 
     /// Returns the parameters with a seed. If no seed is set, `draw` draws one.

@@ -4,7 +4,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::kind::{CAPACITY, ERROR_RATE, Kind, KindParameters, SpecError, size_fields};
+use super::kind::{CAPACITY, ERROR_RATE, Kind, KindParameters, size_fields};
+use crate::SpecError;
 use crate::expire_after::ExpireAfter;
 use crate::{Capacity, ErrorRate, Outlook, RedisKind, Seed};
 
@@ -51,7 +52,7 @@ impl Values<'_> {
     pub(crate) fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
         let found = (self.0)(name);
         let read = found.as_deref().and_then(|text| text.parse().ok());
-        read.ok_or(SpecError::Unreadable { name, found })
+        read.ok_or_else(|| SpecError::unreadable(name, found.as_deref()))
     }
 
     /// Reads one optional parameter.

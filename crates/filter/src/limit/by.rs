@@ -31,28 +31,26 @@ impl By {
     /// # Errors
     /// Returns the reason why the values are refused.
     pub fn read(by: Option<&str>, parameter: Option<&str>) -> Result<Self, String> {
-        let by = match (by, parameter) {
+        match (by, parameter) {
+            (Some("host"), None) => Ok(Self::Host),
+            (Some("domain"), None) => Ok(Self::Domain),
+            (Some("pattern"), None) => Ok(Self::Pattern),
             (Some("parameter"), Some(name)) if !name.is_empty() => {
-                return Ok(Self::Parameter(name.to_owned()));
+                Ok(Self::Parameter(name.to_owned()))
             }
             (Some("parameter"), _) => {
-                return Err(
-                    "has no name as in parameter = \"page\", which by = \"parameter\" needs"
-                        .to_owned(),
-                );
+                let reason =
+                    "has no name as in parameter = \"page\", which by = \"parameter\" needs";
+                Err(reason.to_owned())
             }
-            (Some("host"), _) => Self::Host,
-            (Some("domain"), _) => Self::Domain,
-            (Some("pattern"), _) => Self::Pattern,
+            (Some(by), Some(_)) if Self::NAMES.contains(&by) => {
+                Err("has a parameter, which only by = \"parameter\" takes".to_owned())
+            }
             (found, _) => {
                 let found = found.map_or_else(|| "no by".to_owned(), |it| format!("by = {it:?}"));
                 let allowed = Self::NAMES.map(|it| format!("{it:?}")).join(", ");
-                return Err(format!("has {found}; allowed: {allowed}"));
+                Err(format!("has {found}; allowed: {allowed}"))
             }
-        };
-        match parameter {
-            Some(_) => Err("has a parameter, which only by = \"parameter\" takes".to_owned()),
-            None => Ok(by),
         }
     }
 

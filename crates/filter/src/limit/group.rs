@@ -22,17 +22,17 @@ pub struct Counted {
 impl Group {
     /// Returns the group of a text.
     pub fn of(text: &str) -> Self {
-        let (low, high) = murmur3_x64_128(text.as_bytes(), 0);
+        Self::hash(text.as_bytes())
+    }
+
+    fn hash(bytes: &[u8]) -> Self {
+        let (low, high) = murmur3_x64_128(bytes, 0);
         Self(u128::from(low) | u128::from(high) << u64::BITS)
     }
 
     /// Returns the group of a text that belongs to this group.
     pub(super) fn within(self, text: &str) -> Self {
-        let mut bytes = Vec::with_capacity(size_of::<u128>() + text.len());
-        bytes.extend(self.0.to_le_bytes());
-        bytes.extend(text.as_bytes());
-        let (low, high) = murmur3_x64_128(&bytes, 0);
-        Self(u128::from(low) | u128::from(high) << u64::BITS)
+        Self::hash(&[&self.0.to_le_bytes(), text.as_bytes()].concat())
     }
 }
 

@@ -56,7 +56,7 @@ impl Filter {
         for number in numbers {
             let key_hash = key_hash(self, number);
             self.kind.reserve(key_hash.shard(), 1, Effort::Any).unwrap();
-            self.kind.insert(generation, &[key_hash]).unwrap();
+            self.kind.insert_in(generation, &[key_hash]).unwrap();
         }
     }
 
@@ -242,7 +242,7 @@ fn a_sweep_of_a_large_shard_has_many_steps() {
         let in_shard = |number| KeyHash { shard, ..key_hash(&pair.filter, number) };
         let key_hashes: Vec<_> = numbers.map(in_shard).collect();
         let part = &mut pair.filter.kind;
-        part.insert(Generation::new(100), &key_hashes).unwrap();
+        part.insert_in(Generation::new(100), &key_hashes).unwrap();
         part.begin_generation(Generation::new(106));
         let expired = |part: &dyn FilterKind| part.gauge().generations().unwrap().expired;
         let (mut steps, mut before) = (0, expired(&**part));

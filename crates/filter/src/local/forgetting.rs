@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Blob, FilterKind, Full, Removal};
+use super::{Blob, FilterKind, Full};
 use crate::generation::Generation;
 use crate::{KeyHash, ShardId, Verdict};
 
@@ -50,12 +50,12 @@ impl ForgettingFilter {
     }
 
     /// Inserts keys that were let through in a generation, and removes their tombstones: see
-    /// [`FilterKind::insert`].
+    /// [`Ages::insert_in`](super::Ages::insert_in).
     ///
     /// # Errors
     /// The filter is full and cannot grow.
     pub fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.filter.insert(generation, key_hashes)?;
+        self.filter.insert_in(generation, key_hashes)?;
         if !self.tombstones.is_empty() {
             let removed = key_hashes.iter().filter_map(|it| self.tombstones.remove(&it.id()));
             self.count.fetch_sub(removed.count(), Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl ForgettingFilter {
 
     /// Forgets a key. The key is unseen until it is inserted again.
     pub fn forget(&mut self, key_hash: KeyHash) {
-        if self.filter.remove(key_hash) == Removal::NeedsTombstone
+        if !self.filter.remove(key_hash)
             && self.tombstones.insert(key_hash.id(), key_hash.shard()).is_none()
         {
             self.count.fetch_add(1, Ordering::Relaxed);

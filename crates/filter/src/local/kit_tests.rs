@@ -75,7 +75,7 @@ impl Filter {
         for key in keys {
             let key_hash = self.key_hash(key);
             self.kind.reserve(key_hash.shard(), 1, Effort::Any).expect("room");
-            self.kind.insert(Generation::default(), &[key_hash]).expect("room was made");
+            self.kind.insert(&[key_hash]).expect("room was made");
         }
     }
 
@@ -133,7 +133,7 @@ fn a_gauge_shows_each_key_whether_keys_come_singly_or_together() {
         // The filter grows as far as for single keys.
         key_hashes.chunks(100).for_each(|keys| {
             together.kind.reserve_for(keys).unwrap();
-            together.kind.insert(Generation::default(), keys).unwrap();
+            together.kind.insert(keys).unwrap();
         });
         for filter in [&mut singly, &mut together] {
             filter.kind.remove(key_hashes[0]);
@@ -249,8 +249,8 @@ fn a_key_that_was_removed_is_unseen_and_the_others_stay() {
         filter.insert(0..CAPACITY / 10);
         for key in 0..100 {
             let key_hash = filter.key_hash(key);
-            let removal = filter.kind.remove(key_hash);
-            assert_eq!(filter.has(key), removal == Removal::NeedsTombstone, "{kind}");
+            let is_removed = filter.kind.remove(key_hash);
+            assert_eq!(filter.has(key), !is_removed, "{kind}");
         }
         assert_eq!(filter.count(100..CAPACITY / 10), CAPACITY / 10 - 100, "{kind}");
     });

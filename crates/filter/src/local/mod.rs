@@ -17,8 +17,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use super::generation::{Generation, Generations};
-use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId};
-use crate::peers::redisbloom::ReserveError;
+use super::{AllocationError, KeyHash, Kind, SHARDS, ShardId, SpecError};
 
 pub use crate::native::shards::Shards;
 pub(super) use crate::two_choice::filter::TwoChoiceFilter;
@@ -40,20 +39,17 @@ pub trait FilterKind: Debug + Send {
         Ok(true)
     }
 
-    /// Inserts keys that were let through in a generation. From now on, they are seen.
-    ///
-    /// If a key is in the filter, its generation is replaced. If the generation has expired, the
-    /// keys are removed. A later generation than the present one begins. Kinds whose keys do not
-    /// expire ignore generations.
+    /// Inserts keys, which never expire. From now on, they are seen.
     ///
     /// # Errors
     /// The filter is full and cannot grow. Keys for which [`FilterKind::reserve`] made room never
     /// cause this error.
-    fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full>;
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
-    /// Removes a key, if the kind supports removals.
-    fn remove(&mut self, _key_hash: KeyHash) -> Removal {
-        Removal::NeedsTombstone
+    /// Removes a key, if the kind supports removals. Returns false if the filter may still report
+    /// the key as seen, so that the key needs a tombstone.
+    fn remove(&mut self, _key_hash: KeyHash) -> bool {
+        false
     }
 
     /// Returns a gauge that shows the fill to all threads.
@@ -95,6 +91,14 @@ pub trait Ages {
     /// from then on. If expired keys still take slots, their slots are freed before.
     fn begin(&mut self, generation: Generation);
 
+    /// Inserts keys that were let through in a generation. If the filter has a key, the key gets
+    /// the generation. If the generation has expired, the keys are removed. A later generation than
+    /// the present one begins.
+    ///
+    /// # Errors
+    /// The same errors as [`FilterKind::insert`].
+    fn insert_in(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full>;
+
     /// Frees slots of expired keys, for about a tenth of a millisecond. Returns true if there are
     /// further ones.
     fn sweep(&mut self) -> bool;
@@ -121,6 +125,22 @@ impl dyn FilterKind + '_ {
             }
         }
         Ok(())
+    }
+
+    /// Inserts keys that were let through in a generation, which counts only if the keys expire:
+    /// see [`Ages::insert_in`].
+    ///
+    /// # Errors
+    /// The same errors as [`FilterKind::insert`].
+    pub fn insert_in(
+        &mut self,
+        generation: Generation,
+        key_hashes: &[KeyHash],
+    ) -> Result<(), Full> {
+        match self.ages() {
+            Some(ages) => ages.insert_in(generation, key_hashes),
+            None => self.insert(key_hashes),
+        }
     }
 
     /// Begins a generation, if the keys expire: see [`Ages::begin`].
@@ -300,15 +320,6 @@ impl Fill {
     }
 }
 
-/// Result of removing a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removal {
-    /// The key is no longer in the filter.
-    Removed,
-    /// The filter may still report the key as seen, so the key needs a tombstone.
-    NeedsTombstone,
-}
-
 /// Error of a filter that cannot be created in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -321,7 +332,7 @@ pub enum BuildError {
          layer is copied while a snapshot is taken); lower filter.capacity, raise \
          filter.error_rate, or give the process more memory: {0}"
     )]
-    Reserve(#[from] ReserveError),
+    Reserve(#[from] SpecError),
     /// The memory of a small filter that grows could not be taken.
     #[error(transparent)]
     Full(#[from] Full),
@@ -343,7 +354,7 @@ pub(crate) fn insert_dated(
     keys.sort_by_key(|&(_, generation)| generation);
     for run in keys.chunk_by(|(_, one), (_, next)| one == next) {
         let key_hashes: Vec<_> = run.iter().map(|&(key_hash, _)| key_hash).collect();
-        filter.insert(run[0].1, &key_hashes)?;
+        filter.insert_in(run[0].1, &key_hashes)?;
     }
     Ok(())
 }

@@ -7,8 +7,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use super::{Blob, Effort, Fill, FilterKind, Full, Gauge, Removal, Saved};
-use crate::generation::Generation;
+use super::{Blob, Effort, Fill, FilterKind, Full, Gauge, Saved};
 use crate::{KeyHash, ShardId, Verdict};
 
 /// Number of bytes before the saved frozen shard: the number of its keys, and its length.
@@ -63,15 +62,15 @@ impl FilterKind for OverFrozen {
         self.upper.reserve(shard, keys, effort)
     }
 
-    fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.upper.insert(generation, key_hashes)
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.upper.insert(key_hashes)
     }
 
     /// The key may be in the frozen filter. A log or a snapshot names a forgotten key by its id,
     /// which the frozen filter does not understand. So each removed key needs a tombstone.
-    fn remove(&mut self, key_hash: KeyHash) -> Removal {
+    fn remove(&mut self, key_hash: KeyHash) -> bool {
         self.upper.remove(key_hash);
-        Removal::NeedsTombstone
+        false
     }
 
     fn gauge(&self) -> Arc<dyn Gauge> {
@@ -208,7 +207,7 @@ mod tests {
     fn insert(filter: &mut dyn FilterKind, keys: std::ops::Range<u64>) {
         let key_hashes = key_hashes(keys);
         filter.reserve_for(&key_hashes).unwrap();
-        filter.insert(Generation::FOREVER, &key_hashes).unwrap();
+        filter.insert(&key_hashes).unwrap();
     }
 
     fn seen(filter: &dyn FilterKind, keys: std::ops::Range<u64>) -> u64 {
@@ -307,7 +306,7 @@ mod tests {
             filter.forget(KeyHash::named(old.shard(), old.id()));
             assert_eq!(ask(&mut filter, old), Verdict::Unseen);
             assert_eq!(ask(&mut filter, other), Verdict::Seen);
-            filter.insert(Generation::FOREVER, &[old]).unwrap();
+            filter.insert(crate::generation::Generation::FOREVER, &[old]).unwrap();
         }
     }
 }

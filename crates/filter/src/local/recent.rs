@@ -4,7 +4,6 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use super::{Blob, FilterKind, Full, Gauge, Saved};
-use crate::generation::Generation;
 use crate::{KeyHash, ShardId, Verdict};
 
 /// Cache of fingerprints that were set recently. A fingerprint that the cache reports as seen was
@@ -43,7 +42,7 @@ impl FilterKind for Recent {
         verdicts.extend(key_hashes.iter().map(|it| Verdict::of(is_there(it))));
     }
 
-    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         for &key_hash in key_hashes {
             let place = self.place(key_hash);
             self.places[place] = name(key_hash);
@@ -107,7 +106,7 @@ mod tests {
         let (set, others) = key_hashes.split_at(10);
         for &key_hash in set {
             assert_eq!(seen(&recent, &[key_hash]), 0);
-            recent.insert(Generation::FOREVER, &[key_hash]).unwrap();
+            recent.insert(&[key_hash]).unwrap();
             assert_eq!(seen(&recent, &[key_hash]), 1);
         }
         assert_eq!(seen(&recent, others), 0);
@@ -119,7 +118,7 @@ mod tests {
     fn a_full_cache_replaces_old_fingerprints() {
         let mut recent = Recent::new(100);
         let key_hashes = key_hashes(200);
-        recent.insert(Generation::FOREVER, &key_hashes).unwrap();
+        recent.insert(&key_hashes).unwrap();
         assert_eq!(recent.places.len(), 64);
         let held = seen(&recent, &key_hashes);
         assert!((40..=64).contains(&held), "{held}");

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use urlseen_fingerprint::Fingerprint;
 
+use crate::SpecError;
 use crate::choice::FilterPlace;
 use crate::kinds::kind::{
-    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered, SEED, SpecError, size_fields,
+    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered, SEED, size_fields,
 };
 use crate::kinds::parameters::Parameters;
 use crate::kinds::values::Values;
@@ -56,9 +57,9 @@ fn read(values: &Values<'_>) -> Result<Arc<dyn KindParameters>, SpecError> {
 fn geometry(values: &Values<'_>) -> Result<Option<Geometry>, SpecError> {
     let Some(number) = values.open::<u32>(BLOCKS)? else { return Ok(None) };
     let (bits, per_part) = (values.part(BITS_PER_BLOCK)?, values.part(BLOCKS_PER_PART)?);
-    let found = Some(format!("{number} of {per_part} with {bits} bits"));
+    let found = format!("{number} of {per_part} with {bits} bits");
     let geometry = with_blocks(number, bits, per_part);
-    geometry.map(Some).ok_or(SpecError::Unreadable { name: BLOCKS, found })
+    geometry.map(Some).ok_or_else(|| SpecError::unreadable(BLOCKS, Some(&found)))
 }
 
 fn with_blocks(number: u32, bits: u8, per_part: u32) -> Option<Geometry> {
@@ -67,7 +68,7 @@ fn with_blocks(number: u32, bits: u8, per_part: u32) -> Option<Geometry> {
 }
 
 impl Parameters {
-    /// Makes the parameters of a native filter with this sizing, for a crawl with one partition.
+    /// Makes the parameters of a native filter with this sizing.
     pub fn native(sizing: &Sizing, seed: Option<Seed>) -> Self {
         Self::new(KIND, seed, NativeParameters(*sizing))
     }

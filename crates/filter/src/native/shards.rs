@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::block::{Block, Kernel, Kernels, Work, prefetch};
-use crate::generation::Generation;
 use crate::local::shown::Shown;
 use crate::local::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::native::Native;
@@ -138,7 +137,7 @@ impl FilterKind for Shards {
         self.test_all(key_hashes, verdicts);
     }
 
-    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         self.set_all(key_hashes);
         self.gauge.shown.show_shards_of(key_hashes, |shard| self.numbers(shard));
         Ok(())

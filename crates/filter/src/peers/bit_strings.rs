@@ -1,7 +1,5 @@
 //! Layouts of other projects, whose bits are in Redis strings.
 
-use std::fmt;
-
 use crate::redis_kind::Record;
 
 /// Maximum number of bits of a Redis string: 512 MiB.
@@ -154,44 +152,6 @@ pub enum PlacementError {
     /// The first characters are not hex digits, so they determine no string.
     #[error("the fingerprint does not begin with {0} hex digits, which choose its Redis key")]
     NotHex(u8),
-}
-
-/// Error of a setting that is impossible in a layout.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SizeError(String);
-
-impl SizeError {
-    pub(crate) fn new(
-        layout: &'static str,
-        setting: &'static str,
-        found: impl fmt::Display,
-        allowed: impl fmt::Display,
-    ) -> Self {
-        Self(format!("the layout {layout} cannot have {setting} {found}: {allowed}"))
-    }
-
-    /// Refuses a capacity of 0, and an error rate that is not between 0 and 1.
-    pub(crate) fn check(layout: &'static str, capacity: u64, error_rate: f64) -> Result<(), Self> {
-        if capacity == 0 {
-            return Err(Self::new(layout, "the capacity", capacity, "it is 1 or more"));
-        }
-        if error_rate > 0.0 && error_rate < 1.0 {
-            return Ok(());
-        }
-        Err(Self::new(layout, "the error rate", error_rate, "it lies between 0 and 1"))
-    }
-
-    /// Makes the error for a capacity that the layout cannot have at this error rate.
-    pub(crate) fn of_size(
-        layout: &'static str,
-        capacity: u64,
-        error_rate: f64,
-        allowed: impl fmt::Display,
-    ) -> Self {
-        let found = format!("{capacity} at the error rate {error_rate:e}");
-        Self::new(layout, "the capacity", found, allowed)
-    }
 }
 
 /// Returns the share of `bits` bits that are set after `draws` draws, if all bits are equally

@@ -7,9 +7,10 @@
 //! bit    MurmurHash3 x86-32 (text, seed), unsigned, mod m
 //! ```
 
+use crate::SpecError;
 use crate::key_hash::murmur3_x86_32;
 use crate::kinds::kind::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
-use crate::peers::bit_strings::{BitPosition, BitStrings, Place, PlacementError, SizeError};
+use crate::peers::bit_strings::{BitPosition, BitStrings, Place, PlacementError};
 use crate::peers::imooc::SEEDS;
 
 pub(crate) const KIND: Kind = Kind(&Registered {
@@ -17,9 +18,7 @@ pub(crate) const KIND: Kind = Kind(&Registered {
     short: NAME,
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
     usual: &[(BIT, "32"), (HASH_NUMBER, "15"), (BLOCK_NUM, "1")],
-    read: |values| {
-        values.by_numbers(KIND, |[bit, hashes, blocks]| Ok(layout(bit, hashes, blocks)?))
-    },
+    read: |values| values.by_numbers(KIND, |[bit, hashes, blocks]| layout(bit, hashes, blocks)),
     ..IN_REDIS
 });
 
@@ -38,12 +37,12 @@ const TWO_DIGITS: u32 = 256;
 ///
 /// # Errors
 /// The number of hashes or of blocks is 0. Without a hash, every key would be seen.
-pub(crate) fn layout(bit: u32, hash_number: u32, block_num: u32) -> Result<BitStrings, SizeError> {
+pub(crate) fn layout(bit: u32, hash_number: u32, block_num: u32) -> Result<BitStrings, SpecError> {
     if hash_number == 0 {
-        return Err(SizeError::new(NAME, "the hash number", hash_number, "it is 1 or more"));
+        return Err(SpecError::of_setting(NAME, "the hash number", hash_number, "it is 1 or more"));
     }
     if block_num == 0 {
-        return Err(SizeError::new(NAME, "the block number", block_num, "it is 1 or more"));
+        return Err(SpecError::of_setting(NAME, "the block number", block_num, "it is 1 or more"));
     }
     // Each hash has one of 100 seeds.
     #[allow(clippy::cast_possible_truncation)]

@@ -13,18 +13,14 @@
 //! hex digits. So at most sixteen blocks get bits, and some of them get more than others. There are
 //! 100 seeds, so at most 100 hashes are used.
 
+use crate::SpecError;
 use crate::key_hash::murmur3_x86_32;
 use crate::kinds::kind::{IN_REDIS, Kind, Registered};
 use crate::number::whole;
-use crate::peers::bit_strings::{
-    BitPosition, BitStrings, LARGEST_STRING, Place, PlacementError, SizeError,
-};
+use crate::peers::bit_strings::{BitPosition, BitStrings, LARGEST_STRING, Place, PlacementError};
 
-pub(crate) const KIND: Kind = Kind(&Registered {
-    name: NAME,
-    read: |values| values.by_size(|keys, rate| Ok(layout(keys, rate)?)),
-    ..IN_REDIS
-});
+pub(crate) const KIND: Kind =
+    Kind(&Registered { name: NAME, read: |values| values.by_size(layout), ..IN_REDIS });
 
 const NAME: &str = "imooc";
 
@@ -52,14 +48,14 @@ pub(crate) fn sizes(capacity: u64, error_rate: f64) -> [f64; 3] {
 /// # Errors
 /// The capacity is 0, the error rate is not between 0 and 1, or the filter would have more than
 /// 2^32 - 1 blocks.
-pub(crate) fn layout(capacity: u64, error_rate: f64) -> Result<BitStrings, SizeError> {
-    SizeError::check(NAME, capacity, error_rate)?;
+pub(crate) fn layout(capacity: u64, error_rate: f64) -> Result<BitStrings, SpecError> {
+    SpecError::check_size(NAME, capacity, error_rate)?;
     let [bits, hashes, blocks] = sizes(capacity, error_rate);
     // Refuses a rate so close to 0 that its inverse is infinite, or so close to 1 that the filter
     // would have no bit.
     if !(bits >= 1.0 && blocks <= f64::from(u32::MAX)) {
         let allowed = "a filter has at least 1 bit, and at most 2^32 - 1 strings of 512 MiB";
-        return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
+        return Err(SpecError::of_size(NAME, capacity, error_rate, allowed));
     }
     let blocks = u32::try_from(whole(blocks)).expect("checked above");
     let hashes = whole(hashes).min(SEEDS.len() as u64);

@@ -20,28 +20,35 @@
 //! does not count that string. pyreBloom then reads the string's name from memory after the end of
 //! an array. This layout uses the intended name.
 
+use crate::SpecError;
 use crate::key_hash::murmur64a;
-use crate::kinds::kind::{IN_REDIS, Kind, Registered, SpecError};
+use crate::kinds::kind::{IN_REDIS, Kind, Registered};
 use crate::number::whole;
-use crate::peers::bit_strings::{BitPosition, BitStrings, Place, SizeError, rate};
+use crate::peers::bit_strings::{BitPosition, BitStrings, Place, rate};
 
 /// Entry of pyreBloom's kind.
 pub(crate) const PYREBLOOM: Kind = Kind(&Registered {
     name: NAME,
-    read: |values| values.by_size(|keys, rate| Ok(rounded(few(PYREBLOOM, keys)?, rate)?)),
+    read: |values| values.by_size(|keys, rate| rounded(few(PYREBLOOM, keys)?, rate)),
     ..IN_REDIS
 });
 
 /// Entry of the kind of the port in luw2007's `bloomfilter`.
 pub(crate) const LUW2007: Kind = Kind(&Registered {
     name: "luw2007-bloomfilter",
-    read: |values| values.by_size(|keys, rate| Ok(unrounded(few(LUW2007, keys)?, rate)?)),
+    read: |values| values.by_size(|keys, rate| unrounded(few(LUW2007, keys)?, rate)),
     ..IN_REDIS
 });
 
 /// Checks that a capacity is below 2^32.
 fn few(kind: Kind, capacity: u64) -> Result<u32, SpecError> {
-    u32::try_from(capacity).map_err(|_| SpecError::TooMany { kind, capacity })
+    u32::try_from(capacity).map_err(|_| {
+        SpecError(format!(
+            "filter.capacity is {capacity}, and the kind {kind} is made for at most {} \
+             fingerprints; lower filter.capacity, or use another kind",
+            u32::MAX
+        ))
+    })
 }
 
 const NAME: &str = "pyrebloom";
@@ -54,7 +61,7 @@ const STRING: u64 = u32::MAX as u64;
 /// # Errors
 /// The capacity is 0, or the error rate as a C float is not between 0 and 1. The error rate may
 /// also be so close to 1 that the filter would have no bit.
-pub(crate) fn rounded(capacity: u32, error_rate: f64) -> Result<BitStrings, SizeError> {
+pub(crate) fn rounded(capacity: u32, error_rate: f64) -> Result<BitStrings, SpecError> {
     // pyreBloom rounds the rate in the same way.
     #[allow(clippy::cast_possible_truncation)]
     let rounded = error_rate as f32;
@@ -66,14 +73,14 @@ pub(crate) fn rounded(capacity: u32, error_rate: f64) -> Result<BitStrings, Size
 ///
 /// # Errors
 /// The same errors as [`rounded`].
-pub(crate) fn unrounded(capacity: u32, error_rate: f64) -> Result<BitStrings, SizeError> {
-    SizeError::check(NAME, capacity.into(), error_rate)?;
+pub(crate) fn unrounded(capacity: u32, error_rate: f64) -> Result<BitStrings, SpecError> {
+    SpecError::check_size(NAME, capacity.into(), error_rate)?;
     let keys = f64::from(capacity);
     let ln_2 = std::f64::consts::LN_2;
     let m = whole(-(error_rate.ln() * keys) / (ln_2 * ln_2));
     if m == 0 {
         let allowed = format!("with the capacity {capacity}, the filter would have no bit");
-        return Err(SizeError::new(NAME, "the error rate", error_rate, allowed));
+        return Err(SpecError::of_setting(NAME, "the error rate", error_rate, allowed));
     }
     let k = u32::try_from(whole((ln_2 * m as f64 / keys).ceil())).expect("at most 1075");
     Ok(BitStrings {

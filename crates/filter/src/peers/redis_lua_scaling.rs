@@ -15,19 +15,19 @@
 use sha1::{Digest, Sha1};
 use urlseen_fingerprint::Fingerprint;
 
+use crate::Outlook;
+use crate::SpecError;
 use crate::kinds::kind::{IN_REDIS, Kind, Registered};
 use crate::number::whole;
-use crate::peers::bit_strings::{BitPosition, LARGEST_STRING, PlacementError, SizeError, rate};
-use crate::peers::script_filter::{Placed, ScriptFilter, StringBits};
+use crate::peers::bit_strings::{BitPosition, LARGEST_STRING, PlacementError, rate};
 use crate::redis_kind::{
     BIT, Content, Estimate, ForeignKey, KeyLook, KindScript, Question, RedisKind, text,
 };
-use crate::{Outlook, Verdict};
 
 pub(crate) const KIND: Kind = Kind(&Registered {
     name: NAME,
     grows: true,
-    read: |values| values.by_size(|keys, rate| Ok(Scaling::new(keys, rate)?)),
+    read: |values| values.by_size(Scaling::new),
     ..IN_REDIS
 });
 
@@ -64,13 +64,13 @@ impl Scaling {
     /// # Errors
     /// The capacity is 0, or the error rate is not between 0 and 1. Or the first layer would have
     /// no bit, or more bits than fit into a Redis string.
-    pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
-        SizeError::check(NAME, capacity, error_rate)?;
+    pub(crate) fn new(capacity: u64, error_rate: f64) -> Result<Self, SpecError> {
+        SpecError::check_size(NAME, capacity, error_rate)?;
         let layers: Vec<_> =
             (1..=32).map_while(|i| ScalingLayer::of(i, capacity, error_rate)).collect();
         if layers.is_empty() {
             let allowed = "the first layer has 1 to 2^32 bits";
-            return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
+            return Err(SpecError::of_size(NAME, capacity, error_rate, allowed));
         }
         Ok(Self { layers })
     }
@@ -227,39 +227,11 @@ impl RedisKind for Scaling {
         Question::of_texts(keys.collect(), fingerprints)
     }
 
-    fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
-        let bits = StringBits::new(self.layers.iter().map(|layer| layer.bits));
-        Some(Box::new(ScalingFilter { layout: self.clone(), bits, keys: 0 }))
-    }
-}
-
-/// A filter of this kind in this process's memory.
-#[derive(Debug)]
-struct ScalingFilter {
-    layout: Scaling,
-    bits: StringBits,
-    keys: u64,
-}
-
-impl ScriptFilter for ScalingFilter {
-    fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed)) {
-        for text in texts {
-            let (words, newest) = (words(text), self.layout.layer_of(self.keys + 1));
-            let Self { layout, bits, .. } = self;
-            let positions = |index: usize| {
-                // There are at most 32 layers.
-                #[allow(clippy::cast_possible_truncation)]
-                let string = index as u32;
-                layout.layers[index].positions(words).map(move |bit| BitPosition { string, bit })
-            };
-            let has_all = |index| positions(index).all(|position| bits.has(position));
-            let verdict = Verdict::of((0..=newest).any(has_all));
-            if verdict == Verdict::Unseen {
-                positions(newest).for_each(|position| bits.set(position));
-                self.keys += 1;
-            }
-            each(Ok(verdict));
-        }
+    fn newest(&self, keys: u64) -> Option<u32> {
+        // Number 0 is the count. There are at most 32 layers.
+        #[allow(clippy::cast_possible_truncation)]
+        let number = self.layer_of(keys + 1) as u32 + 1;
+        Some(number)
     }
 }
 

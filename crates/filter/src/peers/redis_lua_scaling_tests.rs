@@ -1,10 +1,13 @@
 //! Layers, bits and verdicts of the kind redis-lua-scaling.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::*;
+use crate::Verdict;
+use crate::peers::script_filter::ScriptFilter;
 
 /// Compares layers and bits with the output of `scripts/data/kinds`, which computes them
 /// independently.
@@ -44,7 +47,7 @@ fn new_items_go_to_the_next_layer_once_a_layer_is_full() {
 #[test]
 fn a_growing_filter_keeps_its_error_rate() {
     let layout = Scaling::new(500, 0.05).unwrap();
-    let mut filter = RedisKind::in_memory(&layout).unwrap();
+    let mut filter = ScriptFilter::new(Arc::new(layout.clone())).unwrap();
     let mut sets = vec![HashSet::new(); layout.layers.len()];
     let (mut count, mut wrong, mut expected) = (0, 0, 0.0);
     for number in 0..20_000_u64 {
@@ -62,9 +65,8 @@ fn a_growing_filter_keeps_its_error_rate() {
             sets[newest].extend(layout.layers[newest].positions(words));
             count += 1;
         }
-        let mut found = Vec::new();
-        filter.add_all(&[text.as_bytes()], &mut |placed| found.push(placed));
-        assert_eq!(found, [Ok(Verdict::of(is_seen))], "{number}");
+        let found = filter.add(&Fingerprint::Text(text.as_bytes().into()));
+        assert_eq!(found, Ok(Verdict::of(is_seen)), "{number}");
     }
     assert_eq!(layout.outlook(count).strings, layout.layer_of(count) + 1);
     let sigma = f64::sqrt(expected);

@@ -13,16 +13,14 @@
 
 use highway::{HighwayHash, HighwayHasher, Key};
 
+use crate::SpecError;
 use crate::kinds::kind::{IN_REDIS, Kind, Registered};
 use crate::number::whole;
-use crate::peers::bit_strings::{BitPosition, BitStrings, Place, SizeError};
+use crate::peers::bit_strings::{BitPosition, BitStrings, Place};
 use crate::redis_kind::Record;
 
-pub(crate) const KIND: Kind = Kind(&Registered {
-    name: NAME,
-    read: |values| values.by_size(|keys, rate| Ok(layout(keys, rate)?)),
-    ..IN_REDIS
-});
+pub(crate) const KIND: Kind =
+    Kind(&Registered { name: NAME, read: |values| values.by_size(layout), ..IN_REDIS });
 
 const NAME: &str = "redisson";
 
@@ -38,13 +36,13 @@ const KEY: [u64; 4] =
 ///
 /// # Errors
 /// The capacity is 0, the error rate is not between 0 and 1, or Redisson refuses the size.
-fn layout(capacity: u64, error_rate: f64) -> Result<BitStrings, SizeError> {
-    SizeError::check(NAME, capacity, error_rate)?;
+fn layout(capacity: u64, error_rate: f64) -> Result<BitStrings, SpecError> {
+    SpecError::check_size(NAME, capacity, error_rate)?;
     let (keys, ln_2) = (capacity as f64, std::f64::consts::LN_2);
     let bits = -keys * error_rate.ln() / (ln_2 * ln_2);
     if !(bits >= 1.0 && bits < (LARGEST + 1) as f64) {
         let allowed = format!("a filter has 1 to {LARGEST} bits");
-        return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
+        return Err(SpecError::of_size(NAME, capacity, error_rate, allowed));
     }
     let m = whole(bits);
     let k = u32::try_from(whole(m as f64 / keys * ln_2 + 0.5).max(1)).expect("at most 1100");
@@ -57,7 +55,8 @@ fn layout(capacity: u64, error_rate: f64) -> Result<BitStrings, SizeError> {
             // `to_string` writes no exponent.
             ("falseProbability", error_rate.to_string()),
         ],
-        fixed: &["size", "hashIterations"],
+        // Size and hashes.
+        fixed: 2,
     };
     Ok(BitStrings { record: Some(record), ..BitStrings::new(m, k, PLACE) })
 }

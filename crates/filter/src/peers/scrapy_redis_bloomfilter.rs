@@ -11,14 +11,15 @@
 //! fingerprint. After some thousand keys, all bits around that number are set. Then this hash no
 //! longer tells keys apart.
 
+use crate::SpecError;
 use crate::kinds::kind::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
-use crate::peers::bit_strings::{BitPosition, BitStrings, Place, PlacementError, SizeError, fill};
+use crate::peers::bit_strings::{BitPosition, BitStrings, Place, PlacementError, fill};
 
 pub(crate) const KIND: Kind = Kind(&Registered {
     name: NAME,
     keys: &[BIT, HASH_NUMBER],
     usual: &[(BIT, "30"), (HASH_NUMBER, "6")],
-    read: |values| values.by_numbers(KIND, |[bit, hash_number]| Ok(layout(bit, hash_number)?)),
+    read: |values| values.by_numbers(KIND, |[bit, hash_number]| layout(bit, hash_number)),
     ..IN_REDIS
 });
 
@@ -36,14 +37,14 @@ const DIGITS: usize = 40;
 /// # Errors
 /// BIT is over 32: a Redis string has at most 2^32 bits. The number of hashes is over 1000, or it
 /// is 0. Without a hash, every key would be seen.
-pub(crate) fn layout(bit: u32, hash_number: u32) -> Result<BitStrings, SizeError> {
+pub(crate) fn layout(bit: u32, hash_number: u32) -> Result<BitStrings, SpecError> {
     if bit > u32::BITS {
         let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
-        return Err(SizeError::new(NAME, "BIT", bit, allowed));
+        return Err(SpecError::of_setting(NAME, "BIT", bit, allowed));
     }
     if !(1..=MOST_HASHES).contains(&hash_number) {
         let allowed = format!("it is 1 to {MOST_HASHES}");
-        return Err(SizeError::new(NAME, "the hash number", hash_number, allowed));
+        return Err(SpecError::of_setting(NAME, "the hash number", hash_number, allowed));
     }
     Ok(BitStrings {
         // All hashes except the first one, which is almost the same for all keys.

@@ -5,7 +5,6 @@ use urlseen_fingerprint::Fingerprint;
 use crate::Outlook;
 use crate::number::whole;
 use crate::peers::bit_strings::{BitPosition, BitStrings, PlacementError};
-use crate::peers::script_filter::{ScriptFilter, StringFilter};
 use crate::redis_kind::{
     Asked, Content, Estimate, ForeignKey, KeyLook, KindScript, Question, Record, RedisKind, text,
 };
@@ -68,13 +67,9 @@ impl RedisKind for BitStrings {
     fn script(&self) -> KindScript {
         let mut lua = format!("local WIDTH = {}\n{}", self.hashes, include_str!("bits.lua"));
         if let Some(Record { fields, fixed, .. }) = self.record.clone() {
-            let (fixed, rest): (Vec<_>, Vec<_>) =
-                fields.into_iter().partition(|(name, _)| fixed.contains(name));
-            let count = fixed.len();
-            let words =
-                fixed.into_iter().chain(rest).map(|(name, value)| format!("'{name}', '{value}'"));
+            let words = fields.iter().map(|(name, value)| format!("'{name}', '{value}'"));
             let words: Vec<_> = words.collect();
-            let record = format!("local RECORD, FIXED = {{{}}}, {count}\n", words.join(", "));
+            let record = format!("local RECORD, FIXED = {{{}}}, {fixed}\n", words.join(", "));
             lua = [&lua, &*record, include_str!("record.lua")].join("\n");
         }
         let commands: &[&[_]] = &[
@@ -105,9 +100,5 @@ impl RedisKind for BitStrings {
         let mut question = asked.question;
         question.keys.extend(self.record(base).map(|record| record.key));
         question
-    }
-
-    fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
-        Some(Box::new(StringFilter::new(self.clone())))
     }
 }

@@ -22,12 +22,10 @@ use std::sync::Arc;
 use super::bit_strings::rate;
 use super::redisbloom::kind::{EXPANSION, fields_of, reservation_of, shape_of};
 use super::redisbloom::{LayersGauge, Reservation};
+use crate::SpecError;
 use crate::choice::FilterPlace;
-use crate::generation::Generation;
 use crate::key_hash::sip_hash_1_3;
-use crate::kinds::kind::{
-    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered, SpecError,
-};
+use crate::kinds::kind::{CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Registered};
 use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Saved, out_of_memory};
 use crate::number::whole;
 use crate::{BuildError, KeyHash, KeyHasher, Outlook, Seed, ShardId, Verdict, memory};
@@ -254,7 +252,7 @@ impl FilterKind for ValkeyFilter {
         Ok(made.is_some())
     }
 
-    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         for &key_hash in key_hashes {
             if !self.has(key_hash) {
                 self.make_room(1)?;

@@ -62,7 +62,7 @@ fn payloads_are_those_of_the_crates_that_valkey_bloom_uses() {
         let (size, mut filter) = ours(capacity, error_rate, expansion);
         let key_hashes: Vec<_> =
             keys.iter().map(|key| size.hasher(Seed::new(0)).key_hash(key)).collect();
-        filter.insert(Generation::default(), &key_hashes).unwrap();
+        filter.insert(&key_hashes).unwrap();
         let saved = filter.save(ShardId::WHOLE, Vec::new());
         let mut bytes = Vec::new();
         saved.write(&mut bytes).unwrap();

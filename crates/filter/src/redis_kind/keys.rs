@@ -18,11 +18,14 @@ const ITEM: usize = 1_500;
 /// Redis keys of one filter of any kind, and the bit positions of fingerprints in them.
 #[derive(Debug, Clone)]
 pub struct RedisFilterKeys {
-    base: String,
-    kind: Arc<dyn RedisKind>,
-    /// Numbers of the Redis keys that can have content, in order.
-    keys: Vec<(u32, Content)>,
-    script: KindScript,
+    /// Name of the filter, `filter.key`, which its Redis keys begin with.
+    pub base: String,
+    /// Kind of the filter with its parameters.
+    pub kind: Arc<dyn RedisKind>,
+    /// Numbers of the Redis keys that can have content, in order, with their content.
+    pub keys: Vec<(u32, Content)>,
+    /// Lua functions of the kind.
+    pub script: KindScript,
 }
 
 impl RedisFilterKeys {
@@ -30,26 +33,6 @@ impl RedisFilterKeys {
     pub fn new(base: impl Into<String>, kind: Arc<dyn RedisKind>) -> Self {
         let (keys, script) = (kind.keys(), kind.script());
         Self { base: base.into(), kind, keys, script }
-    }
-
-    /// Returns the filter's name, `filter.key`, which its Redis keys begin with.
-    pub fn base(&self) -> &str {
-        &self.base
-    }
-
-    /// Returns the kind of the filter with its parameters.
-    pub fn kind(&self) -> &dyn RedisKind {
-        &*self.kind
-    }
-
-    /// Returns the numbers of the Redis keys that can have content, in order, with their content.
-    pub fn keys(&self) -> &[(u32, Content)] {
-        &self.keys
-    }
-
-    /// Returns the Lua functions of the kind.
-    pub fn script(&self) -> &KindScript {
-        &self.script
     }
 
     /// Returns the name of a Redis key by its number.

@@ -14,7 +14,6 @@ pub(super) use self::keys::Asked;
 pub use self::keys::{Question, RedisFilterKeys};
 use super::Outlook;
 use crate::peers::bit_strings::{BitPosition, PlacementError};
-use crate::peers::script_filter::ScriptFilter;
 pub(super) use crate::peers::strings::BIT;
 
 /// A command and its arguments.
@@ -78,9 +77,9 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// item that passes unchecked. All fingerprints must have passed [`RedisKind::check`].
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question;
 
-    /// Builds an empty filter in this process's memory that gives the same verdicts as the scripts.
-    /// Returns `None` if the filter is a set, or if its kind also exists in memory.
-    fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
+    /// Returns the number of the string that gets the bits of the next fingerprint, after this
+    /// number of fingerprints. `None` if the bits of a fingerprint are in all of its strings.
+    fn newest(&self, _keys: u64) -> Option<u32> {
         None
     }
 }
@@ -164,8 +163,8 @@ pub struct Record {
     pub key: String,
     /// Fields of a new filter, with their values.
     pub fields: Vec<(&'static str, String)>,
-    /// Names of the fields whose values an existing filter must also have.
-    pub fixed: &'static [&'static str],
+    /// Number of the first fields, whose values an existing filter must also have.
+    pub fixed: usize,
 }
 
 /// Present size and fill of one Redis key of a filter.

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use crate::SpecError;
 use crate::choice::FilterPlace;
 use crate::expire_after::ExpireAfter;
 use crate::kinds::kind::{
-    CAPACITY, ERROR_RATE, GROW_TO, IN_REDIS, Kind, KindParameters, Registered, SEED, SpecError,
-    size_fields,
+    CAPACITY, ERROR_RATE, GROW_TO, IN_REDIS, Kind, KindParameters, Registered, SEED, size_fields,
 };
 use crate::kinds::values::{EXPIRE_AFTER, Values, expire_after_field};
 use crate::local::TwoChoiceFilter;
@@ -71,7 +71,13 @@ fn key_bits(grow_to: u64, error_rate: ErrorRate) -> Result<KeyBits, SpecError> {
     // A whole number of at most 72: 2^32 keys at 2^-40.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let bits = bits as u32;
-    KeyBits::new(bits).ok_or(SpecError::KeyBits { grow_to, error_rate: error_rate.get() })
+    KeyBits::new(bits).ok_or_else(|| {
+        SpecError(format!(
+            "filter.error_rate is {error_rate} and filter.grow_to is {grow_to}, and the kind \
+             two-choice has too few bits of a key for both; raise filter.error_rate, or lower \
+             filter.grow_to"
+        ))
+    })
 }
 
 impl KindParameters for TwoChoiceParameters {

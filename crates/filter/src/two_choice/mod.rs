@@ -17,7 +17,7 @@
 //! block after the other, and keys are found in the meantime: words up to a border have the old
 //! layout, and words after the border have the new one.
 //!
-//! If the keys expire, a slot also has three bits for the generation of its key (`expiry`).
+//! If the keys expire, a slot also has three bits for the age of its key (`expiry`).
 
 mod arena;
 mod contents;

@@ -27,7 +27,7 @@ pub(crate) struct Shard {
     pub(super) homeless: Vec<(Key, Stamp)>,
     /// Number of keys, with those that have expired and still take a slot.
     pub(crate) keys: u64,
-    /// Generations of the keys, if the keys expire.
+    /// Ages of the keys, if the keys expire.
     pub(super) ages: Option<ShardAges>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) const SLOTS_MAX: usize = 20;
 /// Number of bits of a slot that name the word of its key.
 const WORD_BITS: u32 = 2;
 
-/// Number of bits of a slot that name the generation of its key, if the keys expire.
+/// Number of bits of a slot that are the stamp of its key, if the keys expire.
 const STAMP_BITS: u32 = 3;
 
 /// Number of bits of a block.

@@ -28,18 +28,18 @@ pub(super) fn check(authority: &str, form: CanonicalForm) -> Result<(), Canonica
 fn check_brackets(authority: &str, form: CanonicalForm) -> Result<(), CanonicalizeError> {
     let (_, host_and_port) = split_user_info(authority);
     let host = match host_and_port.split_once('[') {
-        _ if form.is_old() => partition(partition(authority, '[').1, ']').0,
+        _ if form.is_old() => cut_at(cut_at(authority, '[').1, ']').0,
         Some((before, bracketed)) => {
             if !before.is_empty() {
                 return Err(CanonicalizeError::TextBeforeBracket);
             }
-            let (host, port) = partition(bracketed, ']');
+            let (host, port) = cut_at(bracketed, ']');
             if !port.is_empty() && !port.starts_with(':') {
                 return Err(CanonicalizeError::TextAfterBracket);
             }
             host
         }
-        None => partition(host_and_port, ':').0,
+        None => cut_at(host_and_port, ':').0,
     };
     if host.starts_with(['v', 'V']) {
         return if is_ipv_future(host) { Ok(()) } else { Err(CanonicalizeError::IpvFuture) };
@@ -89,7 +89,7 @@ pub(super) fn push_safe(
     let start = out.len();
     let (host, port) = host_and_port(authority, form);
     push_host(host, form, out, observer, || [port, tail])?;
-    match partition(port, ':').1 {
+    match cut_at(port, ':').1 {
         "" => observer.step(Rule::EmptyPort, || [out, tail].concat()),
         port => {
             out.push(':');
@@ -120,7 +120,7 @@ fn push_user_info(user_info: &str, form: CanonicalForm, out: &mut String) {
 fn host_and_port(authority: &str, form: CanonicalForm) -> (&str, &str) {
     let (_, host_and_port) = split_user_info(authority);
     if (if form.is_old() { host_and_port } else { authority }).contains('[') {
-        partition(partition(host_and_port, '[').1, ']')
+        cut_at(cut_at(host_and_port, '[').1, ']')
     } else {
         host_and_port.split_at(host_and_port.find(':').unwrap_or(host_and_port.len()))
     }
@@ -242,7 +242,7 @@ pub(super) fn split_user_info(authority: &str) -> (Option<&str>, &str) {
 }
 
 /// Splits a text at the first `delimiter`. Without a delimiter, the second part is empty.
-fn partition(text: &str, delimiter: char) -> (&str, &str) {
+fn cut_at(text: &str, delimiter: char) -> (&str, &str) {
     text.split_once(delimiter).unwrap_or((text, ""))
 }
 

@@ -2,7 +2,7 @@
 
 use super::SameRule;
 use crate::canonical::{decoded, idna};
-use crate::choice::choices;
+use crate::choice::{Choice, choices};
 
 /// Ports that `http` and `https` use by default.
 const DEFAULT_PORTS: [&str; 2] = [":80", ":443"];
@@ -41,19 +41,10 @@ choices! {
 }
 
 impl Fold {
-    /// All folds, in the order in which they are applied.
-    pub const ALL: [Self; 10] = [
-        Self::Scheme,
-        Self::Userinfo,
-        Self::EncodedHost,
-        Self::TrailingDot,
-        Self::Www,
-        Self::Matrix,
-        Self::Case,
-        Self::DoubleSlashes,
-        Self::Index,
-        Self::TrailingSlash,
-    ];
+    /// Iterates over all folds, in the order in which they are applied.
+    pub fn all() -> impl Iterator<Item = Self> {
+        <Self as Choice>::ALL.iter().map(|&(_, fold)| fold)
+    }
 
     /// Returns the effect on a URL, in words.
     pub fn words(self) -> &'static str {
@@ -94,7 +85,7 @@ impl Folds {
     }
 
     pub(super) fn iter(self) -> impl Iterator<Item = Fold> {
-        Fold::ALL.into_iter().filter(move |&fold| self.have(fold))
+        Fold::all().filter(move |&fold| self.have(fold))
     }
 }
 

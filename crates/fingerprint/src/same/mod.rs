@@ -24,19 +24,19 @@ use super::ByPages;
 use super::rule_pages::{Page, Pages, Pattern};
 use fold::{Cut, Folds};
 use names::Names;
-use text::MOST;
+use text::{MOST, RuleText};
 
 /// Rule by which different URLs of some pages are the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SameRule {
+    /// Text that the rule was read from.
+    text: RuleText,
     pages: Pages,
     drop_params: Option<Names>,
     keep_params: Option<Names>,
     ignore_values: Option<Names>,
-    session_list: SessionList,
-    /// Pattern of the parameters in the list.
+    /// Pattern of the session parameters that are removed.
     sessions: Option<Pattern>,
-    keeps_fragments: bool,
     folds: Folds,
 }
 
@@ -45,7 +45,7 @@ impl SameRule {
     fn does_nothing(&self) -> bool {
         let lists = [&self.drop_params, &self.keep_params, &self.ignore_values];
         let changes_params = self.sessions.is_some() || lists.into_iter().any(Option::is_some);
-        !changes_params && !self.keeps_fragments && self.folds.is_empty()
+        !changes_params && !self.text.keep_fragments && self.folds.is_empty()
     }
 
     /// Returns true if the rule removes a field of a query.
@@ -94,7 +94,7 @@ impl SameRules {
 
     /// Returns true if a rule keeps the fragments of its pages.
     pub(super) fn keep_fragments(&self) -> bool {
-        self.0.iter().any(|rule| rule.keeps_fragments)
+        self.0.iter().any(|rule| rule.text.keep_fragments)
     }
 
     /// Returns the name of a rule in messages: its number from 1, and its patterns.
@@ -140,8 +140,7 @@ impl Merger {
     /// Makes a merger. Returns `None` if there is nothing to change.
     pub(super) fn new(list: TrackingList, rules: &SameRules) -> Option<Box<Self>> {
         let (own, mut rules) = (rules.0.len(), rules.0.to_vec());
-        let names = list.names().iter().map(ToString::to_string).collect();
-        let drop_params = Names::new(names).expect("the lists are within the bounds");
+        let drop_params = Names::new(list.names()).expect("the lists are within the bounds");
         if drop_params.is_some() {
             rules.push(SameRule { drop_params, ..SameRule::default() });
         }
@@ -179,7 +178,7 @@ impl Merger {
         self.apply(&mut url);
         self.find(&mut acting, &url);
         let mut rules = acting_rules(&self.rules, acting);
-        Cut::of(&url).is_some() && rules.any(|(_, rule)| rule.keeps_fragments)
+        Cut::of(&url).is_some() && rules.any(|(_, rule)| rule.text.keep_fragments)
     }
 
     /// Returns the changes to a canonical URL, in order.
@@ -199,7 +198,7 @@ impl Merger {
                 }
             };
             let mut folds = Folds::default();
-            for fold in Fold::ALL {
+            for fold in Fold::all() {
                 let Some((rule, _)) = rules.iter().find(|(_, rule)| rule.folds.have(fold)) else {
                     continue;
                 };

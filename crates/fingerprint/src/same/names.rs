@@ -28,38 +28,36 @@ const LONGEST: usize = 200;
 
 /// List of names. A `*` in a name stands for any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Names {
-    pub(super) texts: Vec<String>,
-    fits: Pattern,
-}
+pub(super) struct Names(Pattern);
 
 impl Names {
     /// Compiles a list. Returns `None` for an empty list.
     ///
     /// # Errors
     /// Returns the reason why the list is refused.
-    pub(super) fn new(texts: Vec<String>) -> Result<Option<Self>, String> {
+    pub(super) fn new(texts: &[impl AsRef<str>]) -> Result<Option<Self>, String> {
         if texts.is_empty() {
             return Ok(None);
         }
         if texts.len() > MOST {
             return Err(format!("has {} names; allowed: {MOST} at most", texts.len()));
         }
-        if let Some(wrong) = texts.iter().find(|it| it.is_empty() || it.len() > LONGEST) {
-            let length = wrong.len();
+        let mut lengths = texts.iter().map(|it| it.as_ref().len());
+        if let Some(length) = lengths.find(|length| !(1..=LONGEST).contains(length)) {
             return Err(format!("has a name of {length} bytes; allowed: 1 to {LONGEST}"));
         }
-        let globs: Vec<_> = texts.iter().map(|it| regex::escape(it).replace(r"\*", ".*")).collect();
+        let glob = |it: &str| regex::escape(it).replace(r"\*", ".*");
+        let globs: Vec<_> = texts.iter().map(|it| glob(it.as_ref())).collect();
         let pattern = format!("(?s)^(?:{})$", globs.join("|"));
         let fits = RegexBuilder::new(&pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
         let fits = fits.map_err(|_| "is too large; name fewer parameters".to_owned())?;
-        Ok(Some(Self { texts, fits: Pattern(fits) }))
+        Ok(Some(Self(Pattern(fits))))
     }
 
     /// Returns true if a field of a canonical query has one of the names.
     pub(super) fn have(&self, field: &str) -> bool {
         let name = param_name(field);
-        name.len() <= LONGEST && self.fits.0.is_match(&name)
+        name.len() <= LONGEST && self.0.0.is_match(&name)
     }
 }
 
@@ -180,7 +178,7 @@ mod tests {
     use super::*;
 
     fn names(texts: &[&str]) -> Result<Option<Names>, String> {
-        Names::new(texts.iter().map(ToString::to_string).collect())
+        Names::new(texts)
     }
 
     #[test]

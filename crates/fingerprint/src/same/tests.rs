@@ -169,7 +169,8 @@ fn rules() -> impl Strategy<Value = Vec<String>> {
         Just(r#""scheme":"^http$""#),
         Just(r#""extension":"^php$""#),
     ];
-    let fold = proptest::sample::subsequence(&super::Fold::ALL, 0..=10);
+    let all: Vec<_> = super::Fold::all().collect();
+    let fold = proptest::sample::subsequence(all, 0..=10);
     let names = |key| {
         let names = proptest::sample::subsequence(&["utm_*", "sid", "p*", "é"], 0..=2);
         names.prop_map(move |it| format!("\"{key}\":{}", serde_json::json!(it)))

@@ -22,9 +22,9 @@ const LONGEST: usize = 1 << 16;
 pub struct SameRulesError(String);
 
 /// Rule as text. Its fields are the keys of a rule in the configuration.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Text {
+pub(super) struct RuleText {
     #[serde(skip_serializing_if = "Option::is_none")]
     scheme: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ struct Text {
     #[serde(skip_serializing_if = "Option::is_none")]
     drop_sessions: Option<String>,
     #[serde(skip_serializing_if = "is_false")]
-    keep_fragments: bool,
+    pub(super) keep_fragments: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fold: Vec<String>,
 }
@@ -52,54 +52,34 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-impl From<&SameRule> for Text {
-    fn from(rule: &SameRule) -> Self {
-        let [scheme, host, path, extension] =
-            rule.pages.patterns().map(|it| it.map(ToString::to_string));
-        let texts =
-            |names: &Option<Names>| names.as_ref().map_or_else(Vec::new, |it| it.texts.clone());
-        Self {
-            scheme,
-            host,
-            path,
-            extension,
-            drop_params: texts(&rule.drop_params),
-            keep_params: texts(&rule.keep_params),
-            ignore_values: texts(&rule.ignore_values),
-            drop_sessions: rule.sessions.as_ref().map(|_| rule.session_list.to_string()),
-            keep_fragments: rule.keeps_fragments,
-            fold: rule.folds.iter().map(|fold| fold.name().to_owned()).collect(),
-        }
-    }
-}
-
-impl TryFrom<Text> for SameRule {
+impl TryFrom<RuleText> for SameRule {
     type Error = String;
 
-    fn try_from(text: Text) -> Result<Self, String> {
+    fn try_from(mut text: RuleText) -> Result<Self, String> {
         let mut pages = Pages::default();
-        let patterns = [text.scheme, text.host, text.path, text.extension];
+        let patterns = [&text.scheme, &text.host, &text.path, &text.extension];
         for (key, text) in Pages::KEYS.into_iter().zip(patterns) {
             if let Some(pattern) = pages.pattern(key) {
-                *pattern = text.map(|text| Pattern::new(&text)).transpose()?;
+                *pattern = text.as_deref().map(Pattern::new).transpose()?;
             }
         }
-        let list = |key: &str, names| Names::new(names).map_err(|why| format!("{key} {why}"));
-        let session_list = text.drop_sessions.map_or(Ok(SessionList::None), |it| it.parse());
-        let session_list = session_list.map_err(|error| format!("drop_sessions: {error}"))?;
-        let rule = Self {
-            pages,
-            drop_params: list("drop_params", text.drop_params)?,
-            keep_params: list("keep_params", text.keep_params)?,
-            ignore_values: list("ignore_values", text.ignore_values)?,
-            session_list,
-            sessions: session_list.pattern(),
-            keeps_fragments: text.keep_fragments,
-            folds: text.fold.iter().try_fold(Folds::default(), |folds, name| {
-                let fold = name.parse::<Fold>();
-                fold.map(|fold| folds.with(fold)).map_err(|error| format!("fold: {error}"))
-            })?,
-        };
+        let list =
+            |key: &str, names: &[String]| Names::new(names).map_err(|why| format!("{key} {why}"));
+        let [drop_params, keep_params, ignore_values] = [
+            list("drop_params", &text.drop_params)?,
+            list("keep_params", &text.keep_params)?,
+            list("ignore_values", &text.ignore_values)?,
+        ];
+        let sessions = text.drop_sessions.as_deref().map_or(Ok(SessionList::None), str::parse);
+        let sessions = sessions.map_err(|error| format!("drop_sessions: {error}"))?.pattern();
+        let folds = text.fold.iter().try_fold(Folds::default(), |folds, name| {
+            let fold = name.parse::<Fold>();
+            fold.map(|fold| folds.with(fold)).map_err(|error| format!("fold: {error}"))
+        })?;
+        // Rules with the same effect have the same text.
+        text.fold = folds.iter().map(|fold| fold.name().to_owned()).collect();
+        text.drop_sessions = text.drop_sessions.filter(|_| sessions.is_some());
+        let rule = Self { text, pages, drop_params, keep_params, ignore_values, sessions, folds };
         if rule.does_nothing() {
             return Err("changes nothing; give drop_params, keep_params, ignore_values, \
                         drop_sessions, keep_fragments or fold"
@@ -133,7 +113,7 @@ impl SameRules {
 }
 
 fn text(rules: &[SameRule]) -> String {
-    let texts: Vec<_> = rules.iter().map(Text::from).collect();
+    let texts: Vec<_> = rules.iter().map(|rule| &rule.text).collect();
     serde_json::to_string(&texts).expect("texts become JSON")
 }
 
@@ -146,7 +126,7 @@ impl fmt::Display for SameRules {
 
 impl Serialize for SameRules {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Text::from))
+        serializer.collect_seq(self.0.iter().map(|rule| &rule.text))
     }
 }
 
@@ -158,7 +138,7 @@ impl FromStr for SameRules {
         if text.len() > LONGEST {
             return Err(SameRulesError(format!("{} bytes; allowed: {LONGEST}", text.len())));
         }
-        let texts = serde_json::from_str::<Vec<Text>>(text);
+        let texts = serde_json::from_str::<Vec<RuleText>>(text);
         let texts = texts.map_err(|error| SameRulesError(error.to_string()))?;
         let rules: Result<Vec<_>, _> = texts.into_iter().map(SameRule::try_from).collect();
         Self::new(rules.map_err(SameRulesError)?)

@@ -58,7 +58,7 @@ pub fn verdicts(
             Ok(bits.into_iter().all(|bit| bit == 1))
         });
         let answers: Vec<bool> = answers.collect::<RedisResult<_>>()?;
-        Ok(Verdict::of(filter.kind().is_seen(&answers)))
+        Ok(Verdict::of(filter.kind.is_seen(&answers)))
     };
     counts.iter().map(verdict).collect()
 }

@@ -149,11 +149,11 @@ fn is_small(onward: &[(&[u8], f64)]) -> bool {
 
 /// Adds the keys and commands of a filter in Redis to `needs`. The server must permit them.
 pub(super) fn add_needs(filter: &RedisFilterKeys, needs: &mut Needs) {
-    for &(number, content) in filter.keys() {
+    for &(number, content) in &filter.keys {
         needs.key(KeyOwner::Setting("filter.key"), &filter.key(number), content.type_name());
     }
-    let Some(&(first, _)) = filter.keys().first() else { return };
-    for words in filter.script().commands {
+    let Some(&(first, _)) = filter.keys.first() else { return };
+    for words in filter.script.commands {
         let [name, arguments @ ..] = words else { continue };
         let words = [*name, "$"].into_iter().chain(arguments.iter().copied());
         needs.commands(&[&filter.key(first)], &[&words.collect::<Vec<_>>().join(" ")]);

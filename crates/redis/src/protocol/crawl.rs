@@ -85,7 +85,7 @@ impl Protocol {
     /// Returns the protocol with the calls for a filter in Redis.
     #[must_use]
     pub fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
-        self.scripts.insert("commit", Script::with_kind(&filter.script().lua, COMMIT));
+        self.scripts.insert("commit", Script::with_kind(&filter.script.lua, COMMIT));
         self.filter = Some(filter);
         self
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::Generation;
 use urlseen_filter::{FilterKind, KeyHash, ShardId, Verdict};
 
 use super::super::inspect::look_on;
@@ -43,7 +42,7 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
 /// Returns the folder's filter with these keys.
 fn filter_of(folder: &Folder, keys: &[Key]) -> Box<dyn FilterKind> {
     let mut filter = folder.header().unwrap().spec().filter.parameters.build().unwrap();
-    filter.insert(Generation::default(), &key_hashes(folder, keys)).unwrap();
+    filter.insert(&key_hashes(folder, keys)).unwrap();
     filter
 }
 

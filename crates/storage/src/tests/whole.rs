@@ -82,7 +82,7 @@ impl Restore for Brought {
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Generation, at: Position) {
         assert!(at.number > 0);
         let key_hashes = fingerprints.iter().map(|it| self.hasher.key_hash(it));
-        self.filter.insert(Generation::default(), &key_hashes.collect::<Vec<_>>()).unwrap();
+        self.filter.insert(&key_hashes.collect::<Vec<_>>()).unwrap();
     }
 }
 

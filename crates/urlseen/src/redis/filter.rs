@@ -135,7 +135,7 @@ impl RedisFilter {
         Ok(Self {
             key: key.to_owned(),
             definition,
-            add: Script::with_kind(&filter.script().lua, include_str!("add.lua")),
+            add: Script::with_kind(&filter.script.lua, include_str!("add.lua")),
             answers: definition::answers(key, id::random()),
             filter,
             address,
@@ -224,7 +224,7 @@ impl RedisFilter {
     }
 
     fn outlook(&self) -> Outlook {
-        self.filter.kind().outlook(0)
+        self.filter.kind.outlook(0)
     }
 
     fn replaced(&self) -> Error {

@@ -10,13 +10,13 @@ use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::generation::Generation;
+use crate::SpecError;
 use crate::local::{Blob, Effort, Fill, FilterKind, Full, Gauge, Saved};
+use crate::peers::redisbloom::TIGHTENING;
 use crate::peers::redisbloom::dump;
 use crate::peers::redisbloom::layer::{Layer, key_hash};
 use crate::peers::redisbloom::parameters::{LayerParameters, Options, Reservation};
 use crate::peers::redisbloom::rate::{Rate, rate_of};
-use crate::peers::redisbloom::{ReserveError, TIGHTENING};
 use crate::{Capacity, ErrorRate, KeyHash, ShardId, Verdict, memory};
 
 /// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.
@@ -64,7 +64,7 @@ impl Filter {
     ///
     /// # Errors
     /// The first layer does not fit.
-    pub fn build(reservation: Option<Reservation>) -> Result<Self, ReserveError> {
+    pub fn build(reservation: Option<Reservation>) -> Result<Self, SpecError> {
         let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
         let reservation = reservation.unwrap_or_else(|| Reservation {
             capacity: Capacity::new(1).expect("one key"),
@@ -79,7 +79,7 @@ impl Filter {
     ///
     /// # Errors
     /// The first layer does not fit.
-    pub fn reserve(reservation: Reservation, limit: u64) -> Result<Self, ReserveError> {
+    pub fn reserve(reservation: Reservation, limit: u64) -> Result<Self, SpecError> {
         let growth = match reservation.expansion {
             0 => DEFAULT_EXPANSION,
             expansion => expansion,
@@ -94,7 +94,7 @@ impl Filter {
         options: Options,
         growth: u32,
         limit: u64,
-    ) -> Result<Self, ReserveError> {
+    ) -> Result<Self, SpecError> {
         let layers = vec![Arc::new(Layer::new(first)?)];
         // An iterator is a signed number: 1 plus a number of bytes.
         let (limit, gauge) = (limit.min(i64::MAX as u64 - 1), Arc::default());
@@ -161,6 +161,7 @@ impl Filter {
 
     /// Adds an empty layer after all others. Returns its capacity.
     fn grow(&mut self) -> Result<u64, Full> {
+        let full = |why| Full(format!("the RedisBloom filter is full and cannot grow: {why}"));
         let parameters = match self.layers.last() {
             None => self.first,
             Some(_) if self.options.is_fixed() => {
@@ -175,10 +176,11 @@ impl Filter {
                 let left = self.limit.saturating_sub(taken);
                 let capacity = last.parameters.capacity.saturating_mul(self.growth.into());
                 let rate = last.parameters.error_rate * TIGHTENING;
-                LayerParameters::within(left, self.limit, capacity, rate, self.options)?
+                LayerParameters::within(left, self.limit, capacity, rate, self.options)
+                    .map_err(full)?
             }
         };
-        self.layers.push(Arc::new(Layer::new(parameters)?));
+        self.layers.push(Arc::new(Layer::new(parameters).map_err(full)?));
         Ok(parameters.capacity)
     }
 
@@ -282,7 +284,7 @@ impl FilterKind for Filter {
         Ok(effort == Effort::Any)
     }
 
-    fn insert(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         let put = key_hashes.iter().try_for_each(|&it| self.put(it).map(drop));
         self.show();
         put

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::SpecError;
 use crate::choice::FilterPlace;
 use crate::kinds::kind::{
-    CAPACITY, ERROR_RATE, IMPORTED, IN_REDIS, Kind, KindParameters, Registered, SpecError,
-    size_fields,
+    CAPACITY, ERROR_RATE, IMPORTED, IN_REDIS, Kind, KindParameters, Registered, size_fields,
 };
 use crate::kinds::parameters::Parameters;
 use crate::kinds::values::Values;
@@ -104,8 +104,8 @@ impl KindParameters for RedisBloomParameters {
     /// rate beyond its capacity. If the filter cannot grow to this number of keys, returns the
     /// result for the number that it can hold.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        let reservation = self.0.ok_or(SpecError::NotInRedis(KIND))?;
-        Ok(forecast(reservation, keys)?)
+        let reservation = self.0.ok_or_else(|| SpecError::unreadable(CAPACITY, None))?;
+        forecast(reservation, keys)
     }
 
     fn hasher(&self, _: Seed) -> KeyHasher {

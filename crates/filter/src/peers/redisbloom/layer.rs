@@ -1,7 +1,7 @@
 //! Layer of a filter: a Bloom filter with its own capacity and error rate.
 
+use crate::SpecError;
 use crate::key_hash::murmur64a;
-use crate::peers::redisbloom::ReserveError;
 use crate::peers::redisbloom::parameters::LayerParameters;
 use crate::peers::redisbloom::rate::Rate;
 use crate::{KeyHash, ShardId};
@@ -28,11 +28,11 @@ pub(crate) fn key_hash(item: &[u8]) -> KeyHash {
 
 impl Layer {
     /// Allocates an empty layer.
-    pub(crate) fn new(parameters: LayerParameters) -> Result<Self, ReserveError> {
+    pub(crate) fn new(parameters: LayerParameters) -> Result<Self, SpecError> {
         let wanted = parameters.bytes;
         let refused = || {
             let why = "bytes of memory for a RedisBloom layer";
-            ReserveError(format!("the system did not give {wanted} {why}"))
+            SpecError(format!("the system did not give {wanted} {why}"))
         };
         let bytes = usize::try_from(wanted).map_err(|_| refused())?;
         let mut bits = Vec::new();

@@ -37,8 +37,6 @@ pub(crate) use filter::LayersGauge;
 pub use filter::{Chunk, Filter};
 pub use parameters::Reservation;
 
-use crate::Full;
-
 /// Name of RedisBloom's rule from keys to bit positions. Bits that were set by another rule have no
 /// meaning here.
 const POSITION_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
@@ -54,16 +52,4 @@ fn refused(kind: io::ErrorKind, chunk: u64, offset: u64, problem: impl Display) 
          with BF.SCANDUMP and pass on every chunk, in order"
     );
     io::Error::new(kind, error)
-}
-
-/// Reason why a filter cannot be reserved.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct ReserveError(String);
-
-/// Refuses items: the filter is full, and another layer is not possible.
-impl From<ReserveError> for Full {
-    fn from(error: ReserveError) -> Self {
-        Self(format!("the RedisBloom filter is full and cannot grow: {error}"))
-    }
 }

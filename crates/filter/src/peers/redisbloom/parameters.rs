@@ -2,7 +2,8 @@
 
 use bytemuck::Zeroable;
 
-use crate::peers::redisbloom::{ReserveError, TIGHTENING};
+use crate::SpecError;
+use crate::peers::redisbloom::TIGHTENING;
 use crate::{Capacity, ErrorRate, KeyHash};
 
 /// Parameters of a layer without its bits, as in its record.
@@ -77,7 +78,7 @@ const LN_2_SQUARED: f64 = 0.480_453_013_918_201;
 
 impl LayerParameters {
     /// Returns the parameters of the first layer, of at most `limit` bytes.
-    pub(crate) fn first(reservation: Reservation, limit: u64) -> Result<Self, ReserveError> {
+    pub(crate) fn first(reservation: Reservation, limit: u64) -> Result<Self, SpecError> {
         let options = Options::of(reservation.expansion);
         let error_rate = reservation.error_rate.get();
         // The rates of all layers together must stay below the requested rate.
@@ -93,19 +94,19 @@ impl LayerParameters {
         capacity: u64,
         error_rate: f64,
         options: Options,
-    ) -> Result<Self, ReserveError> {
+    ) -> Result<Self, SpecError> {
         if capacity == 0 {
             let why = "the capacity 0 of a RedisBloom filter holds no item; give at least 1";
-            return Err(ReserveError(why.to_owned()));
+            return Err(SpecError(why.to_owned()));
         }
         if error_rate <= 0.0 {
-            return Err(ReserveError(format!(
+            return Err(SpecError(format!(
                 "the error rate {error_rate:e} of a RedisBloom filter does not lie between 0 and 1"
             )));
         }
         let layer = Self::for_capacity(capacity, error_rate, options);
         layer.filter(|layer| layer.bytes <= left).ok_or_else(|| {
-            ReserveError(format!(
+            SpecError(format!(
                 "a RedisBloom layer for {capacity} items takes more than {limit} bytes, its limit"
             ))
         })

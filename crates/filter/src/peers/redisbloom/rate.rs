@@ -24,9 +24,10 @@
 //! computed rate. For larger layers, the two rates differ by less than 25 %.
 
 use crate::Outlook;
+use crate::SpecError;
 use crate::peers::bit_strings::fill;
+use crate::peers::redisbloom::TIGHTENING;
 use crate::peers::redisbloom::parameters::{LayerParameters, Options, Reservation};
-use crate::peers::redisbloom::{ReserveError, TIGHTENING};
 
 /// Error rate: the share of unseen items that a filter or layer reports as seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -163,7 +164,7 @@ fn totient(number: u32) -> f64 {
 ///
 /// # Errors
 /// No filter can have this reservation.
-pub(crate) fn forecast(reservation: Reservation, items: u64) -> Result<Outlook, ReserveError> {
+pub(crate) fn forecast(reservation: Reservation, items: u64) -> Result<Outlook, SpecError> {
     let options = Options::of(reservation.expansion);
     let mut parameters = LayerParameters::first(reservation, u64::MAX)?;
     let (mut layers, mut bits) = (Vec::new(), parameters.bits);

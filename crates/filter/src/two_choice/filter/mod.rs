@@ -11,8 +11,7 @@ use crate::block::Block;
 use crate::generation::{Generation, Generations};
 use crate::local::shown::Shown;
 use crate::local::{
-    Ages, Blob, BuildError, Effort, Fill, FilterKind, Full, Gauge, Removal, insert_dated,
-    out_of_memory,
+    Ages, Blob, BuildError, Effort, Fill, FilterKind, Full, Gauge, insert_dated, out_of_memory,
 };
 use crate::saved_keys::SavedKeys;
 use crate::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
@@ -92,6 +91,13 @@ impl TwoChoiceFilter {
         Ok(())
     }
 
+    fn insert_stamped(&mut self, stamp: Stamp, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        let kernel = self.kernel;
+        let inserted = kernel.run(InsertAll { filter: self, key_hashes, stamp });
+        self.show_shards_of(key_hashes);
+        inserted
+    }
+
     fn show(&self) {
         self.gauge.show(&self.shards);
     }
@@ -126,27 +132,15 @@ impl FilterKind for TwoChoiceFilter {
         Ok(true)
     }
 
-    fn insert(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        let mut stamp = Stamp::NONE;
-        if self.size.expires && generation != Generation::FOREVER {
-            self.begin(generation);
-            stamp = Stamp::of(generation);
-            if generation.age_in(self.now).is_none() {
-                let _: Vec<Removal> = key_hashes.iter().map(|&it| self.remove(it)).collect();
-                return Ok(());
-            }
-        }
-        let kernel = self.kernel;
-        let inserted = kernel.run(InsertAll { filter: self, key_hashes, stamp });
-        self.show_shards_of(key_hashes);
-        inserted
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_stamped(Stamp::NONE, key_hashes)
     }
 
-    fn remove(&mut self, key_hash: KeyHash) -> Removal {
+    fn remove(&mut self, key_hash: KeyHash) -> bool {
         let (place, key) = (key_hash.shard().index(), self.key(key_hash));
         self.shards[place].remove(key, &mut self.arena);
         self.show_shards_of(&[key_hash]);
-        Removal::Removed
+        true
     }
 
     fn gauge(&self) -> Arc<dyn Gauge> {
@@ -194,6 +188,20 @@ impl Ages for TwoChoiceFilter {
             self.has_expired = true;
             self.show();
         }
+    }
+
+    fn insert_in(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        if generation == Generation::FOREVER {
+            return self.insert(key_hashes);
+        }
+        self.begin(generation);
+        if generation.age_in(self.now).is_some() {
+            return self.insert_stamped(Stamp::of(generation), key_hashes);
+        }
+        for &key_hash in key_hashes {
+            self.remove(key_hash);
+        }
+        Ok(())
     }
 
     fn sweep(&mut self) -> bool {
@@ -260,7 +268,7 @@ impl Work for TestAll<'_> {
     }
 }
 
-/// Work of [`TwoChoiceFilter::insert`].
+/// Work of [`TwoChoiceFilter::insert_stamped`].
 struct InsertAll<'a> {
     filter: &'a mut TwoChoiceFilter,
     key_hashes: &'a [KeyHash],

@@ -53,7 +53,7 @@ impl Filter {
             for _ in 0..500 {
                 let key_hash = self.draw();
                 self.model.insert(key_hash);
-                self.filter.insert(Generation::FOREVER, &[key_hash]).unwrap();
+                self.filter.insert(&[key_hash]).unwrap();
             }
         }
     }

@@ -131,8 +131,10 @@ fn normal_3_2(label: &str) -> String {
 
 /// Returns true if the NFKC of Unicode 3.2 leaves a letter that the current one changes.
 fn is_newer(letter: char) -> bool {
-    let place = NEWER.partition_point(|&(_, last)| last < letter);
-    NEWER.get(place).is_some_and(|&(first, _)| first <= letter)
+    let place = NEWER.binary_search_by_key(&letter, |&(first, _)| first);
+    // A range that begins at the letter, or before it.
+    let range = place.unwrap_or_else(|next| next.wrapping_sub(1));
+    NEWER.get(range).is_some_and(|&(_, last)| letter <= last)
 }
 
 /// Appends the fold of a letter that has no decomposition.
@@ -169,9 +171,9 @@ fn is_allowed(label: &str) -> bool {
 
 fn class(letter: char) -> Class {
     let code = u32::from(letter);
-    let range = CLASSES.partition_point(|&entry| entry >> 2 <= code);
+    let range = CLASSES.binary_search_by_key(&code, |&entry| entry >> 2);
     // The table begins at U+0000, so a range begins at or before each code point.
-    match CLASSES[range.saturating_sub(1)] & 3 {
+    match CLASSES[range.unwrap_or_else(|next| next - 1)] & 3 {
         0 => Class::Other,
         1 => Class::LeftToRight,
         2 => Class::RightToLeft,

@@ -77,14 +77,14 @@ impl Definition {
         }
         let spec = FilterSpec::read(field)?;
         if spec.parameters.seeded(|| Seed::new(0)) != spec.parameters {
-            return Err(SpecError::Unreadable { name: "filter.seed", found: None });
+            return Err(SpecError::unreadable("filter.seed", None));
         }
         let [version, positions, shards] =
             [VERSION.0, RULES[0], RULES[1]].map(|name| field(name).unwrap_or_default());
         let rules = [positions, shards];
         let found = field(ID);
         let id = found.as_deref().and_then(RandomId::parse);
-        let id = id.ok_or(SpecError::Unreadable { name: ID, found })?;
+        let id = id.ok_or_else(|| SpecError::unreadable(ID, found.as_deref()))?;
         Ok(Some(Self { id, spec, version, rules }))
     }
 
@@ -155,7 +155,7 @@ mod tests {
             let mut without = ours.clone();
             without.remove(name);
             let error = Definition::found(&without).unwrap_err();
-            assert_eq!(error, SpecError::Unreadable { name, found: None });
+            assert_eq!(error, SpecError::unreadable(name, None));
         }
     }
 

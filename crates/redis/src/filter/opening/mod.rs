@@ -49,7 +49,7 @@ impl Opened {
 
     /// Returns the maximum total size of the filter's strings, in bytes. Returns 0 for a set.
     pub fn bytes(&self) -> u64 {
-        self.filter.keys().iter().filter_map(|(_, content)| content.max_bytes()).sum()
+        self.filter.keys.iter().filter_map(|(_, content)| content.max_bytes()).sum()
     }
 }
 

@@ -95,14 +95,14 @@ impl NewFilter {
     /// # Errors
     /// Another program took a key of the filter meanwhile, or Redis fails.
     pub async fn finish(self, link: &mut Link) -> Result<(), RedisOpenError> {
-        let used = self.target.keys();
+        let used = &self.target.keys;
         let mut finish = redis::cmd("EVAL");
         let (record, words_of_definition) = (self.target.record(), self.definition.words());
         let keys = 1 + 2 * used.len() + usize::from(record.is_some());
         finish
             .arg(include_str!("lua/finish.lua"))
             .arg(keys)
-            .arg(definition::key(self.target.base()));
+            .arg(definition::key(&self.target.base));
         for &(number, _) in used {
             finish.arg(self.aside.key(number)).arg(self.target.key(number));
         }
@@ -110,7 +110,7 @@ impl NewFilter {
         finish.arg(2 * used.len()).arg(words_of_definition.len()).arg(words_of_definition);
         finish.arg(record.as_ref().map(words));
         if link.query::<u64>(&finish).await? == 0 {
-            return Err(RedisOpenError::Taken(self.target.base().to_owned()));
+            return Err(RedisOpenError::Taken(self.target.base.clone()));
         }
         Ok(())
     }
@@ -118,7 +118,7 @@ impl NewFilter {
 
 /// Returns true if Redis has any key of a filter.
 async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, LinkError> {
-    let keys: Vec<_> = filter.keys().iter().map(|&(it, _)| filter.key(it)).collect();
+    let keys: Vec<_> = filter.keys.iter().map(|&(it, _)| filter.key(it)).collect();
     Ok(link.query::<u64>(&Cmd::exists(keys)).await? > 0)
 }
 
@@ -131,7 +131,7 @@ pub async fn get(
     filter: &RedisFilterKeys,
     string: u32,
 ) -> Result<Vec<u8>, LinkError> {
-    let content = filter.keys().iter().find(|&&(number, _)| number == string);
+    let content = filter.keys.iter().find(|&&(number, _)| number == string);
     let length = content.and_then(|(_, content)| content.max_bytes()).unwrap_or(0);
     let (length, mut bytes) = (usize::try_from(length).expect("512 MiB at most"), Vec::new());
     while bytes.len() < length {

@@ -33,9 +33,9 @@ impl Samples {
     /// Creates the collection, without any answer yet.
     pub fn new(filter: &RedisFilterKeys) -> Self {
         let is_count = |(_, content): &(u32, Content)| *content == Content::Count;
-        let has_counts = filter.keys().iter().any(is_count);
+        let has_counts = filter.keys.iter().any(is_count);
         let used: Vec<_> =
-            filter.keys().iter().copied().filter(|it| is_count(it) == has_counts).collect();
+            filter.keys.iter().copied().filter(|it| is_count(it) == has_counts).collect();
         Self { looks: vec![KeyLook::default(); used.len()], used, next: 0 }
     }
 
@@ -104,7 +104,7 @@ impl Samples {
 
     /// Estimates the filter's fill from the answers.
     pub fn estimate(&self, filter: &RedisFilterKeys) -> Estimate {
-        filter.kind().estimate(&self.looks)
+        filter.kind.estimate(&self.looks)
     }
 }
 

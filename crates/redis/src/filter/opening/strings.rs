@@ -40,7 +40,7 @@ impl Strings {
         link: &mut Link,
         filter: &RedisFilterKeys,
     ) -> Result<Self, RedisOpenError> {
-        let used = filter.keys();
+        let used = &filter.keys;
         let mut pipeline = Pipeline::new();
         pipeline.ignore_errors();
         for &(number, content) in used {
@@ -48,7 +48,7 @@ impl Strings {
             pipeline.cmd("TYPE").arg(&key);
             pipeline.cmd(size_command(content)).arg(&key);
         }
-        let foreign = filter.kind().foreign(filter.base());
+        let foreign = filter.kind.foreign(&filter.base);
         for ForeignKey { key, .. } in &foreign {
             pipeline.cmd("EXISTS").arg(key);
         }
@@ -191,10 +191,10 @@ async fn record(
         "hash" => {}
         _ => return Ok(vec![KeyError::of_type(key, "hash", &found)]),
     }
-    let mut ask = redis::cmd("HMGET");
-    let found: Vec<Option<String>> = link.query(ask.arg(&key).arg(fixed)).await?;
-    let wanted = fixed.iter().map(|name| fields.iter().find(|(field, _)| field == name));
-    let differences = wanted.flatten().zip(found).filter_map(|((field, wanted), found)| {
+    let (mut ask, fixed) = (redis::cmd("HMGET"), &fields[..fixed]);
+    let names: Vec<_> = fixed.iter().map(|&(name, _)| name).collect();
+    let found: Vec<Option<String>> = link.query(ask.arg(&key).arg(names)).await?;
+    let differences = fixed.iter().zip(found).filter_map(|((field, wanted), found)| {
         let found = found.unwrap_or_else(|| "nothing".to_owned());
         let problem = format!(
             "says that {field} is {found}, and the configuration needs {wanted}: the filter was \
