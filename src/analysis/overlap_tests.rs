@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use urlseen_filter::{Kind, key_hash};
+use urlseen_filter::{Kind, murmur3_x86_32};
 use urlseen_fingerprint::Fingerprint;
 
 const CAPACITY: &str = "2500";
@@ -30,7 +30,7 @@ fn filled(kind: &dyn RedisKind, trial: u32, keys: std::ops::Range<u32>) -> Vec<V
         let mut raw = [0; 20];
         for (place, word) in (0_u32..).zip(raw.chunks_mut(4)) {
             let text = [trial, key, place].map(u32::to_le_bytes).concat();
-            word.copy_from_slice(&key_hash::murmur3_x86_32(&text, 99).to_le_bytes());
+            word.copy_from_slice(&murmur3_x86_32(&text, 99).to_le_bytes());
         }
         for position in kind.positions(&Fingerprint::Raw20(raw)).unwrap() {
             let byte = &mut strings[position.string as usize][position.bit as usize / 8];

@@ -3,7 +3,7 @@
 //! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
 use redis::Value;
-use urlseen_filter::peers::redisbloom::{Chunk, Filter, Loader, dump};
+use urlseen_filter::redisbloom::{Chunk, Filter, Loader, dump};
 use urlseen_redis::connect::connect;
 use urlseen_storage::RecoveryError;
 

@@ -2,8 +2,8 @@
 //! from Redis to the storage folder (`import --from-redis`).
 
 use urlseen_engine::engine::store::Recovery;
+use urlseen_filter::Native;
 use urlseen_filter::Saved;
-use urlseen_filter::native::Native;
 
 use crate::cli::prelude::*;
 

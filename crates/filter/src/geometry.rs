@@ -4,10 +4,10 @@ use super::SHARDS;
 
 /// Number of bits of a block. A block is one cache line, the unit in which a processor fetches
 /// memory.
-pub const BLOCK_BITS: u32 = 512;
+pub(crate) const BLOCK_BITS: u32 = 512;
 
 /// Number of bytes of a block.
-pub const BLOCK_BYTES: u32 = BLOCK_BITS / 8;
+pub(crate) const BLOCK_BYTES: u32 = BLOCK_BITS / 8;
 
 /// Number of blocks that hold the bits of a key: one block in each part of its shard. With more
 /// blocks, a key needs fewer bits but more fetches from memory.

@@ -130,7 +130,7 @@ pub const SHARDS: usize = 256;
 
 /// Name of the rule from fingerprints to shards. Every stored filter records the name. Bits that
 /// were set by another rule have no meaning here, so a reader compares the names first.
-pub const SHARD_RULE: &str = "murmur3-x64-128-top-byte";
+pub(crate) const SHARD_RULE: &str = "murmur3-x64-128-top-byte";
 
 /// Id of a shard. A shard is the part of a filter that holds all keys whose seeded hash has one
 /// leading byte. Without the seed, links of one shard cannot be found.

@@ -246,7 +246,7 @@ pub(super) fn write(dir: &Dir, name: &str, content: &impl Serialize) -> io::Resu
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use urlseen_filter::peers::redisbloom::Reservation;
+    use urlseen_filter::redisbloom::Reservation;
     use urlseen_filter::{Blocks, Capacity, Geometry, Parameters, Sizing};
     use urlseen_fingerprint::Algorithm;
     use urlseen_fingerprint::same::TrackingList;

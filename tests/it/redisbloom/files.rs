@@ -4,7 +4,7 @@ use std::fs;
 
 use redis::Commands;
 use rustix::process::Signal;
-use urlseen_filter::peers::redisbloom::{Filter, Reservation, dump};
+use urlseen_filter::redisbloom::{Filter, Reservation, dump};
 
 use super::{DUMPS, Dump, Place, done, file_of, item, refused};
 use crate::util::binary::{Run, urlseen};

@@ -17,7 +17,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use sha1::{Digest, Sha1};
 use tempfile::TempDir;
-use urlseen_filter::peers::redisbloom::{Filter, Loader};
+use urlseen_filter::redisbloom::{Filter, Loader};
 
 use crate::util::binary::{Output, Run, urlseen};
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::item::batch::{Batch, Judged};
 use crate::item::{Items, Options};
 use urlseen_filter::choice::ItemForm;
-use urlseen_filter::peers::redisbloom::{Filter, Reservation, dump};
+use urlseen_filter::redisbloom::{Filter, Reservation, dump};
 use urlseen_filter::{Parameters, ShardId, Verdict};
 use urlseen_fingerprint::{Algorithm, Fingerprint};
 use urlseen_storage::{Copied, LiveFilter as _, Position};

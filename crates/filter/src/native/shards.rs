@@ -22,7 +22,7 @@ use crate::{Geometry, KeyHash, SHARDS, ShardId, Verdict};
 ///
 /// ```
 /// # use urlseen_filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict};
-/// # use urlseen_filter::native::Native;
+/// # use urlseen_filter::Native;
 /// # use urlseen_fingerprint::Fingerprint;
 /// # let sizing = Sizing::new("1000".parse()?, "1e-6".parse()?);
 /// let native = Native::new(Seed::new(7), sizing.geometry);

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use urlseen_filter::choice::Fsync;
 use urlseen_filter::generation::Generation;
-use urlseen_filter::peers::redisbloom::{Filter, Reservation, dump};
+use urlseen_filter::redisbloom::{Filter, Reservation, dump};
 use urlseen_filter::{FilterKind, FilterSpec, KeyHasher, Parameters, ShardId, Verdict};
 use urlseen_fingerprint::Fingerprint;
 

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::*;
 use crate::{ErrorKind, FilterExt, Kind};
 use urlseen_filter::choice::FilterPlace;
-use urlseen_filter::peers::redisbloom;
+use urlseen_filter::redisbloom;
 use urlseen_filter::{Parameters, ShardId};
 
 /// Returns a small filter of every kind in memory.
