@@ -17,8 +17,8 @@ pub(crate) use found::{Found, FoundKey, KeyUse, PossibleFilter, REDISBLOOM_TYPE,
 pub(crate) use overlap::{Overlap, Totals};
 pub(crate) use plan::{Figures, PlanError, Steady, Target, amount, grouped, lost_text, size};
 pub(crate) use replay::{
-    Crawl, Ending, Input, KeyRead, LaneReport, LaneSpec, Report, Ruled, Setup, Tally, requests,
-    run as replay, suggest,
+    Crawl, Input, KeyRead, LaneReport, LaneSpec, ReplayEnding, ReplayReport, Ruled, Setup, Tally,
+    requests, run as replay, suggest,
 };
 pub(crate) use sample::SampleFit;
 pub(crate) use suggest::{Suggestion, Suggestions};

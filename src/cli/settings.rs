@@ -21,7 +21,7 @@ pub(super) fn word<T: Choice + Send + Sync>(
 
 /// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]
-pub(super) struct Layers {
+pub(super) struct ConfigArgs {
     /// The configuration file. Default: ./config.toml, if it exists
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub(super) struct Layers {
     set: Vec<String>,
 }
 
-impl Layers {
+impl ConfigArgs {
     /// Returns the sources, with the environment and the additional settings `KEY=VALUE` in
     /// `more`.
     pub(super) fn sources(&self, more: &[String]) -> Sources {
@@ -43,7 +43,7 @@ impl Layers {
 #[derive(Debug, clap::Args)]
 pub(super) struct Settings {
     #[command(flatten)]
-    pub(super) layers: Layers,
+    pub(super) layers: ConfigArgs,
     /// Work only on this partition, if the crawl has several (partitions.count). The first one has
     /// the number 0
     #[arg(long, value_name = "NUMBER")]

@@ -7,7 +7,7 @@ const MOST: usize = 400;
 
 /// A point of a curve. All counts are since the start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Point {
+pub(crate) struct CurvePoint {
     /// Number of items so far.
     pub(crate) items: u64,
     /// Number of new fingerprints so far: fingerprints that were not seen before.
@@ -22,7 +22,7 @@ pub(crate) struct Point {
     pub(crate) error_rate_now: f64,
 }
 
-impl Point {
+impl CurvePoint {
     /// Returns the measured share of new fingerprints that the filter reported as seen.
     pub(super) fn measured(&self) -> f64 {
         self.wrong as f64 / (self.new as f64).max(1.0)
@@ -32,7 +32,7 @@ impl Point {
 /// A curve with evenly spaced points, for any number of items.
 #[derive(Debug)]
 pub(super) struct Curve {
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<CurvePoint>,
     /// Number of items between two points.
     step: u64,
 }
@@ -48,11 +48,11 @@ impl Curve {
     }
 
     /// Returns the last point; for an empty curve, a point with all values 0.
-    pub(super) fn last(&self) -> Point {
+    pub(super) fn last(&self) -> CurvePoint {
         self.points.last().copied().unwrap_or_default()
     }
 
-    pub(super) fn push(&mut self, point: Point) {
+    pub(super) fn push(&mut self, point: CurvePoint) {
         self.points.push(point);
         if self.points.len() >= MOST {
             // Every second point stays, including the last one.
@@ -77,7 +77,7 @@ mod tests {
             for items in (batch..=items).step_by(batch) {
                 let items = items as u64;
                 if curve.wants(items) {
-                    curve.push(Point { items, ..Point::default() });
+                    curve.push(CurvePoint { items, ..CurvePoint::default() });
                 }
             }
             let points = curve.points;

@@ -7,7 +7,7 @@ use urlseen_filter::{
 };
 use urlseen_fingerprint::Fingerprint;
 
-use super::curve::{Curve, Point};
+use super::curve::{Curve, CurvePoint};
 use super::report::LaneReport;
 
 /// Maximum memory of a daemon in addition to its filter, in bytes. It is the bound of its buffers,
@@ -76,7 +76,7 @@ pub(super) struct Lane {
     report: LaneReport,
     /// Next point of the curve, without its rates. Its new fingerprints are those for which the
     /// kind has bit positions.
-    now: Point,
+    now: CurvePoint,
     curve: Curve,
     /// Number of different fingerprints that the filter was given, except those for which the kind
     /// has no bit positions. New fingerprints that the filter wrongly reported as seen are
@@ -101,7 +101,7 @@ enum Filter {
 
 /// Counts of fingerprints by the answer of the filter.
 #[derive(Debug, Default, Clone, Copy)]
-struct Counts {
+struct LaneCounts {
     unseen: u64,
     seen: u64,
     no_place: u64,
@@ -120,7 +120,7 @@ impl Lane {
         };
         let kind = parameters.kind();
         let report = LaneReport { name: kind.name(), kind, ..LaneReport::default() };
-        let (recent, now, curve) = (spec.recent, Point::default(), Curve::new());
+        let (recent, now, curve) = (spec.recent, CurvePoint::default(), Curve::new());
         Ok(Self { parameters, recent, filter, report, now, curve, members: 0, added: 0 })
     }
 
@@ -156,7 +156,7 @@ impl Lane {
         self.now.wrong += new.seen;
         self.now.again += batch.again;
         self.now.items = batch.items;
-        for Counts { unseen, seen, no_place } in [new, self.filter.judge_again(batch)] {
+        for LaneCounts { unseen, seen, no_place } in [new, self.filter.judge_again(batch)] {
             self.report.unseen += unseen;
             self.report.seen += seen;
             self.report.no_place += no_place;
@@ -177,7 +177,7 @@ impl Lane {
         // The rate grows between the two points, so the mean of both rates is used.
         let rate = f64::midpoint(before.error_rate_now, error_rate_now);
         let expected = before.expected + rate * (self.now.new - before.new) as f64;
-        self.curve.push(Point { expected, error_rate_now, ..self.now });
+        self.curve.push(CurvePoint { expected, error_rate_now, ..self.now });
     }
 
     /// Ends the lane, and returns its report.
@@ -233,7 +233,7 @@ impl Filter {
     /// Judges new fingerprints, and adds the unseen ones to the filter. A filter in memory first
     /// tests all fingerprints, as a daemon does with a batch. A script tests and adds the
     /// fingerprints one by one.
-    fn judge_new(&mut self, fingerprints: &[Fingerprint]) -> Result<Counts, Full> {
+    fn judge_new(&mut self, fingerprints: &[Fingerprint]) -> Result<LaneCounts, Full> {
         let all = fingerprints.len() as u64;
         Ok(match self {
             Self::Local(filter, hasher) => {
@@ -247,26 +247,28 @@ impl Filter {
                 filter.reserve_for(&unseen)?;
                 filter.insert(&unseen)?;
                 let unseen = unseen.len() as u64;
-                Counts { unseen, seen: all - unseen, no_place: 0 }
+                LaneCounts { unseen, seen: all - unseen, no_place: 0 }
             }
             Self::Scripted(filter) => scripted(filter, fingerprints),
-            Self::Exact => Counts { unseen: all, ..Counts::default() },
+            Self::Exact => LaneCounts { unseen: all, ..LaneCounts::default() },
         })
     }
 
     /// Judges fingerprints that were judged before. The filter reports each of them as seen, unless
     /// the kind has no bit positions for it.
-    fn judge_again(&mut self, batch: &Judgable) -> Counts {
+    fn judge_again(&mut self, batch: &Judgable) -> LaneCounts {
         match self {
             Self::Scripted(filter) => scripted(filter, &batch.seen),
-            Self::Local(..) | Self::Exact => Counts { seen: batch.again, ..Counts::default() },
+            Self::Local(..) | Self::Exact => {
+                LaneCounts { seen: batch.again, ..LaneCounts::default() }
+            }
         }
     }
 }
 
 /// Judges fingerprints in the same way as the scripts of a filter in Redis.
-fn scripted(filter: &mut ScriptFilter, fingerprints: &[Fingerprint]) -> Counts {
-    let mut counts = Counts::default();
+fn scripted(filter: &mut ScriptFilter, fingerprints: &[Fingerprint]) -> LaneCounts {
+    let mut counts = LaneCounts::default();
     for fingerprint in fingerprints {
         match filter.add(fingerprint) {
             Ok(Verdict::Seen) => counts.seen += 1,

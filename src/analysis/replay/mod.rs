@@ -27,7 +27,7 @@ use anyhow::{anyhow, bail};
 use judging::Judging;
 use keys::Keys;
 pub(crate) use lane::LaneSpec;
-pub(crate) use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
+pub(crate) use report::{KeyRead, LaneReport, ReplayEnding, ReplayReport, Ruled, Tally};
 use tokio::runtime::Builder;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError, query};
@@ -95,7 +95,7 @@ pub(crate) fn run(
     setup: Setup<'_>,
     stop: &Arc<AtomicBool>,
     audience: &mut dyn Audience,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<ReplayReport> {
     let Setup { crawl, items, seed, specs, threads, seen, input, most } = setup;
     let Opened { feed, count, rows } = open(input, crawl, most)?;
     let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
@@ -113,17 +113,19 @@ pub(crate) fn run(
     let digests = Options::new(Form::Digest, items.fingerprint.clone());
     let ended = replay.given(seen, &digests).and_then(|()| replay.flow(feed, &items, false));
     let ending = match ended {
-        Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,
-        Ok(Ok(())) => Ending::Whole,
-        Ok(Err(error)) => Ending::Failed(error.into()),
+        Ok(Ok(())) if stop.load(Ordering::Relaxed) => ReplayEnding::Stopped,
+        Ok(Ok(())) => ReplayEnding::Whole,
+        Ok(Err(error)) => ReplayEnding::Failed(error.into()),
         Err(error) => match error.downcast_ref() {
-            Some(FlowError::Works(WorksError::Engine(EngineError::Full(_)))) => Ending::OutOfMemory,
-            _ => Ending::Failed(error),
+            Some(FlowError::Works(WorksError::Engine(EngineError::Full(_)))) => {
+                ReplayEnding::OutOfMemory
+            }
+            _ => ReplayEnding::Failed(error),
         },
     };
     let fill = replay.works.engine.gauge().fill();
     let (tally, kinds) = judging.end();
-    Ok(Report {
+    Ok(ReplayReport {
         tally,
         kinds,
         keys: std::mem::take(&mut rows.lock().expect("no holder panics")),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::curve::Point;
+use super::curve::CurvePoint;
 use crate::analysis::hash;
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::flow::reasons::{Reasons, SHOWN};
@@ -18,7 +18,7 @@ const EXAMPLES: usize = 10;
 
 /// Results of a whole replay.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct ReplayReport {
     /// Counts of the items, independent of the kinds.
     #[serde(flatten)]
     pub(crate) tally: Tally,
@@ -33,13 +33,13 @@ pub(crate) struct Report {
     /// Duration of the replay in seconds.
     pub(crate) seconds: f64,
     /// Reason why the replay ended.
-    pub(crate) ending: Ending,
+    pub(crate) ending: ReplayEnding,
 }
 
 /// End of a replay, and the reason.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Ending {
+pub(crate) enum ReplayEnding {
     /// The whole input was read.
     Whole,
     /// The replay was asked to stop.
@@ -189,7 +189,7 @@ pub(crate) struct LaneReport {
     /// Reason why the filter cannot have the requested error rate.
     pub(crate) warning: Option<String>,
     /// Points of the curve that shows the results by the number of items.
-    pub(crate) curve: Vec<Point>,
+    pub(crate) curve: Vec<CurvePoint>,
 }
 
 impl Tally {

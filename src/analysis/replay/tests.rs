@@ -27,7 +27,7 @@ impl Audience for Silent {
 
 /// Replays these lines in batches of 7 items, with a filter of each of these kinds and this number
 /// of threads.
-fn replay(lines: &[u8], kinds: &[Kind], threads: usize) -> Report {
+fn replay(lines: &[u8], kinds: &[Kind], threads: usize) -> ReplayReport {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(lines).unwrap();
     let spec = |kind: &Kind| {
@@ -68,14 +68,14 @@ fn the_number_of_threads_does_not_change_the_results() {
         assert_eq!(lane.unseen + lane.wrong, 3000, "{}", lane.kind);
         assert_eq!(lane.unseen + lane.seen, 5000, "{}", lane.kind);
         assert!(lane.keys >= lane.unseen - 100, "{}", lane.kind);
-        let curve::Point { items, new, again, wrong, .. } = lane.curve[lane.curve.len() - 1];
+        let curve::CurvePoint { items, new, again, wrong, .. } = lane.curve[lane.curve.len() - 1];
         assert_eq!((items, new, again, wrong), (5000, 3000, 2000, lane.wrong));
         assert!(lane.full_after.is_some_and(|items| (300..400).contains(&items)));
     }
     // Such a small native filter has far more bits than its error rate requires.
     assert!(pyrebloom.wrong > 500, "{}", pyrebloom.wrong);
     assert_eq!((set.unseen, set.seen, set.wrong, set.keys), (3000, 2000, 0, 3000));
-    assert_eq!((one.exact_keys, matches!(one.ending, Ending::Whole)), (3000, true));
+    assert_eq!((one.exact_keys, matches!(one.ending, ReplayEnding::Whole)), (3000, true));
 }
 
 #[test]

@@ -10,18 +10,18 @@ use super::site::Endless;
 
 /// Draft of a change to the configuration.
 #[derive(Debug)]
-pub(super) enum Draft {
+pub(super) enum RuleDraft {
     /// The list of tracking parameters.
     Tracking(TrackingList),
     /// Rule by which URLs are the same.
-    Same(Rule),
+    Same(DraftedRule),
     /// Limit of a group of URLs.
-    Limit(Rule),
+    Limit(DraftedRule),
 }
 
 /// Rule for a site, as the configuration file has it. Keys without a value are left out.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Rule {
+pub(super) struct DraftedRule {
     name: Option<String>,
     host: String,
     path: Option<String>,
@@ -41,14 +41,14 @@ const LONGEST_NAME: usize = 100;
 /// Pattern of what a `*` stands for in a pattern of paths.
 const STAR: &str = "[0-9A-Fa-f._:-]+";
 
-impl Rule {
+impl DraftedRule {
     /// Returns the keys of the rule as TOML.
     fn keys(&self) -> String {
         toml::to_string(self).expect("a rule has a form in TOML")
     }
 }
 
-impl Draft {
+impl RuleDraft {
     /// Makes the rule by which URLs of a site are the same.
     pub(super) fn same(
         site: &str,
@@ -57,13 +57,19 @@ impl Draft {
         fold: Vec<&'static str>,
     ) -> Self {
         let drop_sessions = drop_sessions.map(SessionList::name);
-        Self::Same(Rule { host: host(site), drop_params, drop_sessions, fold, ..Rule::default() })
+        Self::Same(DraftedRule {
+            host: host(site),
+            drop_params,
+            drop_sessions,
+            fold,
+            ..DraftedRule::default()
+        })
     }
 
     /// Makes the rule by which URLs of one path of a site are the same.
     pub(super) fn same_page(site: &str, path: &str, drop_params: Vec<String>) -> Self {
         let path = Some(format!("^{}$", escape(path)));
-        Self::Same(Rule { host: host(site), path, drop_params, ..Rule::default() })
+        Self::Same(DraftedRule { host: host(site), path, drop_params, ..DraftedRule::default() })
     }
 
     /// Makes the limit of a group of URLs.
@@ -72,14 +78,14 @@ impl Draft {
         let of = parameter.as_ref().map(|name| format!("?{name}")).unwrap_or_default();
         let mut name = format!("{site}{pattern}{of}");
         name.truncate(name.floor_char_boundary(LONGEST_NAME));
-        Self::Limit(Rule {
+        Self::Limit(DraftedRule {
             name: Some(name),
             host: host(site),
             path: Some(format!("^{}$", escape(pattern).replace(r"\*", STAR))),
             by: Some(if parameter.is_some() { "parameter" } else { "pattern" }),
             parameter: parameter.clone(),
             max: Some(max),
-            ..Rule::default()
+            ..DraftedRule::default()
         })
     }
 
@@ -123,7 +129,7 @@ mod tests {
         let limit = |parameter: Option<&str>| {
             let parameter = parameter.map(str::to_owned);
             let group = Endless { pattern: "/a.b/*/*".to_owned(), parameter };
-            Draft::limit("h.x", &group, 7).toml()
+            RuleDraft::limit("h.x", &group, 7).toml()
         };
         let pages = format!("host = '^(www\\.)?h\\.x$'\npath = '^/a\\.b/{STAR}/{STAR}$'\n");
         let named = |name| format!("[[limit]]\nname = \"h.x/a.b/*/*{name}\"\n{pages}");
@@ -136,7 +142,7 @@ mod tests {
     #[test]
     fn a_draft_says_the_same_in_both_forms() {
         let drop_params = vec!["sort[]".to_owned(), "b".to_owned()];
-        let draft = Draft::same_page("a.x", "/l'été", drop_params);
+        let draft = RuleDraft::same_page("a.x", "/l'été", drop_params);
         assert_eq!(
             draft.toml(),
             "[[same]]\nhost = '^(www\\.)?a\\.x$'\npath = \"^/l'été$\"\n\
@@ -145,7 +151,8 @@ mod tests {
         let same = draft.spec().same.to_string();
         let list = r#""drop_params":["sort[]","b"]"#;
         assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$","path":"^/l'été$",{list}}}]"#));
-        let draft = Draft::same("a.x", Vec::new(), Some(SessionList::December2026), vec!["www"]);
+        let draft =
+            RuleDraft::same("a.x", Vec::new(), Some(SessionList::December2026), vec!["www"]);
         assert_eq!(
             draft.toml(),
             "[[same]]\nhost = '^(www\\.)?a\\.x$'\ndrop_sessions = \"2026-12\"\n\
@@ -154,7 +161,7 @@ mod tests {
         let rest = r#""drop_sessions":"2026-12","fold":["www"]"#;
         let same = draft.spec().same.to_string();
         assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$",{rest}}}]"#));
-        let draft = Draft::Tracking(TrackingList::November2026);
+        let draft = RuleDraft::Tracking(TrackingList::November2026);
         assert_eq!(draft.toml(), "[fingerprint]\ndrop_tracking = \"2026-11\"\n");
         assert_eq!(draft.spec().drop_tracking, TrackingList::November2026);
     }

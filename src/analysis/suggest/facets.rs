@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use urlseen_fingerprint::same::param_name;
 
 use super::Trial;
-use super::param::Values;
+use super::param::ParameterValues;
 
 /// Maximum number of queries of a page that are looked at.
 const MOST_QUERIES: usize = 20_000;
@@ -41,13 +41,13 @@ impl Facets {
         let keeps = |field: &&str| !useless.contains(&name(field));
         let queries = self.queries.iter().map(|it| it.split('&').filter(keeps).collect::<Vec<_>>());
         let queries: BTreeSet<_> = queries.collect();
-        let mut params: BTreeMap<&str, Values> = BTreeMap::new();
+        let mut params: BTreeMap<&str, ParameterValues> = BTreeMap::new();
         for &field in queries.iter().flatten() {
             let (name, value) = name_and_value(field);
             params.entry(name).or_default().add(value);
         }
         params.retain(|_, values| values.len() <= MOST_VALUES && !values.are_counted());
-        let values: usize = params.values().map(Values::len).sum();
+        let values: usize = params.values().map(ParameterValues::len).sum();
         if params.len() < LEAST_PARAMS || queries.len() < COMBINATIONS * values {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Growth of a group of URLs in the course of a crawl.
 
-use super::param::Values;
+use super::param::ParameterValues;
 
 /// Minimum number of URLs of a group that is limited.
 const LEAST: usize = 100;
@@ -10,23 +10,23 @@ const EXAMPLES: usize = 3;
 /// URLs of a group, such as those with one pattern of paths, in the order in which a crawl met
 /// them.
 #[derive(Debug, Default)]
-pub(super) struct Growth {
+pub(super) struct SiteGrowth {
     /// Number of the link, among all links, with which each URL came first.
     links: Vec<u32>,
     /// Numbers at each place of the texts; `None` if the texts have different numbers of places.
-    numbers: Option<Vec<Values>>,
+    numbers: Option<Vec<ParameterValues>>,
     /// The last URLs, as examples.
     pub(super) examples: [String; EXAMPLES],
 }
 
-impl Growth {
+impl SiteGrowth {
     /// Adds a URL that the crawl met first with this link. `text` is the part of the URL that
     /// differs in the group.
     pub(super) fn add(&mut self, link: u64, url: &str, text: &str) {
         let numbers = text.split(|it: char| !it.is_ascii_digit()).filter(|it| !it.is_empty());
         let numbers: Vec<_> = numbers.collect();
         if self.links.is_empty() {
-            self.numbers = Some(numbers.iter().map(|_| Values::default()).collect());
+            self.numbers = Some(numbers.iter().map(|_| ParameterValues::default()).collect());
         }
         if self.numbers.as_ref().is_some_and(|known| known.len() != numbers.len()) {
             self.numbers = None;
@@ -50,7 +50,7 @@ impl Growth {
         let last_quarter = links - links / 4;
         let late = self.links.iter().rev().take_while(|&&link| u64::from(link) > last_quarter);
         let are_counted =
-            self.numbers.as_ref().is_some_and(|all| all.iter().all(Values::are_counted));
+            self.numbers.as_ref().is_some_and(|all| all.iter().all(ParameterValues::are_counted));
         self.links.len() >= LEAST && are_counted && 8 * late.count() >= self.links.len()
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn is_endless(links: impl Iterator<Item = u64>) -> bool {
-        let mut growth = Growth::default();
+        let mut growth = SiteGrowth::default();
         let text = |day: usize| format!("/{}/{}", 2000 + day / 12, day % 12);
         links.enumerate().for_each(|(day, link)| growth.add(link, "u", &text(day)));
         growth.is_endless(10_000)
@@ -83,7 +83,7 @@ mod tests {
             (["1573", "160000", "24"], false),
             (["a1", "a1b2", "3"], false),
         ] {
-            let mut growth = Growth::default();
+            let mut growth = SiteGrowth::default();
             for link in 0..10_000 {
                 let text = texts[usize::try_from(link).unwrap() % 3];
                 growth.add(link, "u", text);

@@ -13,8 +13,8 @@ mod site;
 
 use std::collections::{BTreeMap, HashSet};
 
-use draft::Draft;
-use growth::Growth;
+use draft::RuleDraft;
+use growth::SiteGrowth;
 use serde::Serialize;
 use site::{Changes, Endless, Site};
 use urlseen_engine::item::OwnedRequest;
@@ -90,7 +90,7 @@ pub(crate) fn suggest<E>(
         rules.extend(of_site(host, site));
         rules.extend(site.facets(host).map(|(path, drop_params, trial)| {
             let why = format!("{path} combines {} freely", drop_params.join(", "));
-            let draft = Draft::same_page(host, path, drop_params);
+            let draft = RuleDraft::same_page(host, path, drop_params);
             Suggestion::new(&draft, why, &[&trial])
         }));
         let endless = site.endless(links);
@@ -104,7 +104,7 @@ pub(crate) fn suggest<E>(
 fn tracking(sites: &BTreeMap<String, Site>) -> Option<Suggestion> {
     let trials: Vec<_> = sites.values().map(|site| &site.tracking).collect();
     let why = "links have parameters of the list of tracking parameters".to_owned();
-    let suggestion = Suggestion::new(&Draft::Tracking(LIST), why, &trials);
+    let suggestion = Suggestion::new(&RuleDraft::Tracking(LIST), why, &trials);
     (suggestion.changes > 0).then_some(suggestion)
 }
 
@@ -130,16 +130,16 @@ fn of_site(host: &str, site: &Site) -> Option<Suggestion> {
         fold.push(name);
         trials.push(trial);
     }
-    let draft = Draft::same(host, drop_params, sessions.map(|_| SESSIONS), fold);
+    let draft = RuleDraft::same(host, drop_params, sessions.map(|_| SESSIONS), fold);
     (!trials.is_empty()).then(|| Suggestion::new(&draft, reasons.join("; "), &trials))
 }
 
 /// Suggests a limit for a group of URLs that seems to have no end.
-fn limit(host: &str, group: &Endless, growth: &Growth) -> Suggestion {
+fn limit(host: &str, group: &Endless, growth: &SiteGrowth) -> Suggestion {
     let Endless { pattern, parameter } = group;
     let urls = growth.urls();
     let what = parameter.as_ref().map_or_else(String::new, |name| format!("values of {name} at "));
-    let draft = Draft::limit(host, group, MAX);
+    let draft = RuleDraft::limit(host, group, MAX);
     let examples = growth.examples.iter().filter(|url| !url.is_empty());
     Suggestion {
         toml: draft.toml(),
@@ -151,7 +151,7 @@ fn limit(host: &str, group: &Endless, growth: &Growth) -> Suggestion {
 }
 
 impl Suggestion {
-    fn new(draft: &Draft, why: String, trials: &[&Trial]) -> Self {
+    fn new(draft: &RuleDraft, why: String, trials: &[&Trial]) -> Self {
         let mut fingerprinter = Fingerprinter::new(draft.spec());
         let mut same_as = |url: &String| {
             let hashed = fingerprinter.hashed(&Request::get(url)).map(str::to_owned);

@@ -15,13 +15,13 @@ const LEAST_PATHS: usize = 5;
 
 /// Different values of a parameter.
 #[derive(Debug, Default)]
-pub(super) struct Values {
+pub(super) struct ParameterValues {
     hashes: HashSet<u64>,
     /// Lowest and highest value; `None` if a value is not a number.
     range: Option<[u64; 2]>,
 }
 
-impl Values {
+impl ParameterValues {
     pub(super) fn add(&mut self, value: &str) {
         let number = value.parse().ok().filter(|_| value.len() < 10);
         self.range = match (self.hashes.is_empty(), self.range, number) {
@@ -48,7 +48,7 @@ impl Values {
 /// Parameter in the queries of a site.
 #[derive(Debug, Default)]
 pub(super) struct Param {
-    pub(super) values: Values,
+    pub(super) values: ParameterValues,
     pub(super) paths: HashSet<u64>,
     /// Hashes of the patterns of the paths.
     pub(super) patterns: HashSet<u64>,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn are_counted(values: &[&str]) -> bool {
-        let mut all = Values::default();
+        let mut all = ParameterValues::default();
         for value in values {
             all.add(value);
         }

@@ -10,7 +10,7 @@ use urlseen_fingerprint::{FingerprintSpec, Fingerprinter, Request};
 
 use super::Trial;
 use super::facets::{Facets, fields, name, with_query};
-use super::growth::Growth;
+use super::growth::SiteGrowth;
 use super::param::Param;
 use crate::analysis::hash;
 
@@ -76,7 +76,7 @@ pub(super) struct Site {
     params: BTreeMap<String, Param>,
     facets: BTreeMap<String, Facets>,
     /// Growth of the groups that may have no end.
-    groups: BTreeMap<Endless, Growth>,
+    groups: BTreeMap<Endless, SiteGrowth>,
     /// Hashes of the values of parameters, each with its group.
     values: HashSet<u64>,
 }
@@ -141,7 +141,7 @@ impl Site {
     }
 
     /// Iterates over the groups that seem to have no end after all links of the crawl.
-    pub(super) fn endless(&self, links: u64) -> impl Iterator<Item = (&Endless, &Growth)> {
+    pub(super) fn endless(&self, links: u64) -> impl Iterator<Item = (&Endless, &SiteGrowth)> {
         let useless: Vec<_> = self.useless_params().map(|(name, _)| name).collect();
         self.groups.iter().filter(move |(group, growth)| {
             let name = group.parameter.as_deref();

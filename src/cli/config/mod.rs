@@ -8,7 +8,7 @@ use crate::config::{Effective, EffectiveRule, EffectiveValue, ValueOrigin, toml_
 
 use crate::cli::commands;
 use crate::cli::prelude::*;
-use crate::cli::settings::Layers;
+use crate::cli::settings::ConfigArgs;
 
 commands! {
     /// Check, show or write the configuration.
@@ -43,7 +43,7 @@ const WIDEST: usize = 40;
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigShowArgs {
     #[command(flatten)]
-    layers: Layers,
+    layers: ConfigArgs,
     /// Show only keys that the file, the environment or --set have set
     #[arg(long)]
     changed: bool,

@@ -4,7 +4,7 @@ mod report;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::analysis::{Ending, LaneSpec, Report, Setup, Tally, replay, suggest};
+use crate::analysis::{LaneSpec, ReplayEnding, ReplayReport, Setup, Tally, replay, suggest};
 use crate::cli::prelude::*;
 use crate::config::{Filter, choose};
 
@@ -97,7 +97,10 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let tally = &report.tally;
     teller.end(tally.given_bad, "are in --seen and are not fingerprints");
     let is_bad = tally.rejected + tally.given_bad > 0;
-    if let Report { ending: Ending::Failed(error), tally: Tally { items: 0, .. }, .. } = report {
+    if let ReplayReport {
+        ending: ReplayEnding::Failed(error), tally: Tally { items: 0, .. }, ..
+    } = report
+    {
         // The replay failed before its first item, so there is nothing to report.
         return Err(error);
     }
@@ -105,13 +108,13 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     answer(json, |mut out| report::print(&report, &mut out))?;
     tell_fit(args, &config)?;
     match report.ending {
-        Ending::Whole => {}
-        Ending::Stopped => say("urlseen: stopped: the report covers the items so far"),
-        Ending::Failed(error) => {
+        ReplayEnding::Whole => {}
+        ReplayEnding::Stopped => say("urlseen: stopped: the report covers the items so far"),
+        ReplayEnding::Failed(error) => {
             let words = "the replay ended early; the report covers the items before that";
             return Err(error).context(words);
         }
-        Ending::OutOfMemory => bail!(
+        ReplayEnding::OutOfMemory => bail!(
             "the replay ended early, because the machine has little free memory left. The report \
              covers the items before that. Replay fewer items (--count) or fewer kinds (--kinds)"
         ),

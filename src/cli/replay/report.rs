@@ -1,7 +1,7 @@
 //! Report of a replay, for people and as JSON.
 
 use crate::analysis::{
-    KeyRead, LaneReport, Report, Ruled, Suggestion, Suggestions, Tally, grouped, size,
+    KeyRead, LaneReport, ReplayReport, Ruled, Suggestion, Suggestions, Tally, grouped, size,
 };
 use urlseen_engine::flow::reasons::Reason;
 
@@ -11,8 +11,8 @@ use crate::cli::prelude::*;
 const SHOWN: usize = 60;
 
 /// Prints the report as tables.
-pub(super) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
-    let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, .. } = report;
+pub(super) fn print(report: &ReplayReport, out: &mut impl Write) -> io::Result<()> {
+    let ReplayReport { tally, kinds, keys, exact_keys, exact_bytes, seconds, .. } = report;
     for KeyRead { key, kind, before, after, read } in keys {
         let key = printable(key.as_bytes(), None);
         write!(out, "{key}, a {kind}: {} read of {}", grouped(*read), grouped(*before))?;

@@ -19,7 +19,7 @@ use tokio_util::io::poll_read_buf;
 
 use super::packed::Packed;
 use super::page;
-use super::reply::{Frame, Places, ReplyError, ReplyScan};
+use super::reply::{Frame, ReplyError, ReplyPlaces, ReplyScan};
 use super::stream::Stream;
 use crate::error::LinkError;
 
@@ -71,7 +71,7 @@ pub(super) type Watch = Pin<Box<dyn Future<Output = io::Error> + Send>>;
 pub struct Reply {
     bytes: Bytes,
     /// Positions of the parts, if the reply is an array of strings and arrays.
-    places: Option<Places>,
+    places: Option<ReplyPlaces>,
 }
 
 impl Link {
@@ -298,7 +298,7 @@ impl Reply {
     /// Converts an array of strings to its bytes and the positions of the strings. Returns `None`
     /// for any other reply.
     pub fn into_strings(self) -> Option<(Bytes, Vec<Range<usize>>)> {
-        let Places { strings, arrays } = self.places?;
+        let ReplyPlaces { strings, arrays } = self.places?;
         (arrays.len() == 1).then_some((self.bytes, strings))
     }
 }

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use super::reply::Places;
+use super::reply::ReplyPlaces;
 
 /// Reads a page of a scan: the cursor of the next page (0 after the last page) and the positions of
 /// the members. Returns `None` for any other reply.
-pub(super) fn page(reply: &[u8], places: Places) -> Option<(u64, Vec<Range<usize>>)> {
-    let Places { mut strings, arrays } = places;
+pub(super) fn page(reply: &[u8], places: ReplyPlaces) -> Option<(u64, Vec<Range<usize>>)> {
+    let ReplyPlaces { mut strings, arrays } = places;
     let [whole, members] = &arrays[..] else { return None };
     if (whole.len, members.strings) != (2, 1) {
         return None;
@@ -22,7 +22,7 @@ mod tests {
     use super::super::reply::ReplyScan;
     use super::*;
 
-    fn places(reply: &[u8]) -> Option<Places> {
+    fn places(reply: &[u8]) -> Option<ReplyPlaces> {
         ReplyScan::default().advance(reply).ok()??.places
     }
 

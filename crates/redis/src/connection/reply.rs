@@ -40,14 +40,14 @@ pub(super) struct ReplyScan {
     /// the innermost.
     missing: Vec<usize>,
     /// Positions of the strings and arrays so far. Used only while `is_mixed` is false.
-    places: Places,
+    places: ReplyPlaces,
     /// True if the bytes read so far show that the reply is not an array of strings and arrays.
     is_mixed: bool,
 }
 
 /// Positions of the parts of a reply that is an array of strings and arrays.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct ReplyPlaces {
     pub(super) strings: Vec<Range<usize>>,
     pub(super) arrays: Vec<ArrayPlace>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Frame {
     /// Length of the reply in bytes.
     pub(super) len: usize,
     /// Positions of the parts, if the reply is an array of strings and arrays only.
-    pub(super) places: Option<Places>,
+    pub(super) places: Option<ReplyPlaces>,
 }
 
 /// First line of an element.
@@ -159,7 +159,7 @@ impl ReplyScan {
     /// Records an array of `len` elements, which begin at `behind`.
     fn array(&mut self, len: usize, behind: usize) -> usize {
         if !self.is_mixed {
-            let Places { strings, arrays } = &mut self.places;
+            let ReplyPlaces { strings, arrays } = &mut self.places;
             arrays.push(ArrayPlace { at: self.at, strings: strings.len(), len });
             strings.reserve(len.min(RESERVE_MAX));
         }

@@ -20,12 +20,12 @@ use urlseen_storage::Position;
 pub(super) struct SharedFilter {
     pub(super) parameters: Parameters,
     hasher: KeyHasher,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FilterState>>,
 }
 
 /// Filter with its position in the log.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct FilterState {
     pub(super) filter: ForgettingFilter,
     /// Position of the last record of the log whose keys are in the filter.
     #[cfg(feature = "storage")]
@@ -47,7 +47,7 @@ impl SharedFilter {
         };
         parameters.check_memory().map_err(|error| Error::new(ErrorKind::Memory, error))?;
         let filter = parameters.build().map_err(unbuildable)?;
-        let state = State {
+        let state = FilterState {
             filter: ForgettingFilter::new(filter),
             #[cfg(feature = "storage")]
             at: Position::START,
@@ -60,7 +60,7 @@ impl SharedFilter {
         Ok(Self { parameters, hasher, state: Arc::new(Mutex::new(state)) })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, FilterState> {
         // A panic of another thread does no harm: each key is either set completely or not at all.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,7 +110,7 @@ impl SharedFilter {
         &self,
         wanted: Verdict,
         keys: &[Fingerprint],
-        log: impl FnOnce(&mut State, &[bool]) -> Result<(), Error>,
+        log: impl FnOnce(&mut FilterState, &[bool]) -> Result<(), Error>,
     ) -> Result<Vec<bool>, Error> {
         let key_hashes = self.key_hashes(keys);
         let mut state = self.lock();

@@ -15,14 +15,14 @@ struct Known {
     /// Id of the next delivery. If the reply to a pop is lost, the consumer repeats the pop with
     /// the same id.
     next: u64,
-    open: HashMap<u64, State>,
+    open: HashMap<u64, DeliveryState>,
     /// Last delivery of a suspect.
     suspect: Option<u64>,
 }
 
 /// State of a delivery that was popped and has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum DeliveryState {
     /// The program works on the delivery.
     Held,
     /// The program works on the delivery, but another consumer has the request now.
@@ -56,7 +56,7 @@ impl Deliveries {
         let mut known = self.known();
         let id = known.next;
         known.suspect = is_suspect.then_some(id);
-        known.open.insert(id, State::Held);
+        known.open.insert(id, DeliveryState::Held);
         known.next += 1;
     }
 
@@ -73,24 +73,27 @@ impl Deliveries {
     /// Records that the program dropped a delivery, unless the delivery has ended.
     pub(super) fn dropped(&self, id: u64) {
         if let Some(state) = self.known().open.get_mut(&id) {
-            *state = State::Dropped;
+            *state = DeliveryState::Dropped;
         }
     }
 
     /// Returns true if the delivery has not ended, and no other consumer has the request.
     pub(super) fn is_held(&self, id: u64) -> bool {
-        self.known().open.get(&id) == Some(&State::Held)
+        self.known().open.get(&id) == Some(&DeliveryState::Held)
     }
 
     /// Returns the number of deliveries that Redis holds for this consumer, as far as is known.
     pub(super) fn held(&self) -> usize {
-        self.known().open.values().filter(|&&state| state != State::Lost).count()
+        self.known().open.values().filter(|&&state| state != DeliveryState::Lost).count()
     }
 
     /// Returns true while Redis holds a suspect for this consumer, as far as is known.
     pub(super) fn holds_suspect(&self) -> bool {
         let known = self.known();
-        known.suspect.and_then(|id| known.open.get(&id)).is_some_and(|&it| it != State::Lost)
+        known
+            .suspect
+            .and_then(|id| known.open.get(&id))
+            .is_some_and(|&it| it != DeliveryState::Lost)
     }
 
     /// Returns all deliveries that were popped and have not ended.
@@ -105,15 +108,15 @@ impl Deliveries {
         let mut known = self.known();
         for id in before.iter().filter(|id| !held.contains(id)) {
             match known.open.get_mut(id) {
-                Some(State::Dropped) => drop(known.open.remove(id)),
-                Some(state) => *state = State::Lost,
+                Some(DeliveryState::Dropped) => drop(known.open.remove(id)),
+                Some(state) => *state = DeliveryState::Lost,
                 None => {}
             }
         }
         let mut differences = Differences::default();
         for &id in held {
             match known.open.get(&id) {
-                Some(State::Dropped) => differences.dropped.push(id),
+                Some(DeliveryState::Dropped) => differences.dropped.push(id),
                 Some(_) => {}
                 // Redis has executed a pop whose reply is still missing. The consumer repeats it.
                 None if id == known.next => {}

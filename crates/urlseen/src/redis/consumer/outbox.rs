@@ -37,12 +37,12 @@ pub struct Outbox {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct OutboxState {
     /// Links of unfinished pages, by the number of the crawl and the id of their delivery.
     pages: BTreeMap<(usize, u64), PageLinks>,
     /// Everything that waits, except what the thread is sending.
@@ -263,22 +263,22 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutboxState> {
         // No method panics while it changes the state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the thread that something was added.
-    fn wake(&self, state: &mut State) {
+    fn wake(&self, state: &mut OutboxState) {
         state.is_changed = true;
         self.changed.notify_all();
     }
 
     fn wait<'a>(
         &self,
-        state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, OutboxState>,
         pause: Option<Duration>,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, OutboxState> {
         match pause {
             None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             Some(pause) => {
@@ -288,7 +288,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl OutboxState {
     fn add(&mut self, step: Step) {
         self.work.steps.push(step);
         self.drop_given_up();
