@@ -36,15 +36,12 @@ files! {
     "/page/style.css", "style.css", CSS;
     "/page/main.js", "main.js", SCRIPT;
     "/page/dom.js", "dom.js", SCRIPT;
-    "/page/draw.js", "draw.js", SCRIPT;
     "/page/format.js", "format.js", SCRIPT;
     "/page/history.js", "history.js", SCRIPT;
     "/page/partitions.js", "partitions.js", SCRIPT;
     "/page/phase.js", "phase.js", SCRIPT;
     "/page/samples.js", "samples.js", SCRIPT;
     "/page/sections.js", "sections.js", SCRIPT;
-    "/page/tables.js", "tables.js", SCRIPT;
-    "/page/total.js", "total.js", SCRIPT;
 }
 
 fn file(text: &'static str, media: &'static str) -> impl IntoResponse {

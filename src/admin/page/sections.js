@@ -1,8 +1,8 @@
 // Sections of the page, each drawn from the status and the history.
 
-import { element, number, rows, show, text } from "./dom.js";
-import { drawLine, line } from "./draw.js";
+import { attribute, element, number, rows, show, svg, text } from "./dom.js";
 import * as format from "./format.js";
+import { COVERED } from "./history.js";
 
 /** Fates of items: the name of the count, the name of the class, and the words. */
 export const FATES = [
@@ -201,4 +201,33 @@ export function drawAsked({ asked, clients }) {
 function clientNote({ open, accepted, refused }) {
   const [now, all, none] = [open, accepted, refused].map(format.count);
   return `Clients that are connected: ${now}; accepted since the start: ${all}; refused: ${none}.`;
+}
+
+/** Size of the drawings of rates over time. */
+const WIDTH = 300;
+const HEIGHT = 28;
+
+/** Makes an empty drawing for a line. The numbers beside it say the same, so it has no name. */
+function line() {
+  const drawing = svg("svg");
+  drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+  drawing.setAttribute("preserveAspectRatio", "none");
+  drawing.setAttribute("aria-hidden", "true");
+  const area = drawing.appendChild(svg("path"));
+  area.setAttribute("class", "area");
+  drawing.appendChild(svg("path"));
+  return drawing;
+}
+
+/** Draws the rates of the last minutes before `end`, from 0 up to `peak`. */
+function drawLine(drawing, series, end, peak) {
+  const x = (time) => (WIDTH * (1 - (end - time) / COVERED)).toFixed(1);
+  const y = (rate) => (HEIGHT - 1 - ((HEIGHT - 3) * Math.max(rate, 0)) / (peak || 1)).toFixed(1);
+  const points = series.map(({ time, rate }) => `${x(time)} ${y(rate)}`);
+  const path = points.length > 1 ? `M${points.join("L")}` : "";
+  const [area, stroke] = drawing.children;
+  const [first, last] = [series[0], series.at(-1)];
+  const close = path && `L${x(last.time)} ${HEIGHT}L${x(first.time)} ${HEIGHT}Z`;
+  attribute(area, "d", path + close);
+  attribute(stroke, "d", path);
 }
