@@ -80,11 +80,6 @@ pub enum Checked {
     },
 }
 
-/// Reason why no item can be checked now, as a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct CheckError(pub String);
-
 #[cfg(test)]
 mod tests {
     use super::*;

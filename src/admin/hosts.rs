@@ -55,7 +55,14 @@ impl Hosts {
             Some(authority) => match host_and_port(authority) {
                 None => Err(bad("the host of the request cannot be read: write host or host:port")),
                 Some((host, _)) if self.has(host) => Ok(()),
-                Some((host, _)) => Err((StatusCode::MISDIRECTED_REQUEST, refusal(host))),
+                Some((host, _)) => {
+                    let host = printable(host.as_bytes(), Some(SHOWN));
+                    let reason = format!(
+                        "this endpoint does not answer requests for the host \"{host}\": use an IP \
+                         address or localhost, or add the name to admin.hosts"
+                    );
+                    Err((StatusCode::MISDIRECTED_REQUEST, reason))
+                }
             },
         }
     }
@@ -76,14 +83,6 @@ impl Hosts {
 /// Normalises a name: removes a trailing dot, and makes letters lower case.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
-}
-
-fn refusal(host: &str) -> String {
-    let host = printable(host.as_bytes(), Some(SHOWN));
-    format!(
-        "this endpoint does not answer requests for the host \"{host}\": use an IP address or \
-         localhost, or add the name to admin.hosts"
-    )
 }
 
 #[cfg(test)]

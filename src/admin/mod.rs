@@ -5,7 +5,7 @@
 //! | `GET /` | the page for browsers, which asks for `/status` and `/samples` |
 //! | `GET /healthz` | 200 while the daemon works; 503 with the reason after it has failed |
 //! | `GET /readyz` | 200 while the filter is recovered and the lease is held; else 503 |
-//! | `GET /status` | a [`Status`](crate::report::Status) as JSON, or one for each partition |
+//! | `GET /status` | a [`Status`](crate::report::Status) as JSON, or several |
 //! | `GET /metrics` | the same values as metrics for Prometheus, in the format of `Accept` |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //! | `GET /samples` | the newest items by fate and rule, as JSON |
@@ -31,7 +31,7 @@ mod socket;
 pub(crate) mod telemetry;
 
 use crate::report::Statuses;
-pub use check::{CheckError, Checked};
+pub use check::Checked;
 pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
 pub use routes::Limits;
@@ -50,6 +50,6 @@ pub trait View: Send + Sync + 'static {
 
     /// Looks up items without adding them to the filter. Returns one verdict for each item, in
     /// order. This method may wait for the threads of the filter. The endpoint makes one call at a
-    /// time.
-    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError>;
+    /// time. The error is the reason why no item can be checked now, as a sentence for people.
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, String>;
 }

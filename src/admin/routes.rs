@@ -50,7 +50,7 @@ pub(super) fn router(view: Arc<dyn View>, limits: Limits, access: Access) -> Rou
         .layer(middleware::from_fn(page::restrict))
 }
 
-/// Answers with "ok" if the phases of all partitions are good, else with the first one that is not.
+/// Answers with "ok" if all phases are good, else with the first one that is not.
 fn ok_or_phase(
     State(desk): State<Arc<RouteState>>,
     is_good: impl Fn(&Phase) -> bool,
@@ -63,15 +63,11 @@ async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal
     json(&desk.view.status())
 }
 
-async fn metrics(
-    State(desk): State<Arc<RouteState>>,
-    headers: HeaderMap,
-) -> Result<Response, Refusal> {
+async fn metrics(State(desk): State<Arc<RouteState>>, headers: HeaderMap) -> Response {
     let format = Format::accepted(&headers);
     let text = metrics::text(&desk.view.status(), format);
-    let text = text.map_err(Refusal::internal)?;
     let kind = [(header::CONTENT_TYPE, format.content_type()), (header::VARY, "accept")];
-    Ok((kind, text).into_response())
+    (kind, text).into_response()
 }
 
 async fn check(
@@ -144,7 +140,7 @@ impl RouteState {
             });
             match check.await {
                 Ok(Ok(items)) if items.len() == count => Ok(Verdicts { items }),
-                Ok(Err(error)) => Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+                Ok(Err(reason)) => Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, reason)),
                 Ok(Ok(_)) | Err(_) => {
                     let reason = "the check failed; standard error of the daemon says why";
                     Err(Refusal::internal(reason))

@@ -12,7 +12,6 @@ use axum::{Extension, Router, middleware};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -68,17 +67,6 @@ pub struct AdminServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Reports the panic of a task.
-struct Obituary(Arc<watch::Sender<bool>>);
-
-impl Drop for Obituary {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.send_replace(true);
-        }
-    }
-}
-
 /// Socket in a storage folder, on which the endpoint listens until this value is dropped.
 #[derive(Debug)]
 pub struct ListeningSocket {
@@ -131,12 +119,14 @@ impl AdminServer {
 
     /// Accepts connections until the result is told to abort.
     fn listen(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        let obituary = Obituary(Arc::clone(&self.ended));
-        let work = async move {
-            let _obituary = obituary;
-            work.await;
-        };
-        self.runtime.spawn(work).abort_handle()
+        let (task, ended) = (self.runtime.spawn(work), Arc::clone(&self.ended));
+        let abort = task.abort_handle();
+        self.runtime.spawn(async move {
+            if task.await.is_err_and(|error| error.is_panic()) {
+                ended.send_replace(true);
+            }
+        });
+        abort
     }
 
     /// Listens on the socket [`SOCKET`] in the storage folder. Answers from `view`. A
@@ -198,39 +188,31 @@ async fn serve<L>(mut listener: L, router: Router, limits: Limits)
 where
     L: Listener<Io: Send + Unpin + 'static>,
 {
-    let mut places = Places::new(limits.connections);
+    let mut places = Places { most: limits.connections, taken: VecDeque::new() };
     loop {
         let tried = "the admin endpoint cannot accept a connection";
         let (stream, _) = accept(&mut listener, tried).await;
         let busy = Busy::default();
-        let connection = connection(stream, router.clone().layer(Extension(busy.clone())), limits);
+        let router = router.clone().layer(Extension(busy.clone()));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head)
+            .max_headers(HEADERS)
+            .max_buf_size(limits.head_bytes.max(BUFFER_MIN))
+            // Each connection serves one request, so a connection that is not busy is idle.
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
         let task = tokio::spawn(async move {
-            if tokio::time::timeout(limits.connection, connection).await.is_err() {
-                debug!("an admin connection was cut off after {:?}", limits.connection);
+            match tokio::time::timeout(limits.connection, connection).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => debug!("an admin connection ended early: {error}"),
+                Err(_) => debug!("an admin connection was cut off after {:?}", limits.connection),
             }
         });
         places.take(task.abort_handle(), busy);
         // Lets the new task run first. If the request has already arrived, the task answers it
         // before a newer connection can end the task.
         tokio::task::yield_now().await;
-    }
-}
-
-/// Reads one request of a connection and sends the answer.
-async fn connection<S>(stream: S, router: Router, limits: Limits)
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
-        .max_headers(HEADERS)
-        .max_buf_size(limits.head_bytes.max(BUFFER_MIN))
-        // Each connection serves one request, so a connection that is not busy is idle.
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    if let Err(error) = connection.await {
-        debug!("an admin connection ended early: {error}");
     }
 }
 
@@ -245,10 +227,6 @@ struct Places {
 }
 
 impl Places {
-    fn new(most: usize) -> Self {
-        Self { most, taken: VecDeque::new() }
-    }
-
     /// Takes a place for a connection. If no place is free, ends the oldest idle connection. Only
     /// one check of items runs at a time, so at most one connection is busy.
     fn take(&mut self, task: AbortHandle, busy: Busy) {

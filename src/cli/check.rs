@@ -129,7 +129,7 @@ impl FilterAccess {
                 let header = folder
                     .header()
                     .context("no daemon is running, and the storage folder is new: it is empty")?;
-                let filter = &header.spec().filter;
+                let filter = &header.spec.filter;
                 let form = ItemForm::Auto.into();
                 let options = Options::new(form, filter.fingerprint.clone());
                 let test =

@@ -12,7 +12,7 @@ use crate::cli::prelude::*;
 
 /// Reads the filter in a storage folder, which has the kind redisbloom.
 pub(super) fn of_folder(folder: &AtRest) -> anyhow::Result<Filter> {
-    let parameters = &folder.header().ok_or(RecoveryError::Fresh)?.spec().filter.parameters;
+    let parameters = &folder.header().ok_or(RecoveryError::Fresh)?.spec.filter.parameters;
     let filter = Filter::build(parameters.reservation());
     let mut filter = filter.map_err(|error| RecoveryError::Io(io::Error::other(error)))?;
     folder.read(Target::Last, |_| true, &mut filter)?;

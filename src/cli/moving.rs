@@ -21,7 +21,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     };
     let (mut upkeep, store, recovered) = recovered(config, folder, start::keeping(config)?)?;
     let bar = Bar::new("written");
-    let (handle, all) = (store.engine.handle(), config.filter_spec()?.parameters.bytes());
+    let (handle, all) = (store.engine.handle.clone(), config.filter_spec()?.parameters.bytes());
     runtime.block_on(async {
         let link = &mut upkeep.link;
         let new = wanted.begin_new(link, recovered.filter, seed).await?;
@@ -157,7 +157,7 @@ impl NewFolder {
         removed(fs::remove_dir_all(&aside))
             .with_context(|| format!("{} cannot be removed", aside.display()))?;
         let mut folder = Folder::open(&aside)?;
-        folder.begin(spec, filter.get(), at)?;
+        folder.begin(spec, filter, at)?;
         let mut rebase = folder.rebase(at)?;
         let written = write(&mut rebase)?;
         rebase.finish()?;

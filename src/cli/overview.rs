@@ -36,7 +36,7 @@ pub(super) fn print(
             lost_urls = lost_urls.zip(filter.lost_urls).map(|(one, other)| one + other);
         }
         let fill = status.filter.map(|filter| format!("{:.1} %", 100.0 * filter.fill));
-        let phase = status.phase.name();
+        let phase = &status.phase.name();
         let numbers = numbers.map(|number| HumanCount(number).to_string());
         line(&mut out, &number.to_string(), phase, numbers, &fill.unwrap_or_default())?;
     }

@@ -51,7 +51,7 @@ pub(super) use super::table::{COMPARED, CRAWL, Rows, SUMMARY, answer, done, fill
 pub(super) use super::{migrate, moving, sample, settings, start, status};
 pub(super) use crate::admin::printable::{json_line, printable, say, stderr, stdout};
 pub(super) use crate::admin::telemetry::Console;
-pub(super) use crate::admin::{AdminClient, CheckError, Checked, ClientError, ItemText, View};
+pub(super) use crate::admin::{AdminClient, Checked, ClientError, ItemText, View};
 pub(super) use crate::config::{Config, FilterPlace, ItemForm, NO_FILE, SourceKind, Sources};
 pub(super) use crate::pipeline::RunError;
 pub(super) use crate::pipeline::shutdown::{self, Stop};

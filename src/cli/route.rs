@@ -60,8 +60,8 @@ impl View for watch::Receiver<RouteStatus> {
         Statuses::Route(Box::new(self.borrow().clone()))
     }
 
-    fn check(&self, _: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
-        Err(CheckError("a router has no filter: ask the daemon of the partition".to_owned()))
+    fn check(&self, _: &[Vec<u8>]) -> Result<Vec<Checked>, String> {
+        Err("a router has no filter: ask the daemon of the partition".to_owned())
     }
 }
 

@@ -212,7 +212,7 @@ fn same_rules_of(path: &str) -> Result<SameRules, String> {
 impl FilterOptions {
     /// Returns the spec of the filter in the folder with this header, or of a new filter.
     pub(super) fn spec(&self, header: Option<&Header>) -> anyhow::Result<StorageSpec> {
-        let recorded = header.map(Header::spec);
+        let recorded = header.map(|header| &header.spec);
         let is = recorded.map(|spec| &spec.filter);
         let parameters = self.parameters(is.map(|filter| &filter.parameters))?;
         let fingerprint = is.map(|filter| filter.fingerprint.clone()).unwrap_or_default();

@@ -216,14 +216,14 @@ pub(super) fn spec_of<'a>(
     dir: &Path,
 ) -> anyhow::Result<&'a StorageSpec> {
     let new = || anyhow!("the storage folder {} is new: it holds no filter", dir.display());
-    header.map(Header::spec).ok_or_else(new)
+    header.map(|header| &header.spec).ok_or_else(new)
 }
 
 /// Sets the parameters that a filter has from the folder with this header, such as its seed.
 pub(super) fn continuing(keeping: &mut Keeping, header: Option<&Header>) {
     let parameters = &mut keeping.spec.filter.parameters;
     if let Some(header) = header {
-        *parameters = parameters.continuing(&header.spec().filter.parameters);
+        *parameters = parameters.continuing(&header.spec.filter.parameters);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::admin::Sample;
 use crate::cli::prelude::*;
 use crate::report::Watch;
-use crate::serve::ClientCount;
+use crate::serve::ServerState;
 use urlseen_engine::engine::Handle;
 use urlseen_filter::Verdict;
 use urlseen_fingerprint::{Partition, PartitionCount};
@@ -18,7 +18,7 @@ pub(super) struct Daemon {
     watch: Watch,
     filter: Handle,
     /// Clients of `serve.listen`, if the daemon listens there.
-    clients: Option<ClientCount>,
+    clients: Option<Arc<ServerState>>,
 }
 
 /// All partitions of a crawl that run in this process, as the admin endpoint sees them.
@@ -105,16 +105,16 @@ impl View for Partitions {
         all
     }
 
-    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, String> {
         by_partition(items, &self.items, self.count, |partition, items| {
             let daemon = match self.views().get(&partition) {
                 Some(PartitionView::Running(daemon)) => Arc::clone(daemon),
                 Some(PartitionView::Prepared(status)) => {
-                    return Err(CheckError(format!("the filter is not ready: {}", status.phase)));
+                    return Err(format!("the filter is not ready: {}", status.phase));
                 }
                 None => {
                     let words = format!("this process does not run partition {partition}");
-                    return Err(CheckError(words));
+                    return Err(words);
                 }
             };
             daemon.check(items)
@@ -157,14 +157,14 @@ impl Daemon {
         config: &Config,
         watch: Watch,
         filter: Handle,
-        clients: Option<ClientCount>,
+        clients: Option<Arc<ServerState>>,
     ) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         Self { items: start::items(config), is_shared, watch, filter, clients }
     }
 
     fn status_now(&self) -> Status {
-        self.watch.status(self.clients.as_ref().map(ClientCount::status))
+        self.watch.status(self.clients.as_ref().map(|state| state.clients()))
     }
 }
 
@@ -180,17 +180,17 @@ impl View for Daemon {
         samples.into_iter().map(|it| Sample::new(same_as(&it.item), it)).collect()
     }
 
-    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, String> {
         let phase = self.watch.live.borrow().status.phase.clone();
         if !phase.is_ready() {
-            return Err(CheckError(format!("the filter is not ready: {phase}")));
+            return Err(format!("the filter is not ready: {phase}"));
         }
         if self.is_shared {
             let reason = "the filter is in Redis: use urlseen check, which asks Redis".to_owned();
-            return Err(CheckError(reason));
+            return Err(reason);
         }
         check(items, &self.items, |fingerprints| {
-            let gone = || CheckError("the daemon is ending".to_owned());
+            let gone = || "the daemon is ending".to_owned();
             self.filter.test(fingerprints).ok_or_else(gone)
         })
     }

@@ -79,7 +79,7 @@ impl Config {
         }
         self.crawls().map(|crawl| crawl.storage.dir).find_map(|dir| {
             let header = header_of(&dir).ok().flatten()?;
-            Some((header.spec().filter.clone(), ValueOrigin::Folder(Arc::from(dir))))
+            Some((header.spec.filter.clone(), ValueOrigin::Folder(Arc::from(dir))))
         })
     }
 }

@@ -98,7 +98,9 @@ impl RunFilter {
             (Some(storage), _) => {
                 storage.call(move |store| store.check_fit(theirs, filter)).await?
             }
-            (None, Some(shared)) => shared.check_fit(theirs, filter),
+            (None, Some(shared)) => {
+                CrawlPosition { head: theirs, filter }.check_redis_filter(shared.id())
+            }
             (None, None) => Ok(()),
         })
     }
@@ -197,16 +199,6 @@ impl Shared {
 
     pub(super) fn id(&self) -> RandomId {
         self.opened.definition.id
-    }
-
-    /// Checks that the filter can belong to the crawl. In Redis, the crawl is at the head `theirs`,
-    /// and the id of its filter is `filter`.
-    pub(super) fn check_fit(
-        &self,
-        theirs: Option<Head>,
-        filter: Option<RandomId>,
-    ) -> Result<(), MismatchError> {
-        CrawlPosition { head: theirs, filter }.check_redis_filter(self.id())
     }
 
     /// Returns the fill of the filter, which has this capacity, and its error rate. Both are

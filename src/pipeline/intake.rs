@@ -306,8 +306,8 @@ impl Linger {
 /// Times at which the source became empty.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// The items of the source arrived after this time.
-    last: Instant,
+    /// The items of the source arrived after this time, at which it was empty.
+    pub(super) last: Instant,
     /// The claimed items arrived after this time.
     before: Instant,
 }
@@ -322,11 +322,6 @@ impl Arrivals {
     /// Notes a claim that was sent at this time and took all items of the source.
     pub(super) fn claimed(&mut self, sent: Instant) {
         (self.before, self.last) = (self.last, sent);
-    }
-
-    /// Notes that the source was empty at this time.
-    pub(super) fn was_empty(&mut self, at: Instant) {
-        self.last = at;
     }
 
     /// Returns a time after which all waiting items arrived. `None` if no item waits.

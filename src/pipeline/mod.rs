@@ -39,7 +39,7 @@ use urlseen_redis::protocol::{GivenBack, Protocol, ProtocolError, ScriptError};
 
 pub(crate) use error::RunError;
 pub(crate) use filter::Shared;
-pub use server::Server;
+pub(crate) use server::Server;
 pub(crate) use standalone::Standalone;
 
 /// Maximum number of claimed items that the daemon moves back to the source when it ends. If the
@@ -66,7 +66,7 @@ pub(crate) struct Parts {
     pub standby: bool,
 }
 
-/// Reason why a run ended without an error. The largest reason of its partitions counts for a
+/// Reason why a run ended without an error. The largest reason of several runs counts for a
 /// process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -103,19 +103,20 @@ impl Pipeline {
     /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one. The
     /// filter has these parameters. `limit` is the capacity of a filter of fixed size. The run
     /// publishes its state on `reporter`, and ends when `stop` becomes true.
-    pub fn new(
+    pub(crate) fn new(
         parts: Parts,
         works: Works,
         parameters: Parameters,
         limit: Option<u64>,
         shared: Option<Shared>,
-        reporter: Reporter,
+        mut reporter: Reporter,
         stop: Stop,
     ) -> Self {
         let capacity = parts.config.filter.capacity;
         let mut filter = RunFilter::new(works, parameters, capacity, limit, shared);
+        reporter.publish(filter.status());
         Self {
-            reporter: reporter.with_filter(filter.status()),
+            reporter,
             parts,
             filter,
             claim: LeaseClaim::new(),
@@ -131,7 +132,7 @@ impl Pipeline {
 
     /// Runs until there is nothing more to do, or until an error that no retry can fix. If
     /// `interval` is set, calls `show` with a report once in each interval.
-    pub async fn run(
+    pub(crate) async fn run(
         &mut self,
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),

@@ -90,7 +90,7 @@ impl Persistence {
         if run_id != self.run_id {
             *self = Self { run_id: run_id.to_owned(), ..Self::default() };
         }
-        let now = asked.since_boot();
+        let now = asked.since_boot;
         self.saves.last = self.saves.read(&info, now);
         let lag = self.lag(&info, now);
         for (node, info) in replicas {
@@ -211,7 +211,7 @@ mod tests {
         let answers = answers.into_iter();
         let answers = answers.map(|(node, info)| (node, info.to_owned()));
         let horizon = persistence.horizon(info, &answers.collect::<Vec<_>>(), asked)?;
-        Some(asked.since_boot().saturating_sub(horizon.since_boot()).as_secs())
+        Some(asked.since_boot.saturating_sub(horizon.since_boot).as_secs())
     }
 
     /// Builds an answer to `INFO`. On Redis's clock, the answer is from the second `now`, and the

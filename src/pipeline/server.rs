@@ -24,7 +24,7 @@ const REPLICA: Timeouts =
 pub(crate) type Infos = Vec<(Node, Result<String, LinkError>)>;
 
 /// Redis server: the one at an address, or a simulated one in a unit test.
-pub trait Server: Send + Sync {
+pub(crate) trait Server: Send + Sync {
     /// Opens a connection and logs in.
     fn connect(&self) -> Awaited<'_, Result<Link, LinkError>>;
 

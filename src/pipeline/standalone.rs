@@ -32,11 +32,11 @@ impl Standalone {
         parameters: Parameters,
         limit: Option<u64>,
         when_full: WhenFull,
-        reporter: Reporter,
+        mut reporter: Reporter,
         stop: Stop,
     ) -> Self {
         let mut filter = FilterReport::new(&works.engine, parameters, limit);
-        let reporter = reporter.with_filter(filter.status(&works.engine, None));
+        reporter.publish(filter.status(&works.engine, None));
         Self { works, when_full, reporter, filter, stop }
     }
 
@@ -93,7 +93,7 @@ impl Standalone {
         if let Some(storage) = &self.works.storage {
             let recovered = storage.call(|store| (store.recover(), store.kept.footprint()));
             let (how, footprint) = recovered.await?;
-            self.reporter.keep_footprint(footprint);
+            self.reporter.now.status.storage = Some(footprint);
             let how = how?;
             self.works.engine.restored().await?;
             self.reporter.now.status.times.recovery.observe(begun.elapsed());
@@ -136,11 +136,10 @@ impl Audience for Publisher<'_> {
     fn progress(&mut self, _: &Progress) {}
 
     fn footprint(&mut self, footprint: Footprint) {
-        self.reporter.keep_footprint(footprint);
+        self.reporter.now.status.storage = Some(footprint);
     }
 
     fn look(&mut self, works: &mut Works) {
-        let next_generation = works.next_generation();
         let keys = works.engine.gauge().fill().counted;
         let is_full = self.most.is_some_and(|most| keys >= most);
         if is_full && !works.dispatcher.is_full {
@@ -155,7 +154,6 @@ impl Audience for Publisher<'_> {
             debug!("{asked:?}");
         }
         reporter.now.status.asked = asked;
-        reporter.now.next_generation = next_generation;
         reporter.note_times(works);
         if *self.stop.borrow() {
             reporter.now.status.phase = Phase::Stopping;

@@ -43,7 +43,7 @@ macro_rules! counters {
                 vec![$( ($metric, $help, self.$field) ),+]
             }
 
-            /// Adds the counts of another partition.
+            /// Adds other counts.
             #[must_use]
             pub(crate) fn and(self, other: Self) -> Self {
                 Self {
@@ -111,21 +111,21 @@ impl Counts {
 
     fn add_batch(&mut self, batch: &Batch<Ready>) {
         let count = |number: usize| number as u64;
-        let unfiltered = count(batch.unfiltered_len());
+        let unfiltered = count(batch.findings.unfiltered.len());
         self.unseen += count(batch.onward_len()) - unfiltered;
         self.seen += count(batch.seen_len());
         self.unfiltered += unfiltered;
         self.dropped += count(batch.dropped().len());
-        self.over_limit += count(batch.over_limit().len());
+        self.over_limit += count(batch.findings.over_limit.len());
         self.rejected += count(batch.rejects().len());
-        self.own_fingerprints += count(batch.own_fingerprints());
+        self.own_fingerprints += count(batch.findings.own_fingerprints);
         self.batches += 1;
     }
 }
 
 /// Numbers of rejected items by reason. A reason without items is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ByReason(BTreeMap<RejectReason, u64>);
+pub struct ByReason(pub BTreeMap<RejectReason, u64>);
 
 impl ByReason {
     /// Adds the rejects of a committed batch. Logs a warning about the first one for each reason.
@@ -146,12 +146,6 @@ impl ByReason {
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let items = |reason| self.0.get(reason).copied().unwrap_or_default();
         RejectReason::ALL.iter().map(move |(word, reason)| (*word, items(reason)))
-    }
-}
-
-impl FromIterator<(RejectReason, u64)> for ByReason {
-    fn from_iter<I: IntoIterator<Item = (RejectReason, u64)>>(items: I) -> Self {
-        Self(items.into_iter().collect())
     }
 }
 
@@ -187,7 +181,7 @@ const KEPT: usize = 20;
 /// Maximum number of bytes that are kept of an item.
 const LONGEST: usize = 1 << 10;
 
-/// Number of the newest sampled item of all partitions of this process.
+/// Number of the newest sampled item of this process.
 static NEWEST: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a higher number than before. It is at least the number of microseconds since 1970, so

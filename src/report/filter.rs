@@ -65,7 +65,7 @@ pub struct GenerationsStatus {
 }
 
 impl GenerationsStatus {
-    /// Adds the fingerprints of another partition.
+    /// Adds the fingerprints of another filter.
     fn and(&self, other: &Self) -> Self {
         let keys = std::array::from_fn(|age| self.keys[age] + other.keys[age]);
         let number = self.number.max(other.number);
@@ -74,16 +74,9 @@ impl GenerationsStatus {
     }
 }
 
-impl From<Generations> for GenerationsStatus {
-    fn from(generations: Generations) -> Self {
-        let Generations { now, keys, expired, swept, .. } = generations;
-        Self { number: now.get(), next_seconds: None, keys, expired, swept }
-    }
-}
-
 impl FilterStatus {
-    /// Adds the state of the filter of another partition. The error rate is then the mean, weighted
-    /// with the numbers of keys.
+    /// Adds the state of another filter. The error rate is then the mean, weighted with the numbers
+    /// of keys.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let (keys, capacity) = (self.keys + other.keys, self.capacity + other.capacity);
         let mean = |one: f64, its: f64| {
@@ -166,7 +159,11 @@ impl FilterReport {
         }
         FilterStatus {
             frozen_error_rate: Some(gauge.frozen_error_rate()).filter(|&rate| rate > 0.0),
-            generations: gauge.generations().map(GenerationsStatus::from),
+            generations: gauge.generations().map(|it| {
+                let Generations { now, keys, expired, swept, .. } = it;
+                let number = now.get();
+                GenerationsStatus { number, next_seconds: None, keys, expired, swept }
+            }),
             forgotten: engine.tombstones() as u64,
             ..status
         }
@@ -207,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partitions_lose_the_sum_of_their_losses_if_all_are_known() {
+    fn filters_lose_the_sum_of_their_losses_if_all_are_known() {
         let status = |lost_urls| FilterStatus {
             keys: 10,
             error_rate: 0.5,

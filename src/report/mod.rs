@@ -23,7 +23,7 @@ use rules::ByGroup;
 use trend::Growth;
 use urlseen_engine::engine::Works;
 use urlseen_engine::item::batch::{Batch, Ready};
-use urlseen_storage::{Footprint, Moment};
+use urlseen_storage::{Head, Moment};
 
 pub(crate) use counts::FATES;
 pub use counts::{ByReason, Counts, Sampled, Times};
@@ -34,7 +34,7 @@ pub(crate) use repeats::{AllRepeats, Repeats};
 pub use rules::{ByRule, GroupCount, RuleCount};
 pub(crate) use status::moment;
 pub use status::{
-    ClientsStatus, Head, HeldStatus, Lists, PartitionStatus, RouteStatus, Status, Statuses,
+    ClientsStatus, HeldStatus, Lists, PartitionStatus, RouteStatus, Status, Statuses,
 };
 pub use urlseen_engine::engine::query::Asked;
 
@@ -58,7 +58,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds the progress of another partition.
+    /// Adds the progress of another run.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             counts: self.counts.and(other.counts),
@@ -68,17 +68,6 @@ impl Report {
             processing: self.processing + other.processing,
             filter: self.filter.and(&other.filter),
         }
-    }
-
-    /// Returns true if nothing has happened since the report `before`, and nothing waits.
-    pub(crate) fn is_idle_since(&self, before: &Self) -> bool {
-        (self.counts, self.asked) == (before.counts, before.asked)
-            && self.source + self.processing == 0
-    }
-
-    /// Notes that the run is over, so that its items no longer wait for this process.
-    pub(crate) fn is_over(&mut self) {
-        (self.source, self.processing) = (0, 0);
     }
 }
 
@@ -132,7 +121,7 @@ impl Watch {
             filter.full_seconds = filter.limit.and_then(until);
             if let Some(generations) = &mut filter.generations {
                 generations.next_seconds = next_generation.map(|begin| {
-                    let left = begin.since_boot().saturating_sub(Moment::now().since_boot());
+                    let left = begin.since_boot.saturating_sub(Moment::now().since_boot);
                     left.as_secs_f64()
                 });
             }
@@ -152,7 +141,7 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     /// Publishes the state of a daemon that starts.
-    pub fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         let status = Status::starting(config);
         let now = Live {
             status,
@@ -167,19 +156,9 @@ impl Reporter {
         Self { now, published, samples, groups, started: Instant::now() }
     }
 
-    /// Returns the state of a run that starts with a filter.
-    pub(crate) fn with_filter(mut self, filter: FilterStatus) -> Self {
-        self.publish(filter);
-        self
-    }
-
     /// Returns the access for watchers.
     pub(crate) fn watch(&self) -> Watch {
         Watch { live: self.published.subscribe(), samples: self.samples.clone() }
-    }
-
-    pub(crate) fn counts(&mut self) -> &mut Counts {
-        &mut self.now.status.counts
     }
 
     /// Counts committed batches, and samples their items. If the filter is in Redis, `unseen` is
@@ -198,7 +177,7 @@ impl Reporter {
         for (_, rule) in batches.clone().flat_map(Batch::dropped) {
             rules.dropped[usize::from(rule)].items += 1;
         }
-        for over in batches.clone().flat_map(Batch::over_limit) {
+        for over in batches.clone().flat_map(|batch| &batch.findings.over_limit) {
             rules.over_limit[usize::from(over.rule)].items += 1;
             self.groups.add(over, &rules.over_limit);
         }
@@ -210,9 +189,9 @@ impl Reporter {
 
     /// Notes the position of the crawl: its last commit, and the number of items that are claimed
     /// and not committed.
-    pub(crate) fn note(&mut self, last: urlseen_storage::Head, processing: u64) {
+    pub(crate) fn note(&mut self, last: Head, processing: u64) {
         let Status { head, lists, .. } = &mut self.now.status;
-        *head = Some(last.into());
+        *head = Some(last);
         lists.processing = Some(processing);
     }
 
@@ -222,13 +201,10 @@ impl Reporter {
         self.now.lengths_read = Some(Instant::now());
     }
 
-    /// Notes the summary of the folder's contents.
-    pub(crate) fn keep_footprint(&mut self, footprint: Footprint) {
-        self.now.status.storage = Some(footprint);
-    }
-
-    /// Notes the durations that the engine and the folder of the filter have observed.
+    /// Notes the durations that the engine and the folder of the filter have observed, and the
+    /// begin of the next generation.
     pub(crate) fn note_times(&mut self, works: &Works) {
+        self.now.next_generation = works.next_generation();
         let times = &mut self.now.status.times;
         times.judge = works.engine.judge_times;
         if let Some(storage) = &works.storage {

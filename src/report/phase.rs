@@ -83,20 +83,9 @@ impl Phase {
     ];
 
     /// Returns the name of the phase, one of `NAMES`.
-    pub(crate) fn name(&self) -> &'static str {
-        Self::NAMES[match self {
-            Self::Starting => 0,
-            Self::WaitingForFolder { .. } => 1,
-            Self::WaitingForLease { .. } => 2,
-            Self::Recovering => 3,
-            Self::Working => 4,
-            Self::Backpressure { .. } => 5,
-            Self::RedisAway { .. } => 6,
-            Self::ReplicasAway { .. } => 7,
-            Self::DiskAway { .. } => 8,
-            Self::Stopping => 9,
-            Self::Failed { .. } => 10,
-        }]
+    pub(crate) fn name(&self) -> String {
+        let json = serde_json::to_value(self).expect("text");
+        json["name"].as_str().expect("the tag").to_owned()
     }
 
     /// Returns true if the filter is recovered, and the daemon is connected and holds the lease.

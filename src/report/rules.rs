@@ -48,7 +48,7 @@ impl ByRule {
         }
     }
 
-    /// Adds the numbers of another partition, which has the same rules.
+    /// Adds the numbers of another run, which has the same rules.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         let added = |own: Vec<RuleCount>, other: Vec<RuleCount>| {
@@ -120,7 +120,7 @@ impl ByGroup {
     }
 }
 
-/// Adds the numbers of another partition, which has the same rules.
+/// Adds the numbers of another run, which has the same rules.
 fn added_groups(mut own: Vec<GroupCount>, other: Vec<GroupCount>) -> Vec<GroupCount> {
     for it in other {
         match own.iter_mut().find(|own| (&own.rule, &own.group) == (&it.rule, &it.group)) {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use crate::config::{Config, SourceKind};
 use serde::{Deserialize, Serialize};
 use urlseen_engine::engine::query::Asked;
-use urlseen_storage::Footprint;
+use urlseen_storage::{Footprint, Head};
 
 use super::counts::{ByReason, Counts, Times};
 use super::filter::FilterStatus;
@@ -93,28 +93,17 @@ impl Status {
             times: Times::default(),
             asked: Asked::default(),
             lists: Lists::default(),
-            list_limits: Lists::limits(config),
+            list_limits: Lists {
+                sink: Some(config.sink.max_len).filter(|&most| most > 0),
+                rejected: Some(config.rejects.max_len),
+                ..Lists::default()
+            },
             waiting_seconds: None,
             held: None,
             clients: None,
             filter: None,
             storage: None,
         }
-    }
-}
-
-/// A batch that was committed: see [`urlseen_storage::Head`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
-    /// Number of the last commit.
-    pub seq: u64,
-    /// Id of the last commit, 16 hex digits.
-    pub commit_id: String,
-}
-
-impl From<urlseen_storage::Head> for Head {
-    fn from(head: urlseen_storage::Head) -> Self {
-        Self { seq: head.seq, commit_id: head.commit_id.to_string() }
     }
 }
 
@@ -133,18 +122,6 @@ pub struct Lists {
     /// rejects at the same time or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_seconds: Option<u64>,
-}
-
-impl Lists {
-    /// Returns the configured maximum lengths.
-    fn limits(config: &Config) -> Self {
-        let Config { sink, rejects, .. } = config;
-        Self {
-            sink: Some(sink.max_len).filter(|&most| most > 0),
-            rejected: Some(rejects.max_len),
-            ..Self::default()
-        }
-    }
 }
 
 /// Held requests when the daemon last counted them.

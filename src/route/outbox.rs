@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use crate::config::Config;
 use crate::report::{PartitionStatus, RouteStatus};
 use urlseen_engine::item::batch::{Batch, Claimed};
-use urlseen_engine::item::{Identity, Items, Reader};
+use urlseen_engine::item::{Identity, Reader};
 use urlseen_fingerprint::{Fingerprint, PartitionCount};
 use urlseen_redis::backoff::Backoff;
 use urlseen_redis::connect::connect;
@@ -23,7 +23,7 @@ use urlseen_redis::link::{Link, WAITING_MAX};
 /// Items of the source that were read together.
 #[derive(Debug)]
 pub(super) struct RoutedBatch {
-    batch: Batch<Claimed>,
+    pub(super) batch: Batch<Claimed>,
     /// Number of partitions that have not acknowledged their items.
     missing: AtomicUsize,
     /// Told when no partition is missing.
@@ -67,10 +67,6 @@ impl RoutedBatch {
         (batch, shares)
     }
 
-    pub(super) fn items(&self) -> &Items {
-        self.batch.items()
-    }
-
     /// Returns true if all partitions have acknowledged their items.
     pub(super) fn is_done(&self) -> bool {
         self.missing.load(Ordering::Acquire) == 0
@@ -83,7 +79,7 @@ impl Share {
     }
 
     fn items(&self) -> impl Iterator<Item = &[u8]> {
-        self.indices.iter().map(|&index| self.batch.items().get(index))
+        self.indices.iter().map(|&index| self.batch.batch.items().get(index))
     }
 
     /// Notes that the partition has the items.

@@ -132,11 +132,11 @@ impl<'a> Session<'a> {
     /// Removes the oldest batches from the source, if all partitions have them.
     async fn remove_routed(&mut self) -> Result<(), RouteError> {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.is_done()) {
-            let count = batch.items().len() as u64;
+            let count = batch.batch.items().len() as u64;
             self.leased.remove(self.claimed, count).await?;
             self.claimed -= count;
             self.items -= count;
-            self.bytes -= batch.items().bytes_len();
+            self.bytes -= batch.batch.items().bytes_len();
             self.router.status.send_modify(|status| status.routed += count);
         }
         Ok(())

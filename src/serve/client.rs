@@ -30,7 +30,7 @@ const AT_ONCE: usize = 4096;
 const LONG: usize = 1 << 16;
 
 /// Connected client, with the state of its session and of its transaction.
-pub struct Client {
+pub(crate) struct Client {
     state: Arc<ServerState>,
     asker: Asker,
     connection: Connection,
@@ -137,7 +137,7 @@ impl Client {
             if !is_all {
                 client.answer(batch).await;
                 if client.session.is_known {
-                    client.connection.greeted();
+                    client.connection.greeting_end = None;
                 }
             }
             // Limits the memory for the replies to a client that does not read its replies.
@@ -224,7 +224,7 @@ impl Client {
             }
             Err(broken) => {
                 if broken == FramingError::Http {
-                    self.state.alarm.raise(self.connection.peer);
+                    self.state.warn_of_http(self.connection.peer);
                 } else {
                     batch.say(&Reply::error(format!("ERR {broken}")), self.session.version);
                 }

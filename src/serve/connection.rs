@@ -26,8 +26,8 @@ pub(super) struct Connection {
     pub(super) received: BytesMut,
     pub(super) replies: BytesMut,
     /// End of the time for the greeting. The greeting is the first command, and also the password
-    /// if one is set. `None` after the greeting.
-    greeting_end: Option<Instant>,
+    /// if one is set. `None` after the greeting: the client may then be silent between commands.
+    pub(super) greeting_end: Option<Instant>,
 }
 
 impl Connection {
@@ -39,12 +39,6 @@ impl Connection {
             replies: BytesMut::new(),
             greeting_end: Some(Instant::now() + greeting_timeout),
         }
-    }
-
-    /// Ends the time limit for the greeting, because the client has sent a command (and the
-    /// password, if one is set). After the greeting, the client may be silent between commands.
-    pub(super) fn greeted(&mut self) {
-        self.greeting_end = None;
     }
 
     /// Sends the replies to the client.

@@ -17,16 +17,15 @@ mod server;
 mod session;
 mod table;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use framing::FramingLimits;
-use server::Alarm;
-pub use server::QueryServer;
-pub(crate) use server::{ClientCount, accept};
+pub(crate) use server::{QueryServer, accept};
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, Emit, Secret, Serve};
+use crate::report::Repeats;
 use urlseen_engine::engine::Threads;
 use urlseen_engine::item::{Options, Reader};
 
@@ -35,7 +34,7 @@ const WORDS: usize = 1 << 20;
 
 /// State that all clients share.
 #[derive(Debug)]
-struct ServerState {
+pub(crate) struct ServerState {
     settings: Serve,
     items: Options,
     /// Reader of which each client gets a clone.
@@ -49,7 +48,8 @@ struct ServerState {
     /// Clients that have got a place, and clients that have not.
     accepted: AtomicU64,
     refused: AtomicU64,
-    alarm: Alarm,
+    /// Warnings about clients that speak HTTP.
+    http: Mutex<Repeats>,
 }
 
 impl ServerState {
@@ -67,7 +67,7 @@ impl ServerState {
             settings,
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            alarm: Alarm::default(),
+            http: Mutex::default(),
         }
     }
 

@@ -3,11 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::net::Listener;
 use tracing::{debug, warn};
 
@@ -15,7 +15,7 @@ use super::ServerState;
 use super::client::Client;
 use super::connection::Connection;
 use crate::config::Config;
-use crate::report::{ClientsStatus, Repeats};
+use crate::report::ClientsStatus;
 use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
@@ -38,20 +38,16 @@ pub(crate) struct ServeStartError {
 
 /// Server that listens for clients.
 #[derive(Debug)]
-pub struct QueryServer {
-    listener: TcpListener,
-    state: Arc<ServerState>,
+pub(crate) struct QueryServer {
+    pub(crate) listener: TcpListener,
+    pub(crate) state: Arc<ServerState>,
     asker: Asker,
 }
 
-/// Counts of the clients of a server, for other threads.
-#[derive(Debug, Clone)]
-pub(crate) struct ClientCount(Arc<ServerState>);
-
-impl ClientCount {
-    /// Returns the present counts.
-    pub(crate) fn status(&self) -> ClientsStatus {
-        let ServerState { settings, places, accepted, refused, .. } = &*self.0;
+impl ServerState {
+    /// Returns the present counts of the clients.
+    pub(crate) fn clients(&self) -> ClientsStatus {
+        let Self { settings, places, accepted, refused, .. } = self;
         ClientsStatus {
             open: (settings.max_clients - places.available_permits()) as u64,
             accepted: accepted.load(Ordering::Relaxed),
@@ -76,17 +72,6 @@ impl QueryServer {
         Ok(Self { listener, state, asker })
     }
 
-    /// Returns the address of the listener. If the configured port is 0, the system has chosen the
-    /// port.
-    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Returns the counts of the server's clients.
-    pub(crate) fn client_count(&self) -> ClientCount {
-        ClientCount(Arc::clone(&self.state))
-    }
-
     /// Serves all clients that connect, and never returns.
     pub(crate) async fn run(mut self) {
         for id in 1.. {
@@ -94,14 +79,25 @@ impl QueryServer {
             let (stream, peer) = accept(&mut self.listener, tried).await;
             let Ok(place) = Arc::clone(&self.state.places).try_acquire_owned() else {
                 self.state.refused.fetch_add(1, Ordering::Relaxed);
-                refuse(&stream);
+                // The connection is closed before another one is accepted, so clients never use
+                // more file descriptors than planned. If the message cannot be sent, the client
+                // only sees that the connection ends.
+                let message = b"-ERR max number of clients reached\r\n";
+                let _ = SockRef::from(&stream).send(message);
                 continue;
             };
             self.state.accepted.fetch_add(1, Ordering::Relaxed);
             let (state, asker) = (Arc::clone(&self.state), self.asker.clone());
             tokio::spawn(async move {
                 let _place = place;
-                if let Err(error) = serve(state, asker, id, stream, peer).await {
+                let served = async {
+                    stream.set_nodelay(true)?;
+                    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
+                    SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+                    let connection = Connection::new(stream, peer, state.settings.greeting_timeout);
+                    Client::new(state, asker, id, connection).run().await
+                };
+                if let Err(error) = served.await {
                     debug!("client {id} is gone: {error}");
                 }
             });
@@ -120,34 +116,10 @@ pub(crate) async fn accept<L: Listener>(listener: &mut L, tried: &str) -> (L::Io
     }
 }
 
-/// Tells a client that there are too many clients. The caller closes this connection before it
-/// accepts another one, so clients never use more file descriptors than planned.
-fn refuse(stream: &TcpStream) {
-    // If the message cannot be sent, the client only sees that the connection ends.
-    let _ = SockRef::from(stream).send(b"-ERR max number of clients reached\r\n");
-}
-
-async fn serve(
-    state: Arc<ServerState>,
-    asker: Asker,
-    id: u64,
-    stream: TcpStream,
-    peer: SocketAddr,
-) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-    let connection = Connection::new(stream, peer, state.settings.greeting_timeout);
-    Client::new(Arc::clone(&state), asker, id, connection).run().await
-}
-
-/// State of the warning about clients that speak HTTP. It is one warning for all clients.
-#[derive(Debug, Default)]
-pub(super) struct Alarm(Mutex<Repeats>);
-
-impl Alarm {
-    /// Logs a warning about a client, unless the last warning is recent.
-    pub(super) fn raise(&self, peer: SocketAddr) {
-        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+impl ServerState {
+    /// Logs a warning about a client that speaks HTTP, unless the last such warning is recent.
+    pub(super) fn warn_of_http(&self, peer: SocketAddr) {
+        let mut count = self.http.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(silent) = count.turn(Instant::now()) {
             warn!(
                 "possible attack: {peer} sent HTTP to serve.listen, as a web page can make a \

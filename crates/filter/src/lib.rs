@@ -59,6 +59,7 @@ mod two_choice;
 pub use capacity::Capacity;
 pub use error_rate::ErrorRate;
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+pub use generation::{LetThrough, Lifetime, Lifetimes};
 pub(crate) use geometry::BLOCK_BYTES;
 pub use geometry::{Blocks, Geometry};
 pub(crate) use key_hash::SHARD_RULE;

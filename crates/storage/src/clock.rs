@@ -18,7 +18,8 @@ use super::disk;
 pub struct Moment {
     /// Id of the boot of the machine.
     boot: u64,
-    since_boot: Duration,
+    /// Time since the machine was started.
+    pub since_boot: Duration,
 }
 
 impl Moment {
@@ -47,11 +48,6 @@ impl Moment {
     /// Reads the numbers of a moment.
     pub(super) fn decode([boot, since_boot]: [u64; 2]) -> Self {
         Self { boot, since_boot: Duration::from_millis(since_boot) }
-    }
-
-    /// Returns the time since the machine was started.
-    pub fn since_boot(self) -> Duration {
-        self.since_boot
     }
 
     /// Returns the moment that is `time` earlier; `None` if the machine was not running then.

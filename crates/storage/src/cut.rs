@@ -4,7 +4,7 @@
 //! head:
 //!
 //! 1. A new file replaces the file of the first dropped batch. It has the records before that
-//!    batch, and then the adds, forgets and generations after the head, which stay. Later files no
+//!    batch, and then the records after the head that are no batches, which stay. Later files no
 //!    longer follow the new file. To cut the file in place would be wrong: if the power fails
 //!    before the sync, some disks return blocks of zeros beyond the cut, in records that were
 //!    synced.
@@ -17,7 +17,7 @@ use std::io;
 
 use super::disk::{DiskFile, aside, read_exact_at};
 use super::history::{LogPlace, Plan, Segments, Stand};
-use super::record::{self, RecordBody, RecordContent, RecordHead, RecordKind};
+use super::record::{self, RecordKind};
 use super::requests::LOG_SYNC;
 use super::segment::{self, LogEntry};
 use crate::head::{Head, Position};
@@ -100,8 +100,8 @@ fn copy_part(from: &dyn DiskFile, len: u64, to: &dyn DiskFile) -> io::Result<()>
     Ok(())
 }
 
-/// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds,
-/// forgets and generations.
+/// Replaces the file of `place` by a new file: the records up to `place`, and then all later ones
+/// that are no batches.
 fn rewrite(segments: &Segments<'_>, plan: &Plan, place: LogPlace) -> io::Result<(Position, u64)> {
     let dir = &segments.begun.dir;
     let name = &segment::name(place.file);
@@ -117,11 +117,9 @@ fn rewrite(segments: &Segments<'_>, plan: &Plan, place: LogPlace) -> io::Result<
         {
             end.number += 1;
             let before: Head = end.head;
-            let RecordHead { kind, generation, .. } = entry.head;
-            let RecordBody { fingerprints, lifetimes, counted } = &entry.body;
             // The cut may come before a sync of earlier files.
-            let synced = entry.head.synced.min(plan.end.number);
-            let content = RecordContent { synced, fingerprints, generation, lifetimes, counted };
+            let content = entry.content(entry.head.synced.min(plan.end.number));
+            let kind = entry.head.kind;
             result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
                 offset += buffer.len() as u64;
                 new.append(&buffer)

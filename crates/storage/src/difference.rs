@@ -27,7 +27,7 @@ impl StorageSpec {
 impl Header {
     /// Compares the folder's spec and rules with `wanted` and the rules of this program.
     pub(crate) fn differences(&self, wanted: &StorageSpec) -> Vec<Difference> {
-        let spec = self.spec();
+        let spec = &self.spec;
         let (rules, own) = (&self.rules, Rules::own(&spec.filter));
         let mut all = Vec::new();
         let mut compare = |what, found: &str, wanted: &str| {
@@ -87,6 +87,7 @@ mod tests {
     use super::super::header::encode;
     use super::super::header::tests::{decode, made_for, native, reserved, spec};
     use super::*;
+    use urlseen_filter::id::RandomId;
     use urlseen_filter::{Blocks, FilterSpec, Parameters};
     use urlseen_fingerprint::Algorithm;
     use urlseen_fingerprint::canonical::CanonicalForm;
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn each_difference_is_named_with_both_values() {
-        let header = Header::new(1, &spec());
+        let header = Header::new(RandomId::new(1), &spec());
         assert_eq!(header.differences(&spec()), []);
         let open = with(|filter| {
             let record = filter.parameters.record();
@@ -170,12 +171,12 @@ mod tests {
 
     #[test]
     fn the_reservation_of_redisbloom_is_compared_unless_it_was_imported() {
-        let header = Header::new(1, &made_for(reserved(1000, "1e-6", 2)));
+        let header = Header::new(RandomId::new(1), &made_for(reserved(1000, "1e-6", 2)));
         assert_eq!(header.differences(&made_for(reserved(1000, "1e-6", 2))), []);
         let wanted = made_for(reserved(1001, "1e-7", 4));
         let whats: Vec<_> = header.differences(&wanted).iter().map(|each| each.0.what).collect();
         assert_eq!(whats, ["filter.capacity", "filter.error_rate", "filter.expansion"]);
-        let header = Header::new(1, &made_for(Parameters::imported()));
+        let header = Header::new(RandomId::new(1), &made_for(Parameters::imported()));
         assert_eq!(header.differences(&wanted), []);
         let whats: Vec<_> = header.differences(&spec()).iter().map(|each| each.0.what).collect();
         assert_eq!(whats, ["filter.kind"]);
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn rules_of_another_program_are_differences() {
-        let mut header = Header::new(1, &spec());
+        let mut header = Header::new(RandomId::new(1), &spec());
         header.rules =
             Rules { positions: "a".to_owned(), shards: "b".to_owned(), algorithm: "c".to_owned() };
         let read = decode(&encode(&header.encode())).unwrap();

@@ -189,9 +189,9 @@ pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// Number of the records, at least: those that were damaged, and all later ones.
-    pub records: u64,
+    pub(crate) records: u64,
     /// Number of fingerprints in those of the records whose heads can be read.
-    pub fingerprints: u64,
+    pub(crate) fingerprints: u64,
 }
 
 impl fmt::Display for Lost {

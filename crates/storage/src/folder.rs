@@ -74,7 +74,7 @@ impl Folder {
             notes.runs.clear();
         }
         // A copy of a folder may be restored in parts.
-        if notes.filter.map(RandomId::get) != begun.as_ref().map(|it| it.header.filter()) {
+        if notes.filter != begun.as_ref().map(|it| it.header.filter) {
             notes.checkpoints.clear();
         }
         Ok(Self { dir, hold: Arc::new(hold), begun, stand: None, notes, damage })
@@ -102,7 +102,7 @@ impl Folder {
     ///
     /// # Panics
     /// If the folder already has a filter: see [`Folder::erase`].
-    pub fn begin(&mut self, spec: &StorageSpec, filter: u64, at: Head) -> io::Result<&Header> {
+    pub fn begin(&mut self, spec: &StorageSpec, filter: RandomId, at: Head) -> io::Result<&Header> {
         assert!(self.begun.is_none(), "a folder is begun once");
         let mut spec = spec.clone();
         spec.filter.parameters = spec.filter.parameters.seeded(Seed::random);
@@ -170,7 +170,7 @@ impl Folder {
     pub fn note(&mut self, change: impl FnOnce(&mut Notes)) -> io::Result<()> {
         change(&mut self.notes);
         self.notes.lock = self.hold.inode;
-        self.notes.filter = self.header().map(|header| RandomId::new(header.filter()));
+        self.notes.filter = self.header().map(|header| header.filter);
         header::write(&self.dir, NOTES, &self.notes)
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use urlseen_filter::generation::Generation;
 use urlseen_filter::id::RandomId;
 
@@ -11,7 +11,7 @@ use urlseen_filter::id::RandomId;
 /// The number counts the batches of a history, and the id distinguishes histories. If a restore
 /// splits a history in two, both may have a batch with the same number. Only the ids of these
 /// batches then differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Number of batches committed since the crawl's state began.
     pub seq: u64,

@@ -65,9 +65,10 @@ pub(super) struct Begun {
 /// Content of a folder's file `header`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
-    filter: u64,
+    /// Id of the filter, drawn when the folder was begun.
+    pub filter: RandomId,
     /// Spec of the folder; with a seed, if the kind has one.
-    pub(super) spec: StorageSpec,
+    pub spec: StorageSpec,
     pub(super) rules: Rules,
 }
 
@@ -92,7 +93,7 @@ impl Header {
     ///
     /// # Panics
     /// If the spec lacks a seed that its kind needs, or the kind exists only in Redis.
-    pub(super) fn new(filter: u64, spec: &StorageSpec) -> Self {
+    pub(super) fn new(filter: RandomId, spec: &StorageSpec) -> Self {
         let parameters = &spec.filter.parameters;
         let is_open = parameters.seeded(|| Seed::new(0)) != *parameters;
         assert!(!is_open, "the seed is drawn before");
@@ -101,18 +102,8 @@ impl Header {
         Self { filter, spec: spec.clone(), rules: Rules::own(&spec.filter) }
     }
 
-    /// Returns the id of the filter, drawn when the folder was begun.
-    pub fn filter(&self) -> u64 {
-        self.filter
-    }
-
-    /// Returns the spec of the folder, with its seed.
-    pub fn spec(&self) -> &StorageSpec {
-        &self.spec
-    }
-
     /// Returns the number of the filter's shards.
-    pub fn shards(&self) -> usize {
+    pub(crate) fn shards(&self) -> usize {
         self.spec.filter.parameters.shards()
     }
 
@@ -126,7 +117,7 @@ impl Header {
         let parts = filter.fields().into_iter().filter(is_recorded);
         let parts = parts.chain(filter.parameters.record());
         let spec = parts.map(|(name, value)| (name.to_owned(), value)).collect();
-        let (filter, rules) = (RandomId::new(self.filter), self.rules.clone());
+        let (filter, rules) = (self.filter, self.rules.clone());
         HeaderContent { format: FORMAT, filter, crawl, rules, spec }
     }
 
@@ -144,7 +135,7 @@ impl Header {
         let spec = FilterSpec::read(|name| spec.get(name).cloned());
         let filter_spec = spec.map_err(|_| damaged("a value cannot be read"))?;
         let spec = StorageSpec { crawl, filter: filter_spec };
-        let header = Self { filter: filter.get(), spec, rules };
+        let header = Self { filter, spec, rules };
         if encode(&header.encode()) != bytes {
             return Err(damaged("this version would write other bytes"));
         }
@@ -175,12 +166,12 @@ pub struct Notes {
     /// the `runs` have ended. In a copy of the folder, the lock is another file and proves nothing.
     pub(super) lock: u64,
     /// Runs that may hold the crawl's lease in Redis, newest first.
-    pub runs: Vec<RandomId>,
+    pub(crate) runs: Vec<RandomId>,
     /// Id of the filter of the `checkpoints`.
     pub(super) filter: Option<RandomId>,
     /// Progress of the imports into the filter.
     pub checkpoints: Vec<Checkpoint>,
-    /// Times that the clocks showed when a run began generations. Without them, it is unknown how
+    /// Times that the clocks showed when a run began. Without them, it is unknown how
     /// much time has passed since that run.
     pub timing: Option<Timing>,
 }
@@ -292,7 +283,7 @@ pub(super) mod tests {
         with_rules.filter.fingerprint.drop_tracking = TrackingList::November2026;
         with_rules.filter.fingerprint.same = r#"[{"host":"^h$","fold":["www"]}]"#.parse().unwrap();
         for spec in others.map(made_for).into_iter().chain([spec(), with_rules]) {
-            let header = Header::new(0x0123_4567_89ab_cdef, &spec);
+            let header = Header::new(RandomId::new(0x0123_4567_89ab_cdef), &spec);
             let bytes = encode(&header.encode());
             assert_eq!(decode(&bytes).unwrap(), header);
             for bit in 0..8 * bytes.len() {

@@ -277,7 +277,7 @@ pub(super) struct Plan {
     pub(super) end: Position,
     /// Place of `end` in the files. `None` if no file reaches `end`.
     pub(super) place: Option<LogPlace>,
-    /// True if the log has adds, forgets or generations after `end`.
+    /// True if the log has records other than batches after `end`.
     pub(super) keep_adds: bool,
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use serde::Serialize;
-use urlseen_filter::generation::LetThrough;
+use urlseen_filter::LetThrough;
 use urlseen_fingerprint::Fingerprint;
 
 use super::clock::Timing;
@@ -55,7 +55,7 @@ pub struct SegmentLook {
     /// Bytes of the log's file.
     pub bytes: u64,
     /// Position of the last record before the file.
-    pub follows: Position,
+    pub(crate) follows: Position,
     /// Position of its last record that can be read.
     pub last: Position,
     /// Number of readable records.
@@ -75,7 +75,7 @@ pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
     Ok(read_header(&RealDisk::at(path))?.map(|begun| begun.header))
 }
 
-/// Reads what the clocks showed when the last run began generations. Returns `None` if the folder
+/// Reads what the clocks showed when the last run began. Returns `None` if the folder
 /// does not have it. Writes nothing.
 pub fn timing(path: &Path) -> Option<Timing> {
     Notes::read(&RealDisk::at(path)).ok()?.timing
@@ -161,20 +161,9 @@ impl Look {
     }
 }
 
-/// Last record about a given fingerprint in a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
-    /// Batch in which the fingerprint was unseen. It is seen since that batch.
-    Batch(Position),
-    /// Record that a client or an import added the fingerprint.
-    Added(Position),
-    /// Record that the fingerprint was forgotten: it passes once more.
-    Forgotten(Position),
-}
-
 /// Finds the last record about a fingerprint in a folder's log. Writes nothing and takes no lock: a
-/// daemon may write to the folder. Also returns when and for how long the record let the
-/// fingerprint through.
+/// daemon may write to the folder. Returns its kind and position, and when and for how long it let
+/// the fingerprint through.
 ///
 /// # Errors
 /// If the disk fails, or the header cannot be read. Damage in a file of the log is no error: it
@@ -182,22 +171,14 @@ pub enum Named {
 pub fn named(
     path: &Path,
     fingerprint: &Fingerprint,
-) -> Result<Option<(Named, LetThrough)>, OpenError> {
+) -> Result<Option<(RecordKind, Position, LetThrough)>, OpenError> {
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };
     let mut last = None;
     let mut find = |entry: LogEntry| {
         let place = entry.body.fingerprints.iter().position(|other| other == fingerprint);
         let Some(place) = place else { return };
-        let position = entry.head.position;
-        let named = match entry.head.kind {
-            RecordKind::Batch => Named::Batch(position),
-            RecordKind::Adds => Named::Added(position),
-            RecordKind::Forgets => Named::Forgotten(position),
-            RecordKind::Generation => return,
-        };
-        let (generation, lifetime) = (entry.head.generation, entry.body.lifetimes.of(place));
-        last = Some((named, LetThrough { generation, lifetime }));
+        last = Some((entry.head.kind, entry.head.position, entry.let_through(place)));
     };
     let segments = Segments::list(&begun).map_err(failed)?;
     segment::each(&begun, segments.names(), |mut file| file.each(u64::MAX, &mut find))

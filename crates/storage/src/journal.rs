@@ -4,8 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use urlseen_filter::Lifetimes;
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::{Generation, Lifetimes};
+use urlseen_filter::generation::Generation;
 use urlseen_filter::limit::Counted;
 use urlseen_fingerprint::Fingerprint;
 
@@ -65,7 +66,7 @@ impl Journal {
             let is_empty = Snapshots::list(begun)?.empty_start() == Some(position);
             make(begun, position, if is_empty { 0 } else { position.number + 1 })?
         };
-        let expire_after = begun.header.spec().filter.parameters.expire_after();
+        let expire_after = begun.header.spec.filter.parameters.expire_after();
         let unsynced = Unsynced::new(Arc::clone(hold), position.number, &file);
         let mut journal = Self {
             begun: begun.clone(),
@@ -133,7 +134,7 @@ impl Journal {
         self.unsynced.check()?;
         let none = || io::Error::other("no generation of the filter has begun");
         let generation = self.generation.ok_or_else(none)?;
-        let synced = self.unsynced.synced();
+        let synced = self.unsynced.state().synced;
         let content = RecordContent { synced, fingerprints, generation, lifetimes, counted };
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
@@ -150,7 +151,7 @@ impl Journal {
         self.tail.offset += written;
         self.bytes += written;
         self.position = next;
-        self.unsynced.wrote(next.number);
+        self.unsynced.state().written = next.number;
         Ok(())
     }
 
@@ -187,7 +188,7 @@ impl Journal {
         }
         match make(&self.begun, self.position, self.tail.file + 1) {
             Ok((file, tail)) => {
-                self.unsynced.rolled(&file);
+                self.unsynced.state().files.push(Arc::clone(&file));
                 (self.file, self.tail) = (file, tail);
                 Ok(())
             }
@@ -273,7 +274,7 @@ fn make(
     let Begun { dir, header } = begun;
     let _answer = dir.requests().begin("a new file of the log");
     let name = segment::name(position.number);
-    let header = segment::header(header.filter(), position, before);
+    let header = segment::header(header.filter.get(), position, before);
     dir.write_aside(&name, &header)?;
     dir.replace(&name)?;
     let file = dir.append(&name)?.into();

@@ -18,7 +18,7 @@
 //! archive   prune -> archive         files of the log that pruning would lose; their export
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
 //! notes     header                   runs, checkpoints of imports, times
-//! time      clock                    time since boot, and time of the generations
+//! time      clock                    time since boot, and time of the expiry
 //! lock      lock                     keeps a second writing process out
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; error
@@ -75,11 +75,11 @@ pub use header::{Checkpoint, Header, Notes, StorageSpec};
 pub use history::Target;
 pub use inspect::header as header_of;
 pub use inspect::timing as timing_of;
-pub use inspect::{Look, Named, SegmentLook, look, named};
+pub use inspect::{Look, SegmentLook, look, named};
 pub use journal::{Journal, Record, WriteGroup};
 pub use prune::{ArchiveState, Retention};
 pub use reader::{AtRest, Beside, Tombstones};
-pub use record::Change;
+pub use record::{Change, RecordKind};
 pub use recovery::Recovered;
 pub use requests::{FolderRequest, Requests};
 pub use restore::{Copied, LiveFilter, Restore, Section};

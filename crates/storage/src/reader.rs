@@ -110,7 +110,7 @@ impl AtRest {
         filter: &mut dyn FilterKind,
     ) -> Result<Tombstones, RecoveryError> {
         let begun = self.begun()?;
-        let hasher = begun.header.spec().filter.parameters.hasher();
+        let hasher = begun.header.spec.filter.parameters.hasher();
         let (way, file) = recovery::find(begun, target, |it, _| it.check(begun, &wanted))?;
         for section in way.snapshot.shards().iter().filter(|section| wanted(section.shard)) {
             let load =
@@ -163,7 +163,7 @@ impl AtRest {
         target: Target,
         wanted: impl Fn(ShardId) -> bool,
     ) -> Result<(Box<dyn FilterKind>, Tombstones), RecoveryError> {
-        let parameters = &self.begun()?.header.spec().filter.parameters;
+        let parameters = &self.begun()?.header.spec.filter.parameters;
         let built = parameters.build().map_err(|error| RecoveryError::Io(io::Error::other(error)));
         let mut filter = built?;
         let tombstones = self.read(target, wanted, &mut *filter)?;
@@ -184,7 +184,7 @@ impl AtRest {
         fingerprints: &[Fingerprint],
         target: Target,
     ) -> Result<Vec<Verdict>, RecoveryError> {
-        let hasher = self.begun()?.header.spec().filter.parameters.hasher();
+        let hasher = self.begun()?.header.spec.filter.parameters.hasher();
         let mut asked = BTreeMap::<ShardId, Vec<(usize, KeyHash)>>::new();
         for (place, key_hash) in fingerprints.iter().map(|it| hasher.key_hash(it)).enumerate() {
             asked.entry(key_hash.shard()).or_default().push((place, key_hash));
@@ -214,7 +214,7 @@ impl AtRest {
         &self,
         fingerprint: &Fingerprint,
     ) -> Result<Option<Generation>, RecoveryError> {
-        let hasher = self.begun()?.header.spec().filter.parameters.hasher();
+        let hasher = self.begun()?.header.spec.filter.parameters.hasher();
         let key_hash = hasher.key_hash(fingerprint);
         let shard = key_hash.shard();
         let (mut filter, _) = self.filter(Target::Last, |other| other == shard)?;

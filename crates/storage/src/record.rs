@@ -30,9 +30,10 @@
 
 use std::io;
 
-use urlseen_filter::generation::{Generation, Lifetime, Lifetimes};
+use urlseen_filter::generation::Generation;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::Counted;
+use urlseen_filter::{Lifetime, Lifetimes};
 use urlseen_fingerprint::Fingerprint;
 
 use super::encoding::{Fields, agree, checked, push_crc, push_position};
@@ -46,7 +47,7 @@ pub(super) const TEXT: u8 = 255;
 
 /// Kinds of records. The kind decides when a record counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RecordKind {
+pub enum RecordKind {
     /// Counts if Redis committed the batch. Its body has the changes of the counts of limits.
     Batch = 1,
     /// Always counts: its fingerprints are seen.

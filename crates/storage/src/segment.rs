@@ -20,6 +20,7 @@
 use std::io;
 use std::ops::Range;
 
+use urlseen_filter::LetThrough;
 use urlseen_filter::generation::Generation;
 use urlseen_fingerprint::Fingerprint;
 
@@ -27,7 +28,7 @@ use super::disk::{DiskFile, read_exact_at};
 use super::encoding::{FORMAT, Fields, POSITION, checked, push_crc, push_position};
 use super::error::{Damage, ReadError};
 use super::header::Begun;
-use super::record::{self, Change, HEAD, RecordBody, RecordHead};
+use super::record::{self, Change, HEAD, RecordBody, RecordContent, RecordHead};
 use crate::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenL";
@@ -128,6 +129,20 @@ pub(super) struct LogEntry {
 }
 
 impl LogEntry {
+    /// Returns when and for how long the record let the fingerprint at `place` through.
+    pub(super) fn let_through(&self, place: usize) -> LetThrough {
+        let lifetime = self.body.lifetimes.of(place);
+        LetThrough { generation: self.head.generation, lifetime }
+    }
+
+    /// Returns the content for a record that replaces this one. `synced` is the number of a record
+    /// that is on the disk.
+    pub(super) fn content(&self, synced: u64) -> RecordContent<'_> {
+        let RecordBody { fingerprints, lifetimes, counted } = &self.body;
+        let generation = self.head.generation;
+        RecordContent { synced, fingerprints, generation, lifetimes, counted }
+    }
+
     /// Returns the fingerprints of the record. Each has the change that the record makes to it, and
     /// the generation under which the filter stores it.
     pub(super) fn changes(self) -> impl Iterator<Item = (Change, Generation, Fingerprint)> {
@@ -154,7 +169,7 @@ impl Segment {
         if (fields.array(), fields.u32()) != (*MAGIC, FORMAT) {
             return Err(damage("the file is not part of a log").into());
         }
-        if fields.u64() != begun.header.filter() {
+        if fields.u64() != begun.header.filter.get() {
             return Err(damage("the file belongs to another filter").into());
         }
         let position = fields.position().ok_or_else(damaged)?;

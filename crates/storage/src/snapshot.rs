@@ -175,7 +175,7 @@ impl Snapshot {
         if (front.array(), front.u32()) != (*MAGIC, FORMAT) {
             return Err(damage(0, "the file is not a snapshot"));
         }
-        if front.u64() != header.filter() {
+        if front.u64() != header.filter.get() {
             return Err(damage(0, "the file belongs to another filter"));
         }
         let snapshot = checked(&end).and_then(|end| Self::decode(header, file_name, end_at, end));

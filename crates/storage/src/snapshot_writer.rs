@@ -57,7 +57,7 @@ impl Sections {
         let mut buffer = Vec::with_capacity(WRITE);
         buffer.extend(MAGIC);
         buffer.extend(FORMAT.to_le_bytes());
-        buffer.extend(header.filter().to_le_bytes());
+        buffer.extend(header.filter.get().to_le_bytes());
         push_crc(&mut buffer, 0);
         Ok(Self {
             begun: begun.clone(),

@@ -28,12 +28,12 @@ pub(super) struct Unsynced {
 }
 
 #[derive(Debug)]
-struct SyncState {
+pub(super) struct SyncState {
     /// Numbers of the last written record, and of the last record that is known to be on the disk.
-    written: u64,
-    synced: u64,
+    pub(super) written: u64,
+    pub(super) synced: u64,
     /// Files that are possibly not synced yet, oldest first. The log appends to the last file.
-    files: Vec<Arc<dyn DiskFile>>,
+    pub(super) files: Vec<Arc<dyn DiskFile>>,
     /// True if the name of the first file may not be synced yet. Those of the others are not.
     is_unnamed: bool,
 }
@@ -49,7 +49,7 @@ impl Unsynced {
         Self { hold, state: Mutex::new(state), turn, failure }
     }
 
-    fn state(&self) -> MutexGuard<'_, SyncState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, SyncState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,21 +65,6 @@ impl Unsynced {
     /// Records the error of a result: the log takes no more records from then on.
     pub(super) fn poison_if<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| drop(self.failure.set(error.to_string())))
-    }
-
-    /// Notes that record `number` was written.
-    pub(super) fn wrote(&self, number: u64) {
-        self.state().written = number;
-    }
-
-    /// Returns the number of the last record that is known to be on the disk.
-    pub(super) fn synced(&self) -> u64 {
-        self.state().synced
-    }
-
-    /// Notes that the log continues in a new file.
-    pub(super) fn rolled(&self, file: &Arc<dyn DiskFile>) {
-        self.state().files.push(Arc::clone(file));
     }
 
     /// Notes that the disk has no records after `number` any more, and that the log continues in

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::{Generation, Lifetime, Lifetimes};
+use urlseen_filter::generation::Generation;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::Counted;
-use urlseen_filter::{FilterSpec, ShardId};
+use urlseen_filter::{FilterSpec, Lifetime, Lifetimes, ShardId};
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::testing::{self, SimDisk};
 use urlseen_storage::{
@@ -120,7 +120,7 @@ fn recover(disk: &SimDisk) -> BTreeSet<u64> {
     let Ok(recovered) = folder.recover(Target::Last, &mut seen) else { return BTreeSet::new() };
     let begins = folder
         .header()
-        .is_some_and(|header| header.spec().filter.parameters.expire_after().is_some());
+        .is_some_and(|header| header.spec.filter.parameters.expire_after().is_some());
     let mut journal = folder.journal(recovered.position, Fsync::Never).expect("a sound disk");
     let mut group = journal.group();
     if begins {
@@ -148,7 +148,7 @@ impl Undamaged {
         let disk = SimDisk::default();
         let mut folder = Folder::open_simulated(&disk).expect("an empty disk");
         let spec = StorageSpec { crawl: "fuzz".to_owned(), filter: spec(kind, expire_after) };
-        folder.begin(&spec, 7, Head::START).expect("a sound disk");
+        folder.begin(&spec, RandomId::new(7), Head::START).expect("a sound disk");
         folder.keep_archive(true).expect("a sound disk");
         folder.announce(RandomId::new(1)).expect("a sound disk");
         let start = Position { number: 0, head: Head::START };

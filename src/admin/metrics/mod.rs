@@ -2,7 +2,6 @@
 
 mod format;
 
-use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use procfs::process::{LimitValue, Process};
@@ -12,47 +11,45 @@ use crate::report::{
     HeldStatus, Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses,
 };
 pub(super) use format::Format;
-use format::{Families, Label, Value};
+use format::{Families, Value};
 use urlseen_storage::Footprint;
 
 /// Writes the metrics for the statuses of a daemon. Unknown values are left out.
-pub(super) fn text(statuses: &Statuses, format: Format) -> Result<String, fmt::Error> {
+pub(super) fn text(statuses: &Statuses, format: Format) -> String {
     let (crawl, version, since) = match (statuses, statuses.all().first()) {
         (Statuses::Route(it), _) => (&it.crawl, &it.version, it.since),
         (_, Some(it)) => (&it.crawl, &it.version, it.since),
-        (_, None) => return format.write(Families::default(), Families::default()),
+        (_, None) => return format.write(&Families::default(), &Families::default()),
     };
-    let own = Families::default();
-    let mut metrics = Metrics { families: own, crawl: crawl.clone(), partition: None };
+    let mut metrics = Families::default();
+    metrics.set_labels(crawl, None);
     let help = "Version of the daemon";
     metrics.add("build", help, vec![("version", version.clone())], Value::Info);
     if let Statuses::Route(status) = statuses {
         metrics.route(status);
     }
     for status in statuses.all() {
-        metrics.partition = status.partition;
+        metrics.set_labels(crawl, status.partition);
         metrics.status(status);
     }
-    format.write(process(since), metrics.families)
+    format.write(&process(since), &metrics)
 }
 
 /// Metrics of all partitions.
-#[derive(Debug)]
-struct Metrics {
-    families: Families,
-    crawl: String,
-    /// Partition whose values are added, if the crawl has several.
-    partition: Option<u16>,
-}
+impl Families {
+    /// Gives all values that are added next the labels of a crawl, or of one of its partitions.
+    fn set_labels(&mut self, crawl: &str, partition: Option<u16>) {
+        self.labels = vec![("crawl", crawl.to_owned())];
+        self.labels.extend(partition.map(|number| ("partition", number.to_string())));
+    }
 
-impl Metrics {
     /// Adds the metrics of a router.
     fn route(&mut self, status: &RouteStatus) {
-        let RouteStatus { phase, routed, partitions, .. } = status;
+        let RouteStatus { crawl, phase, routed, partitions, .. } = status;
         self.phase(phase);
         self.counter("routed_items", "Items that a router has moved to the partitions", *routed);
         for PartitionStatus { partition, pushed, waiting, trouble } in partitions {
-            self.partition = Some(*partition);
+            self.set_labels(crawl, Some(*partition));
             let help = "Items that a router has pushed to a partition";
             self.counter("route_pushed_items", help, *pushed);
             let help = "Items of a router that a partition has not acknowledged";
@@ -219,44 +216,6 @@ impl Metrics {
             "Size of the log in the storage folder in bytes",
             *log_bytes,
         );
-    }
-
-    fn counter(&mut self, name: &'static str, help: &'static str, value: u64) {
-        self.add(name, help, Vec::new(), Value::Counter(value));
-    }
-
-    fn gauge(&mut self, name: &'static str, help: &'static str, value: u64) {
-        self.add(name, help, Vec::new(), Value::Gauge(value));
-    }
-
-    /// Adds a gauge that is not a whole number.
-    fn real(&mut self, name: &'static str, help: &'static str, value: f64) {
-        self.add(name, help, Vec::new(), Value::Real(value));
-    }
-
-    /// Adds one value for each value of a label.
-    fn family<'a>(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        label: &'static str,
-        values: impl IntoIterator<Item = (&'a str, Value)>,
-    ) {
-        for (of, value) in values {
-            self.add(name, help, vec![(label, of.to_owned())], value);
-        }
-    }
-
-    fn add(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        mut labels: Vec<Label>,
-        value: Value,
-    ) {
-        labels.push(("crawl", self.crawl.clone()));
-        labels.extend(self.partition.map(|number| ("partition", number.to_string())));
-        self.families.add(name, help, labels, value);
     }
 }
 

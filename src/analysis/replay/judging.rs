@@ -57,7 +57,7 @@ impl Judging {
 impl Effect for Judging {
     fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()> {
         if self.is_given {
-            self.tally.given += batch.added().len() as u64;
+            self.tally.given += batch.findings.added.len() as u64;
             self.tally.given_bad += page.bad_count;
         } else {
             self.tally.add(page, batch, self.form);
@@ -67,9 +67,9 @@ impl Effect for Judging {
         }
         let judgable = Arc::new(Judgable {
             items: self.tally.items,
-            new: batch.added().to_vec(),
+            new: batch.findings.added.clone(),
             again: batch.seen_len() as u64,
-            seen: batch.seen_fingerprints().to_vec(),
+            seen: batch.findings.seen.clone(),
             is_given: self.is_given,
         });
         for lane in &self.lanes {

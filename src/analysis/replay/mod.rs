@@ -104,7 +104,7 @@ pub(crate) fn run(
     let mut judging = Judging::start(specs, seed, &items)?;
     let mut engine = Engine::start(&Parts::local(exact, items.clone(), Threads::start(threads)?))?;
     if judging.needs_seen() {
-        engine.keep_seen();
+        engine.keeps_seen = true;
     }
     let works = Local::volatile(engine).work(query::open(0).1).map_err(FeedError::Thread)?;
     let mut replay = Replay { works, judging: &mut judging, audience, stop };

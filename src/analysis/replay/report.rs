@@ -206,12 +206,12 @@ impl Tally {
     /// Adds a batch of items. `form` is the configured form of items.
     pub(super) fn add(&mut self, page: &Page, batch: &Batch<Judged>, form: Form) {
         self.items += batch.items().len() as u64;
-        self.new += batch.added().len() as u64;
+        self.new += batch.findings.added.len() as u64;
         self.again += batch.seen_len() as u64;
-        self.unfiltered += batch.unfiltered_len() as u64;
+        self.unfiltered += batch.findings.unfiltered.len() as u64;
         add(&mut self.passed, batch.passed());
         self.dropped += add(&mut self.dropped_by_rule, batch.dropped());
-        let over = batch.over_limit().iter();
+        let over = batch.findings.over_limit.iter();
         let over = over.map(|it| (batch.items().get(it.index as usize), it.rule));
         self.over_limit += add(&mut self.over_limit_by_rule, over);
         // An empty item has no form.

@@ -176,7 +176,7 @@ async fn crawl(
     let (dir, emit_again) = (&config.storage.dir, start::keeping(config)?.emit_again);
     match folder {
         Some(Storage::AtRest(folder)) => position.check_folder(dir, folder, emit_again)?,
-        Some(Storage::Missing) => position.check_missing_folder(dir, emit_again)?,
+        Some(Storage::Missing) => position.check_header(dir, None, emit_again)?,
         Some(Storage::InUse) | None => {}
     }
     if config.filter.place == FilterPlace::Redis

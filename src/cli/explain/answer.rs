@@ -1,7 +1,8 @@
 //! Verdict of the filter on an item, and its certainty.
 
 use urlseen_filter::generation::Generation;
-use urlseen_storage::{Look, Named, look, named, timing_of};
+use urlseen_storage::RecordKind::{Adds, Batch, Forgets};
+use urlseen_storage::{Look, look, named, timing_of};
 
 use super::Subject;
 use super::passing::Passing;
@@ -87,7 +88,7 @@ impl AnswerShown {
     /// Sets the error rate and the fill of a filter in a folder that no daemon uses.
     fn at_rest(&mut self, folder: &AtRest, place: Option<&Path>) -> anyhow::Result<()> {
         let (Some(header), Some(dir)) = (folder.header(), place) else { return Ok(()) };
-        let parameters = &header.spec().filter.parameters;
+        let parameters = &header.spec.filter.parameters;
         if parameters.shards() == 1 {
             // A verdict reads the whole filter anyway.
             let gauge = folder.filter(Target::Last, |_| true)?.0.gauge();
@@ -128,26 +129,26 @@ impl AnswerShown {
         };
         let place = folder_of(&subject.config);
         let logged = place.map(|dir| named(dir, key)).transpose()?.flatten();
-        let recorded = subject.header.as_ref().map(|header| header.spec().filter.clone());
+        let recorded = subject.header.as_ref().map(|header| header.spec.filter.clone());
         let parameters = recorded.map_or_else(|| subject.config.filter_spec(), Ok)?.parameters;
         let (is_exact, expire_after) = (parameters.is_exact(), parameters.expire_after());
         let timing = place.and_then(timing_of);
         let passing = expire_after.filter(|_| is_seen).and_then(|time| {
             let begin = |generation| timing?.begin_of(generation, time, SystemTime::now());
             match logged {
-                Some((Named::Batch(_) | Named::Added(_), let_through)) => {
+                Some((Batch | Adds, _, let_through)) => {
                     Some(Passing::of(let_through, time, begin, is_running))
                 }
                 _ => Some(Passing::stored(stored(key, subject)?, time, begin)),
             }
         });
-        let certain = match (is_seen, logged.map(|(named, _)| named)) {
-            (true, Some(Named::Batch(at))) => Some(format!("the log recorded it as unseen ({at})")),
-            (true, Some(Named::Added(at))) => Some(format!("the log recorded it as added ({at})")),
-            (false, Some(Named::Forgotten(at))) => {
+        let certain = match (is_seen, logged) {
+            (true, Some((Batch, at, _))) => Some(format!("the log recorded it as unseen ({at})")),
+            (true, Some((Adds, at, _))) => Some(format!("the log recorded it as added ({at})")),
+            (false, Some((Forgets, at, _))) => {
                 Some(format!("it was forgotten ({at}) and passes again"))
             }
-            (false, Some(Named::Batch(at) | Named::Added(at))) if expire_after.is_some() => {
+            (false, Some((Batch | Adds, at, _))) if expire_after.is_some() => {
                 Some(format!("it was let through ({at}) and has expired"))
             }
             _ if is_exact => Some("it is an exact set".to_owned()),

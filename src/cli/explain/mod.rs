@@ -66,7 +66,7 @@ impl Subject {
         let header = folder_of(&config).map(urlseen_storage::header_of).transpose()?.flatten();
         if let Some(header) = &header {
             // Computes the fingerprint in the same way as those in the folder.
-            config.computed_by(header.spec().filter.fingerprint.clone());
+            config.computed_by(header.spec.filter.fingerprint.clone());
         }
         let options = Options { form: start::lenient_form(&config), ..start::items(&config) };
         Ok(Self { config, header, options })

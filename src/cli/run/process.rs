@@ -18,7 +18,7 @@ use crate::cli::prelude::*;
 use crate::cli::view::{Daemon, Partitions};
 use crate::pipeline::{Ending, Parts, Pipeline, Shared, Standalone};
 use crate::report::{FilterStatus, Report, Reporter};
-use crate::serve::{ClientCount, QueryServer};
+use crate::serve::{QueryServer, ServerState};
 
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -120,7 +120,7 @@ impl Process<'_> {
         let Some((parameters, store, shared)) = self.open(config).await? else { return Ok(None) };
         let (asker, dispatcher) = query::open(config.forget.max_len);
         let (mut clients, count) = serve(config, asker, self.threads.clone()).await?;
-        let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
+        let (filter, limit) = (store.engine.handle.clone(), config.limit(&parameters));
         let works = store.work(dispatcher).map_err(RunError::Thread)?;
         let (reporter, stop) = (Reporter::new(config), self.stop.clone());
         let view = Arc::new(Daemon::new(config, reporter.watch(), filter, count));
@@ -222,17 +222,17 @@ enum Work {
     Standalone(Box<Standalone>),
 }
 
-/// Starts the server for clients, if `serve.listen` is set. Returns its task and the counts of its
-/// clients.
+/// Starts the server for clients, if `serve.listen` is set. Returns its task and the state that
+/// counts its clients.
 async fn serve(
     config: &Config,
     asker: Asker,
     threads: Threads,
-) -> anyhow::Result<(JoinSet<()>, Option<ClientCount>)> {
+) -> anyhow::Result<(JoinSet<()>, Option<Arc<ServerState>>)> {
     let mut tasks = JoinSet::new();
     let Some(address) = &config.serve.listen else { return Ok((tasks, None)) };
     let server = QueryServer::bind(address, config, start::items(config), asker, threads).await?;
-    let bound = server.address()?;
+    let bound = server.listener.local_addr()?;
     info!(
         "clients can use the Redis protocol at {bound} for the keys {}",
         config.serve.keys.join(", ")
@@ -243,9 +243,9 @@ async fn serve(
              URLSEEN_SERVE_PASSWORD in the environment"
         );
     }
-    let count = server.client_count();
+    let state = Arc::clone(&server.state);
     tasks.spawn(server.run());
-    Ok((tasks, Some(count)))
+    Ok((tasks, Some(state)))
 }
 
 /// Result of a run that ended without an error, as `--json` prints it.

@@ -57,7 +57,10 @@ impl<'a> Progress<'a> {
         let reports = self.reports.iter().flatten().copied();
         let sum = reports.reduce(|one, other| one.and(&other))?;
         let before = self.last.replace((now, sum)).map(|(_, report)| report);
-        let is_idle = before.is_some_and(|before| sum.is_idle_since(&before));
+        let is_idle = before.is_some_and(|before| {
+            (sum.counts, sum.asked) == (before.counts, before.asked)
+                && sum.source + sum.processing == 0
+        });
         if is_idle && self.shown.is_some_and(|time| is_within(time, idle)) {
             return None;
         }
@@ -68,7 +71,7 @@ impl<'a> Progress<'a> {
     /// Notes that a crawl has ended: nothing waits in it for this process.
     pub(super) fn end(&mut self, index: usize) {
         if let Some(report) = &mut self.reports[index] {
-            report.is_over();
+            (report.source, report.processing) = (0, 0);
         }
     }
 }

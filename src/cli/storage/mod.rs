@@ -220,7 +220,7 @@ fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
 /// Adds a time to the one that has passed for the fingerprints in a folder.
 fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
     let (at, mut folder) = (dir.display(), Folder::open(dir)?);
-    let header = folder.header().map(|header| header.spec().filter.parameters.expire_after());
+    let header = folder.header().map(|header| header.spec.filter.parameters.expire_after());
     let Some(Some(expire_after)) = header else {
         return Err(usage(format!("{at} holds no filter whose fingerprints expire")));
     };

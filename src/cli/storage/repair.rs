@@ -94,7 +94,7 @@ impl Repair {
             Some(mut folder) => {
                 let (spec, id) = (start::keeping(&self.config)?.spec, RandomId::random());
                 folder.erase()?;
-                folder.begin(&spec, id.get(), head)?;
+                folder.begin(&spec, id, head)?;
                 id
             }
             None => runtime()?.block_on(async {
@@ -253,7 +253,7 @@ pub(super) fn over_frozen(
 
 /// Writes the filter with this spec: each shard is the recovered one, frozen, below an empty one.
 fn write(store: &Local, rebase: &mut Rebase<'_>, spec: &StorageSpec) -> anyhow::Result<()> {
-    let (handle, hasher) = (store.engine.handle(), spec.filter.parameters.hasher());
+    let (handle, hasher) = (store.engine.handle.clone(), spec.filter.parameters.hasher());
     let (mut memory, bar) = (Vec::new(), Bar::counting("shards"));
     for (done, shard) in (1..).zip(ShardId::all()) {
         let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;

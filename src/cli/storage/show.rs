@@ -33,11 +33,11 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
         (false, _) => rows.row("in use by", "no process")?,
     }
     let Some(header) = header else { return rows.row("filter", "none: the folder is new") };
-    let StorageSpec { crawl, filter } = header.spec();
+    let StorageSpec { crawl, filter } = &header.spec;
     let FilterSpec { parameters, fingerprint } = filter;
     let FingerprintSpec { algorithm, canonical, keep_fragments, drop_tracking, same } = fingerprint;
     rows.row("crawl", crawl)?;
-    let id = RandomId::new(header.filter());
+    let id = header.filter;
     rows.row("filter", format!("{id}, {}", settings::described(parameters)))?;
     let fragments = if *keep_fragments { "kept" } else { "dropped" };
     let computed = format!("by the algorithm {algorithm}, {canonical}, fragments {fragments}");
@@ -81,11 +81,11 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
 fn to_json(look: &Look) -> Value {
     let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
     let header = header.as_ref().map(|header| {
-        let StorageSpec { crawl, filter } = header.spec();
+        let StorageSpec { crawl, filter } = &header.spec;
         let parameters = &filter.parameters;
         let mut shown = json!({
             "crawl": crawl,
-            "filter": RandomId::new(header.filter()).to_string(),
+            "filter": header.filter.to_string(),
             "kind": filter.kind().name(),
             "capacity": parameters.capacity(),
             "error_rate": parameters.field::<f64>("filter.error_rate"),

@@ -56,7 +56,7 @@ impl Connected {
         // server that does not answer would block all other work.
         let waiter = pipeline.meanwhile(server.connect()).await??;
         if pipeline.is_recovered {
-            pipeline.reporter.counts().reconnects += 1;
+            pipeline.reporter.now.status.counts.reconnects += 1;
         } else {
             let version = server.check(&pipeline.parts.protocol.needs()).await;
             let version = version.map_err(RunError::Preflight)?;
@@ -132,7 +132,7 @@ impl Pipeline {
             Some(Ok(resumed)) => self.resume(resumed, owned.crawl_state).await?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
-                self.reporter.counts().rollbacks += 1;
+                self.reporter.now.status.counts.rollbacks += 1;
                 self.recover(owned).await?;
             }
             None => self.recover(owned).await?,
@@ -150,7 +150,7 @@ impl Pipeline {
         let aborted = if stale { self.queue.clear() } else { 0 };
         let (again, head) = (self.queue.batches.len(), self.queue.head);
         if stale {
-            self.reporter.counts().batches_aborted += aborted as u64;
+            self.reporter.now.status.counts.batches_aborted += aborted as u64;
             self.filter.abort(head).await?;
         }
         info!(
@@ -162,7 +162,7 @@ impl Pipeline {
     }
 
     /// Recovers the filter to the last batch that Redis records. Then ties the crawl in Redis to
-    /// this filter, and begins the generation of the present time if fingerprints expire.
+    /// this filter, and begins the expiry if fingerprints expire.
     async fn recover(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let cursor = owned.crawl_state.cursor;
         if let Some(shared) = &mut self.filter.shared {
@@ -175,7 +175,7 @@ impl Pipeline {
         let protocol = &self.parts.protocol;
         let begin = protocol.begin(&owned.lease.token, ours, head);
         protocol.done(owned.link.call(&begin).await?)?;
-        self.reporter.counts().recoveries += 1;
+        self.reporter.now.status.counts.recoveries += 1;
         info!(
             "this daemon has taken the lease; Redis is at {head}, {cursor} items are claimed. {how}"
         );
@@ -188,7 +188,7 @@ impl Pipeline {
         let works = &mut self.filter.works;
         if works.needs_time() {
             let time = connect::server_time(&mut owned.link).await?;
-            if let Some(doubt) = works.begin_generations(time).await? {
+            if let Some(doubt) = works.begin_expiry(time).await? {
                 warn!("{doubt}");
             }
         }
@@ -200,7 +200,7 @@ impl Pipeline {
         let CrawlState { head: theirs, filter, .. } = owned.crawl_state;
         self.gather().await?;
         let aborted = self.queue.clear();
-        self.reporter.counts().batches_aborted += aborted as u64;
+        self.reporter.now.status.counts.batches_aborted += aborted as u64;
         let mut threads = self.filter.works.engine.restoring();
         let Some(storage) = &self.filter.works.storage else {
             self.filter.check_fit(theirs, filter).await??;
@@ -227,7 +227,7 @@ impl Pipeline {
             }
         };
         self.filter.works.engine.restored().await?;
-        self.reporter.keep_footprint(footprint);
+        self.reporter.now.status.storage = Some(footprint);
         // This error is returned only now, so that the next session finds the filter recovered.
         lost.map_or(Ok(()), Err)?;
         Ok(recovered?)

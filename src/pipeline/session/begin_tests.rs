@@ -12,8 +12,8 @@ fn queue() -> (Queue, Vec<Head>) {
     let mut heads = vec![Head::START];
     for left in [8, 6, 4] {
         let items: Items = [&b"a"[..], b"b"].into_iter().collect();
-        let found = Batch::new(items.before(left)).found(Findings::default());
-        let batch = found.sifted().after(queue.next_base());
+        let judged = Batch::new(items.before(left)).judged(Findings::default());
+        let batch = judged.sifted().after(queue.next_base());
         heads.push(batch.head());
         queue.push(Prepared { batch, rejects: Vec::new(), is_last: true });
     }

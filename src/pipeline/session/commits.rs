@@ -14,15 +14,17 @@ use std::time::{Duration, SystemTime};
 
 use redis::Cmd;
 use tokio::time::{Instant, sleep};
-use tracing::{debug, error, info, warn};
+use tracing::{error, info, warn};
 
-use super::{Pending, Session};
+use super::Session;
+use super::requests::COMMIT;
 use crate::config::{Config, RejectsFull};
 use crate::pipeline::{Parts, Pipeline};
 use crate::report::Backpressure;
 use urlseen_engine::engine::Event;
 use urlseen_engine::item::Unreadable;
 use urlseen_engine::item::batch::{Batch, Ready, Sifted};
+use urlseen_redis::link::Reply;
 use urlseen_redis::protocol::{Commit, Committed, Cursor, Order, value};
 use urlseen_redis::reject;
 use urlseen_storage::Head;
@@ -143,18 +145,17 @@ impl Pipeline {
             }
             Event::SnapshotDue => self.filter.snapshots.is_due = true,
             Event::Snapshot(Ok(finished)) => {
-                self.reporter.counts().snapshots += 1;
+                self.reporter.now.status.counts.snapshots += 1;
                 self.filter.snapshots.tell(finished);
             }
             Event::Snapshot(Err(error)) => {
-                self.reporter.counts().snapshots_failed += 1;
+                self.reporter.now.status.counts.snapshots_failed += 1;
                 warn!(
                     "no snapshot could be taken ({error}). The log grows until the next snapshot"
                 );
             }
-            Event::Footprint(footprint) => self.reporter.keep_footprint(footprint),
-            Event::Generation(generation) => debug!("generation {} has begun", generation.get()),
-            Event::Added | Event::Asked | Event::Swept => {}
+            Event::Footprint(footprint) => self.reporter.now.status.storage = Some(footprint),
+            Event::Added | Event::Asked | Event::Expired => {}
         }
     }
 
@@ -198,13 +199,17 @@ impl Session<'_> {
                 rejects_max,
             });
             self.sent += 1;
+            let is_transaction = matches!(commit, Commit::Transaction { .. });
+            let take = Box::new(move |session: &mut Session<'_>, reply: Reply, _| {
+                let protocol = &session.pipeline.parts.protocol;
+                let committed = protocol.committed(reply.into_value()?, is_transaction)?;
+                session.commit_answered(committed);
+                Ok(())
+            });
             match commit {
-                Commit::Script(script) => {
-                    self.requests.ask(Pending::Commit { is_transaction: false }, &script);
-                }
+                Commit::Script(script) => self.requests.ask(COMMIT, &script, take),
                 Commit::Transaction { push, script } => {
-                    let pending = Pending::Commit { is_transaction: true };
-                    self.requests.ask_transaction(pending, &push, &script);
+                    self.requests.ask_transaction(COMMIT, &push, &script, take);
                 }
             }
         }
@@ -225,7 +230,7 @@ impl Session<'_> {
         self.sent -= 1;
         let prepared = self.pipeline.queue.committed();
         self.pipeline.settle(prepared.as_slice(), committed.unseen);
-        self.pipeline.reporter.counts().rejects_dropped += committed.dropped;
+        self.pipeline.reporter.now.status.counts.rejects_dropped += committed.dropped;
         self.pipeline.backoff.reset();
     }
 }

@@ -13,7 +13,7 @@ use urlseen_redis::protocol::{ProtocolError, RENEWAL, Reclaimer, value};
 use urlseen_storage::Moment;
 
 use super::forgetting::FORGETS;
-use super::{Pending, Pipeline, RunError, Session};
+use super::{Pipeline, RunError, Session};
 use crate::pipeline::filter::RunFilter;
 use crate::pipeline::persistence::replicas;
 use crate::pipeline::server::{Awaited, Infos};
@@ -39,10 +39,6 @@ type Act = Box<dyn FnOnce(&mut Session<'_>) -> Result<(), RunError> + Send>;
 
 /// Start of a duty that is due.
 type Start = fn(&mut Session<'_>);
-
-/// Change of a session by the reply of Redis to a request, or by its refusal.
-pub(super) type Take =
-    Box<dyn FnOnce(&mut Session<'_>, Result<Value, LinkError>) -> Result<(), RunError> + Send>;
 
 /// Duty that is due again and again.
 struct Duty {
@@ -88,28 +84,22 @@ impl Duties {
     }
 }
 
-impl Session<'_> {
-    /// Processes the reply to a request of a duty. If Redis refuses the request, the duty counts as
-    /// done, and comes again when it is next due. Only a script that finds the lease lost ends the
-    /// session.
-    pub(super) fn duty_answered(
-        &mut self,
-        name: &str,
-        take: Take,
-        reply: Reply,
-    ) -> Result<(), RunError> {
-        match take(self, reply.into_value()) {
-            Err(RunError::Redis(refusal)) if !matches!(refusal, ProtocolError::Refused(_)) => {
-                warn!(
-                    "a request beside the batches is refused ({name}): {refusal}. The batches go \
-                     on, and the request is repeated later"
-                );
-                Ok(())
-            }
-            done => done,
+/// Returns the result of a duty. If Redis refused its request, the duty counts as done, and comes
+/// again when it is next due. Only a script that finds the lease lost ends the session.
+fn done(name: &str, result: Result<(), RunError>) -> Result<(), RunError> {
+    match result {
+        Err(RunError::Redis(refusal)) if !matches!(refusal, ProtocolError::Refused(_)) => {
+            warn!(
+                "a request beside the batches is refused ({name}): {refusal}. The batches go on, \
+                 and the request is repeated later"
+            );
+            Ok(())
         }
+        done => done,
     }
+}
 
+impl Session<'_> {
     /// Sends a request of a duty, unless an earlier request of this name waits for its reply.
     pub(super) fn ask(
         &mut self,
@@ -129,8 +119,10 @@ impl Session<'_> {
         + Send
         + 'static,
     ) {
-        let take = Box::new(take);
-        self.requests.ask(Pending::Duty { name, is_single: true, take }, command);
+        let take = Box::new(move |session: &mut Session<'_>, reply: Reply, _| {
+            done(name, take(session, reply.into_value()))
+        });
+        self.requests.ask_once(name, command, take);
     }
 
     /// Sends a request of a duty beside others of this name. The connection must have room.
@@ -140,8 +132,11 @@ impl Session<'_> {
         command: &Cmd,
         take: impl FnOnce(&mut Session<'_>, Value) -> Result<(), RunError> + Send + 'static,
     ) {
-        let take: Take = Box::new(|session, reply| take(session, reply?));
-        self.requests.ask(Pending::Duty { name, is_single: false, take }, command);
+        let take = Box::new(move |session: &mut Session<'_>, reply: Reply, _| {
+            let taken = reply.into_value().map_err(RunError::from);
+            done(name, taken.and_then(|reply| take(session, reply)))
+        });
+        self.requests.ask(name, command, take);
     }
 
     /// Awaits an answer from elsewhere, while the session works on.
@@ -188,7 +183,7 @@ impl Session<'_> {
     /// are answered. So requests to a slow server do not pile up.
     fn ask_fill(&mut self) {
         const NAME: &str = "fill of the filter";
-        if self.requests.is_asking_for(NAME) {
+        if self.requests.is_asking(NAME) {
             return;
         }
         for _ in 0..FILLS {

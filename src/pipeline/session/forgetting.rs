@@ -48,7 +48,7 @@ pub(super) enum Forgetting {
 impl Session<'_> {
     /// Returns true if keys are being forgotten, or the list is being read.
     pub(super) fn is_forgetting(&self) -> bool {
-        let asks = [READ, REMOVAL].into_iter().any(|name| self.requests.is_asking_for(name));
+        let asks = [READ, REMOVAL].into_iter().any(|name| self.requests.is_asking(name));
         asks || matches!(self.forgetting, Forgetting::Answering)
     }
 

@@ -2,9 +2,10 @@
 
 use tokio::time::Instant;
 
-use super::{Pending, RunError, Session};
+use super::{RunError, Session};
 use urlseen_engine::engine::store::Storage;
 use urlseen_filter::id::RandomId;
+use urlseen_redis::link::Reply;
 use urlseen_redis::protocol::{LEASE, MARGIN, Token};
 
 /// Identity of a run, and its claim on the lease.
@@ -78,14 +79,20 @@ impl Session<'_> {
     /// Requests a renewal, unless one is under way. If the disk does not answer, only notes that a
     /// renewal is due.
     pub(super) fn renew(&mut self) {
-        if self.requests.is_asking(&Pending::Renewal) {
+        const NAME: &str = "renewal";
+        if self.requests.is_asking(NAME) {
             return;
         }
         self.lease.is_due = self.pipeline.filter.hang().is_some();
         if !self.lease.is_due {
             let renew = self.pipeline.parts.protocol.renew(&self.lease.token);
             self.lease.asked = Instant::now();
-            self.requests.ask(Pending::Renewal, &renew);
+            let take = Box::new(|session: &mut Session<'_>, reply: Reply, _| {
+                session.pipeline.parts.protocol.done(reply.into_value()?)?;
+                session.lease.renewed();
+                Ok(())
+            });
+            self.requests.ask_once(NAME, &renew, take);
         }
     }
 

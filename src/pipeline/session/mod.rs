@@ -9,7 +9,7 @@ mod reclaiming;
 mod replicas;
 mod requests;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::config::{Config, WhenFull};
 use begin::{Connected, Recovered};
@@ -18,10 +18,11 @@ use duties::{Answers, Duties};
 use forgetting::Forgetting;
 use futures_util::stream::StreamExt as _;
 use replicas::Replicas;
-use requests::{Pending, Requests};
+use requests::Requests;
 use tokio::time::sleep_until;
 use urlseen_engine::engine::Event;
 use urlseen_redis::limits::ServerLimits;
+use urlseen_redis::link::Reply;
 use urlseen_redis::protocol::Reclaimer;
 
 use super::intake::Intake;
@@ -149,7 +150,7 @@ impl<'a> Session<'a> {
                 found = intake.wake() => if let Some(found) = found?
                     && !intake.woken(&found.into_value()?)
                 {
-                    pipeline.arrivals.was_empty(std::time::Instant::now());
+                    pipeline.arrivals.last = Instant::now();
                 },
             }
         }
@@ -183,7 +184,7 @@ impl<'a> Session<'a> {
         reporter.note_source(given.source);
         reporter.note(queue.head, queue.cursor);
         if let Some(footprint) = filter.rest(head).await? {
-            reporter.keep_footprint(footprint);
+            reporter.now.status.storage = Some(footprint);
         }
         Pipeline::tell_given_back(given);
         Ok(())
@@ -197,7 +198,6 @@ impl<'a> Session<'a> {
         reporter.note_times(&filter.works);
         reporter.now.waiting_since = arrivals.since(queue.cursor > 0, self.intake.is_empty());
         reporter.now.lease_until = Some(self.lease.until.into_std());
-        reporter.now.next_generation = filter.works.next_generation();
         let status = &mut reporter.now.status;
         let late = self.replicas.are_late().then_some(Backpressure::Replicas);
         let by = self.pressure.by.or(late);
@@ -219,7 +219,11 @@ impl<'a> Session<'a> {
             let protocol = &self.pipeline.parts.protocol;
             let window = protocol.read(after, items);
             self.intake.asked(items);
-            self.requests.ask(Pending::Window, &window);
+            self.requests.ask(
+                "window",
+                &window,
+                Box::new(|session, reply, _| session.take_window(reply)),
+            );
         }
     }
 
@@ -238,14 +242,42 @@ impl<'a> Session<'a> {
         if is_sent && self.intake.claims(self.pipeline.parts.drain) {
             let protocol = &self.pipeline.parts.protocol;
             let claim = protocol.claim(&self.lease.token, 0);
-            self.requests.ask(Pending::Claim, &claim);
+            self.requests.ask_once(
+                "claim",
+                &claim,
+                Box::new(|session, reply, sent| session.take_claim(sent, reply)),
+            );
             if self.requests.has_room() {
                 // After the commits that were sent, nothing else is claimed.
                 let items = self.intake.first_window();
                 let window = protocol.first(items);
-                self.requests.ask(Pending::Window, &window);
+                self.requests.ask(
+                    "window",
+                    &window,
+                    Box::new(|session, reply, _| session.take_window(reply)),
+                );
             }
         }
+    }
+
+    fn take_claim(&mut self, sent: Instant, reply: Reply) -> Result<(), RunError> {
+        let protocol = &self.pipeline.parts.protocol;
+        let cursor = protocol.claimed(reply.into_value()?)?;
+        if protocol.claims_all(cursor) {
+            self.pipeline.arrivals.claimed(sent);
+            self.pipeline.reporter.note_source(0);
+        }
+        self.intake.claimed(cursor);
+        self.pipeline.queue.cursor = cursor;
+        self.pipeline.backoff.reset();
+        Ok(())
+    }
+
+    fn take_window(&mut self, reply: Reply) -> Result<(), RunError> {
+        let (after, wanted) = self.intake.next_answer();
+        let items = self.pipeline.parts.protocol.items(reply.checked()?, after, wanted)?;
+        self.intake.read(items);
+        Ok(())
     }
 
     /// Returns the reason why the run ends now. A request to stop is not one of these reasons.

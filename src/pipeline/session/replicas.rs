@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{Pending, Pipeline, RunError, Session};
-use urlseen_redis::link::Link;
+use super::requests::REPLICAS;
+use super::{Pipeline, RunError, Session};
+use urlseen_redis::link::{Link, Reply};
 use urlseen_redis::protocol::{Committed, value};
 
 /// Time after which the log says that commits wait for replicas.
@@ -91,10 +92,16 @@ impl Pipeline {
 impl Session<'_> {
     /// Asks how many replicas have the commits, unless this is asked already.
     pub(super) fn ask_replicas(&mut self) {
-        if self.replicas.wanted > 0 && self.sent > 0 && !self.requests.is_asking(&Pending::Replicas)
-        {
+        if self.replicas.wanted > 0 && self.sent > 0 {
             let wait = self.pipeline.parts.protocol.wait();
-            self.requests.ask(Pending::Replicas, &wait);
+            // Only the replicas can acknowledge a commit. So if Redis refuses this request, the
+            // session ends, as if Redis had refused the commit itself.
+            let take = Box::new(|session: &mut Session<'_>, reply: Reply, _| {
+                let have = value("WAIT", reply.into_value()?)?;
+                session.replicas_answered(have);
+                Ok(())
+            });
+            self.requests.ask_once(REPLICAS, &wait, take);
         }
     }
 
@@ -117,7 +124,7 @@ impl Session<'_> {
     pub(super) async fn finish_requests(&mut self) -> Result<(), RunError> {
         for _ in 0..2 {
             self.ask_replicas();
-            while !self.requests.is_idle() {
+            while !self.requests.pending.is_empty() {
                 let answer = self.requests.answer().await?;
                 self.take_note(answer)?;
             }

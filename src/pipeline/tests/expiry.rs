@@ -1,14 +1,13 @@
 //! Fingerprints that expire, and the simulated clocks.
 
 use std::cell::Cell;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{Instant, sleep};
 
 use super::items;
 use super::oracle::Tally;
 use super::world::World;
-use urlseen_engine::engine::Clocks;
 use urlseen_storage::Moment;
 
 /// Length of a generation, a fifth of the time after which fingerprints pass again.
@@ -30,9 +29,9 @@ pub(super) fn start() {
 }
 
 /// Reads the clocks of the daemon's machine. Those of the server show the same time of day.
-pub(super) fn clocks() -> Clocks {
+pub(super) fn clocks() -> (Moment, SystemTime) {
     let passed = passed();
-    Clocks { moment: Moment::new("simulated", passed), local: UNIX_EPOCH + BEGIN + passed }
+    (Moment::new("simulated", passed), UNIX_EPOCH + BEGIN + passed)
 }
 
 fn passed() -> Duration {

@@ -1,6 +1,6 @@
 //! Requests to the admin endpoint that ask if the filter has seen some items.
 
-use urlseen_cli::admin::{AdminClient, CheckError, Checked, ClientError, Limits};
+use urlseen_cli::admin::{AdminClient, Checked, ClientError, Limits};
 
 use super::{Endpoint, by_first_letter};
 
@@ -74,7 +74,7 @@ fn a_body_must_be_declared_as_json() {
 
 #[test]
 fn the_reason_for_a_missing_verdict_is_reported() {
-    let refuse = |_: &[Vec<u8>]| Err(CheckError("the filter is not loaded yet".to_owned()));
+    let refuse = |_: &[Vec<u8>]| Err("the filter is not loaded yet".to_owned());
     let endpoint = Endpoint::with(Limits::default(), refuse);
     let answer = endpoint.post("/check", r#"{"items": ["a"]}"#);
     assert_eq!((answer.status, answer.body.as_str()), (503, "the filter is not loaded yet\n"));

@@ -20,22 +20,21 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
-use urlseen_cli::admin::{
-    AdminServer, CheckError, Checked, Limits, ListeningSocket, SOCKET, Sample, View,
-};
+use urlseen_cli::admin::{AdminServer, Checked, Limits, ListeningSocket, SOCKET, Sample, View};
 use urlseen_cli::report::{
-    Asked, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount, Head,
+    Asked, ByReason, ByRule, ClientsStatus, Counts, FilterStatus, GenerationsStatus, GroupCount,
     HeldStatus, Lists, Phase, RouteStatus, RuleCount, Sampled, Status, Statuses, Times,
 };
 use urlseen_engine::item::RejectReason;
-use urlseen_storage::{ArchiveSize, Footprint};
+use urlseen_filter::id::RandomId;
+use urlseen_storage::{ArchiveSize, Footprint, Head};
 
 use crate::util::wait::SOON;
 
 /// Header of a request with a body.
 const JSON: &str = "Content-Type: application/json\r\n";
 
-type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, CheckError> + Send + Sync;
+type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, String> + Send + Sync;
 
 /// Substitute for the daemon. The test sets its answers.
 struct Pretender {
@@ -71,7 +70,7 @@ impl View for Pretender {
             .collect()
     }
 
-    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, String> {
         (self.check)(items)
     }
 }
@@ -86,7 +85,7 @@ fn status(phase: Phase) -> Status {
         since: SystemTime::UNIX_EPOCH + Duration::from_secs(1000),
         phase,
         redis: "redis://ann:***@127.0.0.1:6379/0".to_owned(),
-        head: Some(Head { seq: 17, commit_id: "00000000000000ab".to_owned() }),
+        head: Some(Head { seq: 17, commit_id: RandomId::new(0xab) }),
         lease_seconds: Some(12.5),
         counts: Counts {
             unseen: 1,
@@ -115,7 +114,7 @@ fn status(phase: Phase) -> Status {
                 items: 14,
             }],
         },
-        rejected_by_reason: [(RejectReason::Url, 3), (RejectReason::Json, 1)].into_iter().collect(),
+        rejected_by_reason: ByReason([(RejectReason::Url, 3), (RejectReason::Json, 1)].into()),
         times: times(),
         asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
         lists: Lists {
@@ -203,7 +202,7 @@ impl Endpoint {
 
     pub(crate) fn with(
         limits: Limits,
-        check: impl Fn(&[Vec<u8>]) -> Result<Vec<Checked>, CheckError> + Send + Sync + 'static,
+        check: impl Fn(&[Vec<u8>]) -> Result<Vec<Checked>, String> + Send + Sync + 'static,
     ) -> Self {
         let folder = TempDir::with_prefix("urlseen-admin-").unwrap();
         let phase = Mutex::new(Phase::Working);

@@ -13,21 +13,8 @@ use urlseen_filter::expire_after::{ExpireAfter, shown};
 use urlseen_filter::generation::Generation;
 use urlseen_storage::{Moment, TimesOfDay, Timing};
 
-/// Times that the clocks of this machine show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clocks {
-    /// Time since the machine was started.
-    pub moment: Moment,
-    /// Time of day that this machine shows.
-    pub local: SystemTime,
-}
-
-impl Clocks {
-    /// Reads both clocks of this machine.
-    pub fn now() -> Self {
-        Self { moment: Moment::now(), local: SystemTime::now() }
-    }
-}
+/// Reads the clocks of a machine: the time since boot, and the time of day.
+pub(super) type Clocks = fn() -> (Moment, SystemTime);
 
 /// Clocks count as equal if they differ by at most this part of a generation, or by
 /// [`DIFFERENCE_LEAST`].
@@ -69,7 +56,7 @@ impl GenerationClock {
     /// Makes a clock at `now`, for a filter that is in the generation `recorded`. Returns the
     /// timing that the next run needs, and the reason if the time since the last run does not
     /// count.
-    pub fn new(
+    pub(crate) fn new(
         expire_after: ExpireAfter,
         recorded: Generation,
         last: Option<Timing>,
@@ -95,7 +82,7 @@ impl GenerationClock {
 
     /// Returns the generation at a moment of the same boot.
     pub(crate) fn generation_at(&self, now: Moment) -> Generation {
-        let passed = now.since_boot().saturating_sub(self.since.since_boot());
+        let passed = now.since_boot.saturating_sub(self.since.since_boot);
         self.expire_after.generation_at(self.time.saturating_add(passed))
     }
 
@@ -131,32 +118,27 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Generations of a filter at work.
 #[derive(Debug)]
 pub(super) struct Generating {
-    clock: GenerationClock,
+    pub(super) clock: GenerationClock,
     /// Generation that began last, or whose begin is being logged.
     begun: Generation,
     looks: Interval,
-    clocks: fn() -> Clocks,
+    clocks: Clocks,
 }
 
 impl Generating {
     /// Continues after the start of a generation. `clocks` reads the clocks of this machine.
-    pub(super) fn new(clock: GenerationClock, begun: Generation, clocks: fn() -> Clocks) -> Self {
+    pub(super) fn new(clock: GenerationClock, begun: Generation, clocks: Clocks) -> Self {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { clock, begun, looks, clocks }
-    }
-
-    /// Returns the moment at which a later generation begins.
-    pub(super) fn begin_of(&self, generation: Generation) -> Moment {
-        self.clock.begin_of(generation)
     }
 
     /// Waits until it is time to look at the clock; forever if there are no generations. Nothing is
     /// lost when the future is dropped.
     pub(super) async fn due(generations: Option<&mut Self>) -> &mut Self {
         let Some(generations) = generations else { return std::future::pending().await };
-        let next = generations.begin_of(generations.begun.later(1)).since_boot();
-        let left = next.saturating_sub((generations.clocks)().moment.since_boot());
+        let next = generations.clock.begin_of(generations.begun.later(1)).since_boot;
+        let left = next.saturating_sub((generations.clocks)().0.since_boot);
         tokio::select! {
             _ = generations.looks.tick() => {}
             // A generation that begins late would let URLs pass too early. The clock that begins it
@@ -166,27 +148,21 @@ impl Generating {
         generations
     }
 
-    /// Begins a generation that is due, and returns it. If there is a folder, its log gets the
-    /// start first. Frees some slots of expired keys.
-    pub(super) fn look(
-        &mut self,
-        storage: Option<&mut Storage>,
-        engine: &mut Engine,
-    ) -> Option<Generation> {
+    /// Begins a generation that is due. If there is a folder, its log gets the start first. Frees
+    /// some slots of expired keys.
+    pub(super) fn look(&mut self, storage: Option<&mut Storage>, engine: &mut Engine) {
         if engine.gauge().generations().is_some_and(|it| it.expired > 0) {
             engine.sweep();
         }
-        let due = self.clock.generation_at((self.clocks)().moment);
+        let due = self.clock.generation_at((self.clocks)().0);
         if due <= self.begun {
-            return None;
+            return;
         }
         self.begun = due;
-        if let Some(storage) = storage {
-            storage.write(Write::Generation(due));
-            return None;
+        match storage {
+            Some(storage) => storage.write(Write::Generation(due)),
+            None => engine.begin_generation(due),
         }
-        engine.begin_generation(due);
-        Some(due)
     }
 }
 
@@ -220,7 +196,7 @@ mod tests {
         assert_eq!(doubt, None);
         assert_eq!((after(&clock, 0), after(&clock, 69), after(&clock, 70)), (100, 100, 101));
         assert_eq!(after(&clock, 10_070), 201);
-        let begin = |number| clock.begin_of(Generation::new(number)).since_boot().as_secs();
+        let begin = |number| clock.begin_of(Generation::new(number)).since_boot.as_secs();
         assert_eq!((begin(101), begin(102)), (50 + 70, 50 + 170));
     }
 

@@ -32,7 +32,7 @@ fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
 
 /// Returns the written form of the filter, its number of keys, and its position.
 fn copied(engine: &Engine) -> (Vec<u8>, u64, Position) {
-    let Copied { blob, at, .. } = engine.handle().copy(ShardId::WHOLE, Vec::new()).unwrap();
+    let Copied { blob, at, .. } = engine.handle.copy(ShardId::WHOLE, Vec::new()).unwrap();
     let mut bytes = Vec::new();
     blob.write(&mut bytes).unwrap();
     assert_eq!(bytes.len() as u64, blob.len());
@@ -115,7 +115,7 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
         assert!((engine.gauge().error_rate() - model.error_rate_now()).abs() < f64::EPSILON);
         let asked: Vec<_> =
             digests(0..3000).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect();
-        let told = engine.handle().test(&asked).unwrap();
+        let told = engine.handle.test(&asked).unwrap();
         let due = asked.iter().map(|it| Verdict::of(model.contains(it.to_string().as_bytes())));
         assert_eq!(told, due.collect::<Vec<_>>());
     }

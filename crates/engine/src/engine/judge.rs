@@ -6,11 +6,11 @@ use std::collections::{HashSet, VecDeque};
 use super::limiter::Limiter;
 use super::reading::{Part, Reading};
 use crate::item::Findings;
-use crate::item::batch::{Batch, Found};
-use urlseen_filter::generation::{Generation, Lifetime};
+use crate::item::batch::{Batch, Judged};
+use urlseen_filter::generation::Generation;
 use urlseen_filter::limit::{Counted, Counts};
 use urlseen_filter::{
-    Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, SHARDS, ShardId, Verdict,
+    Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, Lifetime, SHARDS, ShardId, Verdict,
 };
 use urlseen_storage::{Copied, Logged, Position};
 
@@ -61,7 +61,7 @@ impl Judge {
     ///
     /// # Errors
     /// The filter has no room for the keys of this batch, or of an earlier one.
-    pub(super) fn judge(&mut self, reading: &Reading) -> Result<Batch<Found>, Full> {
+    pub(super) fn judge(&mut self, reading: &Reading) -> Result<Batch<Judged>, Full> {
         self.has_room()?;
         let (mut found, mut keys) = (Findings::default(), ByLifetime::default());
         for part in reading.take_parts() {
@@ -69,11 +69,11 @@ impl Judge {
         }
         if let Some(limiter) = &mut self.limiter {
             limiter.admit(reading.batch.items(), &mut found, &self.counts);
-            let over = found.over_limit().iter();
+            let over = found.over_limit.iter();
             let over = over.map(|over| self.hasher.key_hash(&over.fingerprint).id()).collect();
             self.in_flight.withdraw(&mut keys, &over);
         }
-        let counted = found.counted().to_vec();
+        let counted = found.counted.clone();
         self.in_flight.batches.push_back(JudgedBatch { keys, counted });
         // Room is reserved before a batch is passed on, because the keys of a committed batch must
         // fit into the filter.
@@ -82,7 +82,7 @@ impl Judge {
                 return Err(self.full.insert(full).clone());
             }
         }
-        Ok(reading.batch.found(found))
+        Ok(reading.batch.judged(found))
     }
 
     #[allow(clippy::stable_sort_primitive)] // the stable sort is fast on sorted runs
@@ -208,16 +208,6 @@ impl Judge {
     pub(super) fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Copied {
         let (blob, tombstones) = self.filter.save(shard, buffer);
         Copied { blob, at: self.at, tombstones }
-    }
-
-    /// Copies the counts of limits for the snapshot.
-    pub(super) fn copy_counts(&mut self) -> (Vec<Counted>, Position) {
-        (self.counts.copy(), self.at)
-    }
-
-    /// Records that the filter is at position `at`.
-    pub(super) fn stand(&mut self, at: Position) {
-        self.at = at;
     }
 
     /// Empties the filter for good.

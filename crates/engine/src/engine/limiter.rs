@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::item::findings::{Limited, OverLimit};
-use crate::item::{Findings, Items, Options, Reader};
-use urlseen_filter::Hashed;
-use urlseen_filter::generation::Lifetimes;
+use crate::item::{Findings, Items, Options, OverLimit, Reader};
 use urlseen_filter::limit::{Claim, Counted, Counts, GROUPS_MAX, Group, Limits, share};
+use urlseen_filter::{Hashed, Lifetimes};
 use urlseen_fingerprint::PartitionCount;
 
 /// Limiter of the unseen items of batches, in the order of the batches.
@@ -35,8 +33,7 @@ impl Limiter {
     /// Takes those items out of the unseen ones that are over a limit, in the order of the items.
     /// `counts` has the items of all committed batches.
     pub(super) fn admit(&mut self, items: &Items, found: &mut Findings, counts: &Counts) {
-        let (mut onward, mut limited) =
-            (Vec::with_capacity(found.onward.len()), Limited::default());
+        let mut onward = Vec::with_capacity(found.onward.len());
         let mut added = Vec::with_capacity(found.added.len());
         let mut lifetimes = Lifetimes::default();
         let mut unfiltered = found.unfiltered.iter().map(|&(index, _)| index).peekable();
@@ -56,7 +53,7 @@ impl Limiter {
                 Err(full) => {
                     let rule = u16::try_from(full.rule).expect("there are at most 100 rules");
                     let group = full.name.as_str().into();
-                    limited.over.push(OverLimit { index, fingerprint, rule, group });
+                    found.over_limit.push(OverLimit { index, fingerprint, rule, group });
                     continue;
                 }
             }
@@ -65,9 +62,8 @@ impl Limiter {
             added.push(fingerprint);
         }
         let counted = counted.into_iter().map(|(group, items)| Counted { group, items });
-        limited.counted = counted.collect();
+        found.counted = counted.collect();
         (found.onward, found.added, found.lifetimes) = (onward, added, lifetimes);
-        found.limited = (!limited.is_empty()).then(|| Box::new(limited));
     }
 
     /// Counts an item that no crawl in Redis has, at once. `url` is its canonical URL. Returns the

@@ -76,9 +76,9 @@ async fn each_group_gets_exactly_its_limit_across_batches_and_aborts() {
             let judged = engine.judged().await.unwrap();
             let (passed, _) = model.judge(&items);
             assert_eq!(onward(&judged), passed, "round {round}");
-            let over = judged.over_limit().iter().map(|over| &over.fingerprint);
+            let over = judged.findings.over_limit.iter().map(|over| &over.fingerprint);
             let over: HashSet<_> = over.collect();
-            assert_eq!(over.len(), judged.over_limit().len(), "each is over the limit once");
+            assert_eq!(over.len(), judged.findings.over_limit.len(), "each is over the limit once");
             in_flight.push_back(model.clone());
             if round % 11 == 10 {
                 engine.abort();
@@ -103,7 +103,7 @@ async fn the_filter_never_gets_an_item_over_a_limit() {
         engine.submit(batch(&urls));
         let judged = engine.judged().await.unwrap();
         let passed = if number == 1 { 7 } else { 0 };
-        assert_eq!((judged.onward_len(), judged.over_limit().len()), (passed, 13));
+        assert_eq!((judged.onward_len(), judged.findings.over_limit.len()), (passed, 13));
         assert_eq!(judged.seen_len(), if number == 1 { 0 } else { 7 });
         engine.settle(at(number));
     }
@@ -114,7 +114,7 @@ async fn the_filter_never_gets_an_item_over_a_limit() {
 #[test]
 fn counts_of_a_snapshot_take_only_later_records_of_the_log() {
     let engine = engine(1);
-    let mut handle = engine.handle();
+    let mut handle = engine.handle.clone();
     let group = Limits::new(options().limits).claims("http://a.x/")[0].group;
     let one = [Counted { group, items: 1 }];
     let position = |number| at(number).at;

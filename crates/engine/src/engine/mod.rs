@@ -30,18 +30,18 @@ mod works;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use tokio::sync::{mpsc, oneshot};
 
 use crate::item::Options;
-use crate::item::batch::{Batch, Claimed, Judged, Sifted};
-pub use generations::{Clocks, Doubt};
+use crate::item::batch::{Batch, Claimed, Judged};
+use generations::Clocks;
+pub use generations::Doubt;
 use judge::{Judge, SHORT};
 use limiter::Limiter;
-use query::Asking;
-use question::Answers;
 pub use question::{Answer, Question, Wanted};
+pub(crate) use queue::Heard;
 use queue::{Done, Queue};
 use reading::{Readers, Reading};
 pub use request_rules::RequestRules;
@@ -56,7 +56,7 @@ use urlseen_filter::{
     RedisFilterKeys, Verdict,
 };
 use urlseen_fingerprint::Fingerprint;
-use urlseen_storage::Logged;
+use urlseen_storage::{Logged, Moment};
 pub use works::{Event, Works, WorksError};
 
 /// Maximum number of batches that are submitted and neither committed nor aborted.
@@ -111,17 +111,6 @@ impl Parts {
     }
 }
 
-/// Result that the engine returns to the task that submits batches.
-#[derive(Debug)]
-pub(crate) enum Heard {
-    /// A batch is judged by a filter in memory.
-    Judged(Batch<Judged>),
-    /// A batch was compared with the cache of a filter in Redis.
-    Sifted(Batch<Sifted>),
-    /// Questions are answered.
-    Answers(Answers),
-}
-
 /// Handle with which other threads use a filter while the engine works. The judge does their steps
 /// among its other ones. After the end of the engine, such steps are dropped without an answer.
 #[derive(Debug, Clone)]
@@ -143,12 +132,13 @@ impl Handle {
 /// Engine. The task that submits batches holds this value.
 #[derive(Debug)]
 pub struct Engine {
-    handle: Handle,
+    /// Handle with which other threads can read the filter while the engine works.
+    pub handle: Handle,
     tombstones: Arc<AtomicUsize>,
     /// True if the filter is in memory, false if the filter is in Redis.
-    is_here: bool,
-    /// True if each batch keeps the fingerprints of its seen items.
-    keeps_seen: bool,
+    pub(crate) is_here: bool,
+    /// True if each batch that is submitted keeps the fingerprints of its seen items.
+    pub keeps_seen: bool,
     done: mpsc::UnboundedReceiver<Done>,
     readers: Arc<Readers>,
     /// Times at which the batches were submitted that are not handed back, oldest first.
@@ -157,18 +147,19 @@ pub struct Engine {
     pub(crate) uncommitted: usize,
     /// Durations from the submission of a batch until it is judged.
     pub judge_times: Histogram,
-    pub(crate) asking: Asking,
+    /// Number of groups of questions whose added keys are not yet set in the filter.
+    pub(crate) groups: usize,
     /// Error of a filter that had no room for a batch, which [`Engine::heard`] returns once. That
     /// batch and all later ones are not judged.
     pub full: Option<Full>,
     /// Time after which fingerprints of the filter pass again, if they expire.
     pub(crate) expire_after: Option<ExpireAfter>,
-    /// Generation that began last.
-    generation: Generation,
+    /// Generation that began last; [`Generation::FOREVER`] if none has begun.
+    pub(crate) generation: Generation,
     /// Token of the sweep that is not done yet.
     sweeping: Arc<()>,
     /// Reads the clocks of this machine.
-    clocks: fn() -> Clocks,
+    clocks: Clocks,
     /// Work of an engine without threads, before its start.
     #[cfg(feature = "simulation")]
     stepped: Option<crossbeam_channel::Receiver<threads::Work>>,
@@ -197,12 +188,12 @@ impl Engine {
             judging: VecDeque::new(),
             uncommitted: 0,
             judge_times: Histogram::default(),
-            asking: Asking::default(),
+            groups: 0,
             full: None,
             expire_after: *expire_after,
             generation: Generation::FOREVER,
             sweeping: Arc::default(),
-            clocks: Clocks::now,
+            clocks: || (Moment::now(), SystemTime::now()),
             #[cfg(feature = "simulation")]
             stepped: None,
         })
@@ -216,11 +207,6 @@ impl Engine {
     /// Counts the batches that were submitted and not handed back.
     pub(crate) fn in_progress(&self) -> usize {
         self.judging.len()
-    }
-
-    /// Makes each later batch keep the fingerprints of its seen items.
-    pub fn keep_seen(&mut self) {
-        self.keeps_seen = true;
     }
 
     /// Sets the options for reading the items of later batches.
@@ -260,7 +246,6 @@ impl Engine {
     pub async fn judged(&mut self) -> Result<Batch<Judged>, EngineError> {
         match self.heard().await? {
             Heard::Judged(judged) => Ok(judged),
-            Heard::Sifted(_) => unreachable!("this caller has a filter in memory"),
             Heard::Answers(_) => unreachable!("this caller asks no questions"),
         }
     }
@@ -272,30 +257,23 @@ impl Engine {
     /// The engine cannot continue.
     pub(crate) async fn heard(&mut self) -> Result<Heard, EngineError> {
         loop {
-            match self.done.recv().await {
-                None | Some(Done::Panicked) => return Err(EngineError::Panicked),
-                Some(Done::Full(full)) => {
+            let done = self.done.recv().await.unwrap_or(Err(EngineError::Panicked));
+            match &done {
+                Err(EngineError::Full(full)) => {
                     self.judging.clear();
-                    if self.full.is_none() {
-                        return Err(EngineError::Full(self.full.insert(full).clone()));
+                    if self.full.is_some() {
+                        continue;
                     }
+                    self.full = Some(full.clone());
                 }
-                Some(Done::Answered(answers)) => {
-                    self.asking.asked -= 1;
-                    self.asking.unremembered += 1;
-                    return Ok(Heard::Answers(answers));
-                }
-                Some(Done::Judged(batch)) => {
+                Ok(Heard::Judged(_)) => {
                     let since = self.judging.pop_front().expect("it was submitted");
                     self.judge_times.observe(since.elapsed());
                     self.uncommitted += 1;
-                    return Ok(if self.is_here {
-                        Heard::Judged(batch.judged())
-                    } else {
-                        Heard::Sifted(batch.sifted())
-                    });
                 }
+                Ok(Heard::Answers(_)) | Err(_) => {}
             }
+            return done;
         }
     }
 
@@ -341,11 +319,6 @@ impl Engine {
     /// Empties the cache of seen keys, for a filter in Redis.
     pub fn evict_seen(&mut self) {
         self.handle.queue.add(|judge| judge.filter.clear());
-    }
-
-    /// Returns a handle with which other threads can read the filter while the engine works.
-    pub fn handle(&self) -> Handle {
-        self.handle.clone()
     }
 
     /// Returns the gauge of the filter. Its counts lag by at most one batch.

@@ -11,9 +11,9 @@ use tokio::sync::mpsc;
 use super::judge::Judge;
 use super::question::Answers;
 use super::reading::Reading;
-use super::threads::Work;
-use crate::item::batch::{Batch, Found};
-use urlseen_filter::{Full, KeyHash};
+use super::threads::{EngineError, Work};
+use crate::item::batch::{Batch, Judged};
+use urlseen_filter::KeyHash;
 
 /// Number of items or keys after which a thread turns to another filter.
 const TURN: usize = 8192;
@@ -27,18 +27,18 @@ const STEP: usize = 64;
 /// Change or question that the judge carries out as a whole, before the next one.
 type Step = Box<dyn FnOnce(&mut Judge) + Send>;
 
-/// Result of the judge, in the order of its steps.
+/// Result of a step of the judge.
 #[derive(Debug)]
-pub(super) enum Done {
+pub(crate) enum Heard {
     /// A batch is judged, after all earlier ones.
-    Judged(Batch<Found>),
+    Judged(Batch<Judged>),
     /// A group of questions is answered.
-    Answered(Answers),
-    /// The filter has no room for a batch. This batch and the later ones are not judged.
-    Full(Full),
-    /// A reader or the judge panicked.
-    Panicked,
+    Answers(Answers),
 }
+
+/// Result of the judge, in the order of its steps. If the filter has no room for a batch, this
+/// batch and the later ones are not judged.
+pub(super) type Done = Result<Heard, EngineError>;
 
 /// Queue of a filter, with its judge. One thread at a time has the judge; others read meanwhile.
 ///
@@ -57,8 +57,8 @@ pub(super) struct Queue {
     tell: mpsc::UnboundedSender<Done>,
 }
 
-/// Work that waits. Its length is bounded: by the batches, groups and generations that the engine
-/// lets in, by [`STEPS_MAX`] during a recovery, and by callers that wait for their reply.
+/// Work that waits. Its length is bounded: by the batches and groups that the engine lets in, by
+/// the begins of expiry, by [`STEPS_MAX`] during a recovery, and by callers that wait for their reply.
 #[derive(Default)]
 struct Waiting {
     steps: VecDeque<Step>,
@@ -280,10 +280,7 @@ impl Queue {
     }
 
     fn judge(&self, judge: &mut Judge, reading: &Reading) {
-        self.tell(match judge.judge(reading) {
-            Ok(batch) => Done::Judged(batch),
-            Err(full) => Done::Full(full),
-        });
+        self.tell(judge.judge(reading).map(Heard::Judged).map_err(EngineError::Full));
     }
 
     /// Does a step. A panic ends the judge.
@@ -309,7 +306,7 @@ impl Queue {
 
     fn end_by_panic(&self) {
         self.drop_work();
-        self.tell(Done::Panicked);
+        self.tell(Err(EngineError::Panicked));
     }
 
     fn drop_work(&self) {

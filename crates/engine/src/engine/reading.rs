@@ -8,8 +8,7 @@ use crate::item::batch::{Batch, Claimed};
 use crate::item::key::NoKey;
 use crate::item::{Findings, Identity, Options, Reader, Unreadable};
 use urlseen_filter::expire_after::ExpireAfter;
-use urlseen_filter::generation::Lifetime;
-use urlseen_filter::{KeyHash, KeyHasher, RedisFilterKeys};
+use urlseen_filter::{KeyHash, KeyHasher, Lifetime, RedisFilterKeys};
 use urlseen_fingerprint::Fingerprint;
 
 /// Number of items that justify one more part of a batch.

@@ -56,7 +56,7 @@ fn local(folder: &TempDir, parameters: &Parameters) -> Local {
 
 fn verdicts(engine: &Engine) -> Vec<Verdict> {
     let of = |number| question(Wanted::Test, number).fingerprint;
-    engine.handle().test(&(0..URLS).map(of).collect::<Vec<Fingerprint>>()).unwrap()
+    engine.handle.test(&(0..URLS).map(of).collect::<Vec<Fingerprint>>()).unwrap()
 }
 
 impl World {
@@ -119,7 +119,7 @@ impl World {
             *generation += 1;
             let generation = Generation::new(*generation);
             self.works.storage.as_mut().unwrap().write(Write::Generation(generation));
-            while self.works.engine.generation() != generation {
+            while self.works.engine.generation != generation {
                 let event = self.works.next(true).await.unwrap();
                 self.take(event);
             }

@@ -2,11 +2,10 @@
 
 use crossbeam_channel::{Receiver, unbounded};
 
-use super::generations::Clocks;
 use super::query::QueryDispatcher;
 use super::store::{Local, Storage, StorageThread};
 use super::threads::Work;
-use super::{Engine, Parts, StartError, Threads, Works};
+use super::{Clocks, Engine, Parts, StartError, Threads, Works};
 
 /// Work of an engine and of its folder. A simulation decides when each step is done.
 #[derive(Debug)]
@@ -20,7 +19,7 @@ impl Engine {
     ///
     /// # Errors
     /// The filter cannot be built.
-    pub fn stepped(parts: &Parts, clocks: fn() -> Clocks) -> Result<Self, StartError> {
+    pub fn stepped(parts: &Parts, clocks: Clocks) -> Result<Self, StartError> {
         let (line, stepped) = unbounded();
         let threads = Threads { line, count: 0 };
         let mut engine = Self::start(&Parts { threads, ..parts.clone() })?;

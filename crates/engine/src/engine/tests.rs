@@ -101,7 +101,7 @@ async fn unfiltered_items_keep_their_place_and_are_not_recorded() {
         onward(&judged),
         [&plain[0], &unfiltered, &plain[1], &unfiltered, &plain[2]].map(String::clone)
     );
-    assert_eq!(judged.unfiltered_len(), 2);
+    assert_eq!(judged.findings.unfiltered.len(), 2);
     assert_eq!(judged.rejects().map(|(item, _)| item).collect::<Vec<_>>(), [b"junk"]);
     assert_eq!(judged.seen().count(), 0);
 }
@@ -146,7 +146,7 @@ async fn there_is_a_bound_on_batches() {
 
 /// Tests `urls` through a handle.
 fn tested(engine: &Engine, urls: &[String]) -> Vec<Verdict> {
-    engine.handle().test(&fingerprints(urls)).unwrap()
+    engine.handle.test(&fingerprints(urls)).unwrap()
 }
 
 pub(super) fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
@@ -163,10 +163,10 @@ async fn a_batch_carries_the_fingerprints_that_it_adds() {
         items.insert(3, r#"{"url": "http://a/", "dont_filter": true}"#.to_owned());
         engine.submit(batch(&items));
         let judged = engine.judged().await.unwrap();
-        assert_eq!(judged.added(), fingerprints(&urls([1, 2, 3, 4])));
+        assert_eq!(judged.findings.added, fingerprints(&urls([1, 2, 3, 4])));
         engine.settle(Logged::START);
         engine.submit(batch(&urls([4, 5, 1])));
-        assert_eq!(engine.judged().await.unwrap().added(), fingerprints(&urls([5])));
+        assert_eq!(engine.judged().await.unwrap().findings.added, fingerprints(&urls([5])));
     }
 }
 
@@ -197,7 +197,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     filter.set(&fingerprints(&urls(5000..5100)), Generation::FOREVER);
     filter.clear();
     for shard in ShardId::all() {
-        let Copied { blob, at: copied_at, .. } = from.handle().copy(shard, Vec::new()).unwrap();
+        let Copied { blob, at: copied_at, .. } = from.handle.copy(shard, Vec::new()).unwrap();
         assert_eq!(copied_at, at);
         let section = Section { shard, at, keys: blob.keys(), len: blob.len(), begin: 0 };
         filter.load(section, &mut blob.into_buffer().as_slice()).unwrap();
@@ -206,7 +206,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     filter.stand(at);
     to.caught_up().await.unwrap();
     assert_eq!(to.gauge().fill().counted, 1010);
-    assert_eq!(to.handle().copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
+    assert_eq!(to.handle.copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
     let seen = tested(&to, &urls(0..6000));
     assert!((0..).zip(seen).all(|(number, seen)| seen == Verdict::of(number < 1010)));
 }
@@ -227,7 +227,7 @@ async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
 #[test]
 fn a_handle_that_outlives_its_engine_gets_no_answers() {
     let engine = engine(2);
-    let handle = engine.handle();
+    let handle = engine.handle.clone();
     drop(engine);
     assert!(handle.copy(ShardId::all().next().unwrap(), Vec::new()).is_none());
     assert!(handle.test(&fingerprints(&urls([1]))).is_none());

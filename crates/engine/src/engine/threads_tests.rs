@@ -104,7 +104,7 @@ fn a_shard_that_loads_slowly_delays_no_other_engine() {
     runtime.block_on(other.judged()).unwrap();
     other.settle(Logged::START);
     let shard = ShardId::all().next().unwrap();
-    let blob = other.handle().copy(shard, Vec::new()).unwrap().blob;
+    let blob = other.handle.copy(shard, Vec::new()).unwrap().blob;
     let section =
         Section { shard, at: Position::START, keys: blob.keys(), len: blob.len(), begin: 0 };
     let saved = blob.into_buffer();

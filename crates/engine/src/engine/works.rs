@@ -5,9 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tracing::warn;
+use tracing::{debug, warn};
 
-use super::generations::{Clocks, Doubt, Generating, GenerationClock};
+use super::generations::{Doubt, Generating, GenerationClock};
 use super::query::{Extra, QueryDispatcher};
 use super::store::{Footprint, MismatchError, Storage, Store, Stored, Write};
 use super::{Engine, EngineError, Heard};
@@ -52,10 +52,8 @@ pub enum Event {
     Snapshot(io::Result<Finished>),
     /// The contents of the folder have changed.
     Footprint(Footprint),
-    /// A generation has begun.
-    Generation(Generation),
-    /// Slots of expired keys were freed, if there are any.
-    Swept,
+    /// The expiry of keys has gone on: slots were freed, or the next keys expire.
+    Expired,
 }
 
 /// Reason why a filter cannot continue.
@@ -82,7 +80,7 @@ impl Works {
         Self { storage, engine, dispatcher, generations: None }
     }
 
-    /// Returns true if generations are still to begin ([`Works::begin_generations`]).
+    /// Returns true if the expiry is still to begin ([`Works::begin_expiry`]).
     pub fn needs_time(&self) -> bool {
         self.engine.expire_after.is_some() && self.generations.is_none()
     }
@@ -95,7 +93,7 @@ impl Works {
     ///
     /// # Errors
     /// The log cannot be written, or its thread has ended.
-    pub async fn begin_generations(
+    pub async fn begin_expiry(
         &mut self,
         redis: Option<SystemTime>,
     ) -> Result<Option<Doubt>, WorksError> {
@@ -105,7 +103,7 @@ impl Works {
         };
         let recorded = self.engine.gauge().generations().map(|it| it.now).unwrap_or_default();
         let last = self.storage.as_ref().and_then(|storage| storage.timing);
-        let Clocks { moment: now, local } = (self.engine.clocks)();
+        let (now, local) = (self.engine.clocks)();
         let times = TimesOfDay { local, redis };
         let (clock, timing, doubt) = GenerationClock::new(expire_after, recorded, last, times, now);
         let generation = clock.generation_at(now);
@@ -130,7 +128,7 @@ impl Works {
     pub fn next_generation(&self) -> Option<Moment> {
         let generations = self.generations.as_ref()?;
         let now = self.engine.gauge().generations()?.now;
-        Some(generations.begin_of(now.later(1)))
+        Some(generations.clock.begin_of(now.later(1)))
     }
 
     /// Counts the submitted batches that are not yet in the log.
@@ -155,14 +153,14 @@ impl Works {
         if let Some(storage) = &mut self.storage {
             storage.write(Write::Keys(batch));
         } else {
-            let generation = self.engine.generation();
+            let generation = self.engine.generation;
             self.engine.settle(Logged { generation, ..Logged::START });
         }
     }
 
     /// Returns true if a query waits for the threads or the log.
     pub fn is_asked(&self) -> bool {
-        self.engine.asking.asked > 0 || self.storage.as_ref().is_some_and(|it| it.answers > 0)
+        self.engine.groups > 0
     }
 
     /// Returns the next event, or waits forever if no event can come. Accepts new queries only if
@@ -177,8 +175,8 @@ impl Works {
         tokio::select! {
             biased;
             generating = Generating::due(generations.as_mut()) => {
-                let begun = generating.look(storage.as_mut(), engine);
-                Ok(begun.map_or(Event::Swept, Event::Generation))
+                generating.look(storage.as_mut(), engine);
+                Ok(Event::Expired)
             }
             // Groups of questions are rare, so they do not delay other events for long.
             query = dispatcher.next(), if may_ask => {
@@ -186,8 +184,8 @@ impl Works {
                 Ok(Event::Asked)
             }
             heard = engine.heard() => match heard {
-                Ok(Heard::Judged(batch)) => Ok(Event::Judged(batch)),
-                Ok(Heard::Sifted(batch)) => Ok(Event::Sifted(batch)),
+                Ok(Heard::Judged(batch)) if engine.is_here => Ok(Event::Judged(batch)),
+                Ok(Heard::Judged(batch)) => Ok(Event::Sifted(batch.sifted())),
                 Ok(Heard::Answers(answers)) => {
                     dispatcher.hand_over(answers, storage.as_mut(), engine);
                     Ok(Event::Asked)
@@ -201,13 +199,13 @@ impl Works {
                     engine.settle(logged);
                     Event::Added
                 }
-                Stored::Answers(answers, Logged { at, generation }) => {
-                    dispatcher.finish(answers, generation, Some(at), engine);
+                Stored::Answers(answers, logged) => {
+                    dispatcher.finish(answers, Some(logged), engine);
                     Event::Asked
                 }
                 Stored::Generation(generation) => {
                     engine.begin_generation(generation);
-                    Event::Generation(generation)
+                    Event::Expired
                 }
                 Stored::Failed(error) => return Err(WorksError::Log(error)),
             }),
@@ -243,7 +241,8 @@ impl Works {
             return Ok(());
         };
         let unfit = |unfit| WorksError::Mismatch(Box::new(unfit));
-        let head = storage.call(Store::logged_head).await?.map_err(unfit)?;
+        let head = storage.call(|store| store.kept.journal().map(|it| it.position().head)).await?;
+        let head = head.map_err(|error| unfit(error.into()))?;
         let mut waits = Waits::default();
         while let Err(error) = storage.call(move |store| store.replace(head, true)).await? {
             if !error.is_for_want_of_descriptors() {
@@ -265,13 +264,9 @@ async fn stored(storage: Option<&mut Storage>) -> Result<Stored, EngineError> {
 }
 
 impl Engine {
-    /// Returns the generation that began last; [`Generation::FOREVER`] if none has begun.
-    pub(crate) fn generation(&self) -> Generation {
-        self.generation
-    }
-
     /// Begins a generation. The log already has its begin.
     pub(crate) fn begin_generation(&mut self, generation: Generation) {
+        debug!("generation {} has begun", generation.get());
         self.generation = generation;
         self.handle.queue.add(move |judge| judge.filter.kind().begin_generation(generation));
     }

@@ -132,7 +132,7 @@ impl Flow<'_> {
         let progress = Progress { expected: self.pages.expected, ..Progress::default() };
         let cursors = Cursors::default();
         let (judging, judged) = (VecDeque::new(), VecDeque::new());
-        if let Some(doubt) = self.works.begin_generations(None).await? {
+        if let Some(doubt) = self.works.begin_expiry(None).await? {
             self.audience.say(&doubt.to_string());
         }
         let mut driver = Driver { flow: self, judging, judged, progress, cursors };
@@ -223,8 +223,7 @@ impl Driver<'_> {
             | Event::Asked
             | Event::Full(_)
             | Event::Snapshot(Ok(_))
-            | Event::Generation(_)
-            | Event::Swept => {}
+            | Event::Expired => {}
         }
     }
 

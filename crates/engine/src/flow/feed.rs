@@ -73,13 +73,13 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Bad {
     /// Name of the input, or a description of the entry's place.
-    pub source: String,
+    pub(crate) source: String,
     /// Offset of the entry's first byte in the decompressed file.
-    pub offset: Option<u64>,
+    pub(crate) offset: Option<u64>,
     /// Number of the entry's line, counted from 1, if the input has lines.
-    pub line: Option<u64>,
+    pub(crate) line: Option<u64>,
     /// Cause of the failure, in words.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// Error that ends the reading of an input.

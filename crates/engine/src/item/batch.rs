@@ -12,7 +12,7 @@ use std::sync::Arc;
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::{Head, Logged, Position, Record};
 
-use super::findings::{Findings, OverLimit};
+use super::findings::Findings;
 use crate::item::{Items, Unreadable};
 
 /// Batch of items in one stage on their way from source to sink.
@@ -20,18 +20,13 @@ use crate::item::{Items, Unreadable};
 pub struct Batch<Stage> {
     items: Arc<Items>,
     /// Findings about the items; nothing in the stage [`Claimed`].
-    pub(crate) findings: Box<Findings>,
+    pub findings: Box<Findings>,
     stage: Stage,
 }
 
 /// Stage of items that were read from the source and are not judged.
 #[derive(Debug)]
 pub struct Claimed;
-
-/// Stage of items that were looked up in the part of the filter that the threads hold, and in the
-/// fingerprints in flight.
-#[derive(Debug)]
-pub struct Found;
 
 /// Stage of items that were judged against the filter and the fingerprints in flight. The filter
 /// does not hold them yet.
@@ -51,39 +46,24 @@ pub struct Ready {
     logged: Logged,
 }
 
-/// Stage whose batches have findings about their items.
-pub trait Examined {}
-
-impl Examined for Found {}
-impl Examined for Judged {}
-impl Examined for Sifted {}
-impl Examined for Ready {}
-
 impl Batch<Claimed> {
     /// Makes a batch of items that were read from the source.
     pub fn new(items: Items) -> Self {
         Self { items: Arc::new(items), findings: Box::default(), stage: Claimed }
     }
 
-    /// Adds the findings about the items.
-    pub fn found(&self, findings: Findings) -> Batch<Found> {
-        Batch { items: Arc::clone(&self.items), findings: Box::new(findings), stage: Found }
-    }
-}
-
-impl Batch<Found> {
-    /// Declares the batch judged, because the threads hold the whole filter.
-    pub(crate) fn judged(self) -> Batch<Judged> {
-        self.with(Judged)
-    }
-
-    /// Declares the batch sifted, because the threads do not hold the filter.
-    pub fn sifted(self) -> Batch<Sifted> {
-        self.with(Sifted)
+    /// Adds the findings of the judge about the items.
+    pub fn judged(&self, findings: Findings) -> Batch<Judged> {
+        Batch { items: Arc::clone(&self.items), findings: Box::new(findings), stage: Judged }
     }
 }
 
 impl Batch<Judged> {
+    /// Declares the batch sifted, because the judge does not have the filter.
+    pub fn sifted(self) -> Batch<Sifted> {
+        self.with(Sifted)
+    }
+
     /// Makes the batch ready. `record` is the value that the log returned for it.
     pub(crate) fn logged(self, record: &Record) -> Batch<Ready> {
         self.with(Ready { base: record.base, logged: record.logged })
@@ -150,17 +130,10 @@ impl<Stage> Batch<Stage> {
     fn with<Next>(self, stage: Next) -> Batch<Next> {
         Batch { items: self.items, findings: self.findings, stage }
     }
-}
 
-impl<Stage: Examined> Batch<Stage> {
     /// Returns the number of items for the sink.
     pub fn onward_len(&self) -> usize {
         self.findings.onward.len()
-    }
-
-    /// Returns the number of items that pass unchecked, because of their `dont_filter` or a rule.
-    pub fn unfiltered_len(&self) -> usize {
-        self.findings.unfiltered.len()
     }
 
     /// Iterates over the items that a rule let pass, as received, each with the number of the rule.
@@ -175,31 +148,11 @@ impl<Stage: Examined> Batch<Stage> {
         dropped.map(|&(index, rule)| (self.items.get(index as usize), rule))
     }
 
-    /// Returns the number of items with a fingerprint of their own.
-    pub fn own_fingerprints(&self) -> usize {
-        self.findings.own_fingerprints
-    }
-
-    /// Returns the fingerprints that the filter gets after the commit of the batch.
-    pub fn added(&self) -> &[Fingerprint] {
-        &self.findings.added
-    }
-
-    /// Returns the unseen items that are over a limit, in order.
-    pub fn over_limit(&self) -> &[OverLimit] {
-        self.findings.over_limit()
-    }
-
     /// Returns the number of items that were seen before.
     pub fn seen_len(&self) -> usize {
         let Findings { onward, dropped, rejects, .. } = &*self.findings;
-        let others = onward.len() + dropped.len() + rejects.len() + self.over_limit().len();
+        let others = onward.len() + dropped.len() + rejects.len() + self.findings.over_limit.len();
         self.items.len() - others
-    }
-
-    /// Returns the fingerprints that were seen before, if the engine keeps them.
-    pub fn seen_fingerprints(&self) -> &[Fingerprint] {
-        &self.findings.seen
     }
 
     /// Iterates over the contents for the sink, in order: replacements, or items as received.
@@ -254,7 +207,7 @@ impl<Stage: Examined> Batch<Stage> {
         let mut onward = onward.iter().peekable();
         let mut dropped = dropped.iter().map(|(index, _)| index).peekable();
         let mut rejects = rejects.iter().map(|(index, _)| index).peekable();
-        let mut over = self.over_limit().iter().map(|over| &over.index).peekable();
+        let mut over = self.findings.over_limit.iter().map(|over| &over.index).peekable();
         self.items.iter().zip(0u32..).filter_map(move |(item, index)| {
             let is_other = onward.next_if_eq(&&index).is_some()
                 || dropped.next_if_eq(&&index).is_some()
@@ -271,7 +224,7 @@ mod tests {
 
     fn batch() -> Batch<Sifted> {
         let items = [&b"0"[..], b"1", b"2", b"3", b"4", b"5"].into_iter().collect();
-        let found = Batch::new(items).found(Findings {
+        let found = Batch::new(items).judged(Findings {
             onward: vec![1, 4],
             unfiltered: vec![(1, Some(7))],
             dropped: vec![(5, 3)],
@@ -293,11 +246,11 @@ mod tests {
         let rejects: Vec<_> = batch.rejects().collect();
         assert!(matches!(rejects[..], [(b"2", Unreadable::Empty)]));
         assert_eq!(batch.rejected_at().collect::<Vec<_>>(), [2]);
-        assert_eq!((batch.onward_len(), batch.unfiltered_len()), (2, 1));
+        assert_eq!((batch.onward_len(), batch.findings.unfiltered.len()), (2, 1));
         assert_eq!(batch.passed().collect::<Vec<_>>(), [(&b"1"[..], 7)]);
         assert_eq!(batch.dropped().collect::<Vec<_>>(), [(&b"5"[..], 3)]);
         assert_eq!(batch.seen_len(), 2);
-        assert_eq!(batch.added(), [Fingerprint::Raw20([4; 20])]);
+        assert_eq!(batch.findings.added, [Fingerprint::Raw20([4; 20])]);
         let judged_by: Vec<_> = batch.onward_fingerprints().collect();
         assert_eq!(judged_by, [None, Some(&Fingerprint::Raw20([4; 20]))]);
     }

@@ -1,11 +1,11 @@
 //! Findings about the items of a batch, and the fates of its last items.
 
-use urlseen_filter::generation::Lifetimes;
+use urlseen_filter::Lifetimes;
 use urlseen_filter::limit::Counted;
 use urlseen_fingerprint::Fingerprint;
 
 use super::Unreadable;
-use super::batch::{Batch, Examined};
+use super::batch::Batch;
 
 /// Findings about the items of a batch.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Findings {
     pub(crate) onward: Vec<u32>,
     /// Indexes of the unfiltered items, ascending. `onward` also has these indexes. The items pass
     /// unchecked, because of the rule with this number, or because of their `dont_filter`.
-    pub(crate) unfiltered: Vec<(u32, Option<u16>)>,
+    pub unfiltered: Vec<(u32, Option<u16>)>,
     /// Indexes of the items that a rule drops, ascending, with the number of the rule.
     pub(crate) dropped: Vec<(u32, u16)>,
     /// Indexes of the items that could not be read, ascending, with the reason.
@@ -26,24 +26,18 @@ pub struct Findings {
     /// of the index. An item without a score has score 0.
     pub(crate) scores: Vec<(u32, f64)>,
     /// Unseen fingerprints in the order of their items. The log stores these.
-    pub(crate) added: Vec<Fingerprint>,
+    pub added: Vec<Fingerprint>,
     /// Lifetimes of the fingerprints in `added`.
     pub(crate) lifetimes: Lifetimes,
     /// Seen fingerprints in the order of their items, if the engine keeps them.
-    pub(crate) seen: Vec<Fingerprint>,
+    pub seen: Vec<Fingerprint>,
     /// Number of items with a fingerprint of their own.
-    pub(crate) own_fingerprints: usize,
-    /// Decisions of the limits about the unseen items; `None` if there are none.
-    pub(crate) limited: Option<Box<Limited>>,
-}
-
-/// Decisions of the limits about the unseen items of a batch.
-#[derive(Debug, Default)]
-pub(crate) struct Limited {
-    /// Changes of the counts by the items that are let through.
+    pub own_fingerprints: usize,
+    /// Changes of the counts of limits by the items that are let through.
     pub(crate) counted: Vec<Counted>,
-    /// Items over a limit, in order. They are neither for the sink nor for the filter.
-    pub(crate) over: Vec<OverLimit>,
+    /// Unseen items that are over a limit, in order. They are neither for the sink nor for the
+    /// filter.
+    pub over_limit: Vec<OverLimit>,
 }
 
 /// Unseen item that is over a limit.
@@ -59,24 +53,7 @@ pub struct OverLimit {
     pub group: Box<str>,
 }
 
-impl Limited {
-    /// Returns true if no limit concerns any item.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.counted.is_empty() && self.over.is_empty()
-    }
-}
-
 impl Findings {
-    /// Returns the changes of the counts by the items that limits let through.
-    pub(crate) fn counted(&self) -> &[Counted] {
-        self.limited.as_ref().map_or(&[], |limited| &limited.counted)
-    }
-
-    /// Returns the unseen items that are over a limit, in order.
-    pub(crate) fn over_limit(&self) -> &[OverLimit] {
-        self.limited.as_ref().map_or(&[], |limited| &limited.over)
-    }
-
     /// Adds the findings about later items that need no judge.
     pub(crate) fn append(&mut self, later: Self) {
         self.unfiltered.extend(later.unfiltered);
@@ -105,7 +82,8 @@ impl Findings {
             seen: Vec::new(),
             // The number is not known for a part of a batch, so the first part has it.
             own_fingerprints: std::mem::take(&mut self.own_fingerprints),
-            limited: None,
+            counted: Vec::new(),
+            over_limit: Vec::new(),
         }
     }
 
@@ -125,7 +103,7 @@ impl Findings {
 /// Removes entries from the start of a list as long as `is_before` is true for them, and returns
 /// these entries.
 fn split<T>(list: &mut Vec<T>, is_before: impl Fn(&T) -> bool) -> Vec<T> {
-    let rest = list.split_off(list.partition_point(is_before));
+    let rest = list.split_off(list.iter().take_while(|it| is_before(it)).count());
     std::mem::replace(list, rest)
 }
 
@@ -150,12 +128,12 @@ pub enum Fate<'a> {
     Rejected(&'a Unreadable),
 }
 
-impl<Stage: Examined> Batch<Stage> {
+impl<Stage> Batch<Stage> {
     /// Returns some of the last items as received, with their fates, in order: at most `most` of
     /// each fate. Looks only at a few items, so it is fast for each batch.
     pub fn last_items(&self, most: usize) -> Vec<(&[u8], Fate<'_>)> {
         let Findings { onward, unfiltered, dropped, rejects, .. } = &*self.findings;
-        let over = self.over_limit();
+        let over = &self.findings.over_limit;
         let is_unseen =
             |index: &&u32| unfiltered.binary_search_by_key(*index, |&(other, _)| other).is_err();
         let is_seen = |index: &u32| {
@@ -189,7 +167,7 @@ mod tests {
     fn the_last_items_of_each_fate_are_returned_in_order() {
         let items: Vec<_> = (0..100).map(|number: u32| number.to_string()).collect();
         let batch = Batch::new(items.iter().map(String::as_bytes).collect());
-        let batch = batch.found(Findings {
+        let batch = batch.judged(Findings {
             onward: (0..40).collect(),
             unfiltered: vec![(7, None), (9, Some(5)), (20, None)],
             dropped: vec![(41, 1), (50, 2)],

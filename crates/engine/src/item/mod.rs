@@ -28,9 +28,8 @@ pub(crate) use request::Ttl;
 pub use request::{ItemRequest, bare_url};
 
 pub use reader::{Decision, ExpireRule, NamedRule, Options, Reader};
-use urlseen_filter::PlacementError;
 pub use urlseen_filter::choice::{Emit, ItemForm};
-use urlseen_filter::generation::Lifetime;
+use urlseen_filter::{Lifetime, PlacementError};
 use urlseen_fingerprint::canonical::CanonicalizeError;
 use urlseen_fingerprint::choices;
 use urlseen_fingerprint::{Fingerprint, Partition};
@@ -43,7 +42,7 @@ pub struct Item<'a> {
     /// URL as received, if the item has a URL.
     pub(crate) url: Option<Cow<'a, str>>,
     /// True if the item contains its fingerprint, which rules `[[same]]` do not change.
-    pub has_own_fingerprint: bool,
+    pub(crate) has_own_fingerprint: bool,
     /// Replacement for the sink; `None` if the item is pushed as received.
     pub emitted: Option<Box<[u8]>>,
     /// Number of the rule that lets the item pass unchecked ([`Options::pass`]).
@@ -51,7 +50,7 @@ pub struct Item<'a> {
     /// Score in a sorted set; consumers pop the lowest score first.
     pub score: f64,
     /// Lifetime of the fingerprint. The default if the filter's fingerprints do not expire.
-    pub lifetime: Lifetime,
+    pub(crate) lifetime: Lifetime,
 }
 
 impl Item<'_> {

@@ -9,10 +9,9 @@ use super::pickle::Pickles;
 use super::request::{self, ItemRequest, Parsed};
 use super::tab::{self, Flags, TabParts};
 use super::{Emit, Form, Identity, Item, ItemForm, Unreadable};
-use urlseen_filter::digest_of;
 use urlseen_filter::expire_after::ExpireAfter;
-use urlseen_filter::generation::Lifetime;
 use urlseen_filter::limit::LimitRule;
+use urlseen_filter::{Lifetime, digest_of};
 use urlseen_fingerprint::rule_pages::{Page, Pages};
 use urlseen_fingerprint::{ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition};
 use urlseen_redis::reject::bounded::{TooLong, most_made};
@@ -94,14 +93,6 @@ pub struct ExpireRule {
     pub pages: Pages,
     /// Time after which their URLs pass again; `None` for never.
     pub after: Option<Duration>,
-}
-
-impl ExpireRule {
-    /// Returns the lifetime of the fingerprints of these pages in a filter with this
-    /// `expire_after`.
-    pub(crate) fn lifetime(&self, expire_after: ExpireAfter) -> Lifetime {
-        self.after.map_or(Lifetime::FOREVER, |after| Lifetime::at_least(after, expire_after))
-    }
 }
 
 /// Identity of an item, and what the rules say about its URL.
@@ -263,7 +254,9 @@ impl Reader {
         }
         let rule = first(&mut self.expire).map(|number| &self.options.expire[number]);
         let lifetime = rule.zip(self.expire_after);
-        let lifetime = lifetime.map(|(rule, expire_after)| rule.lifetime(expire_after));
+        let lifetime = lifetime.map(|(rule, expire_after)| {
+            rule.after.map_or(Lifetime::FOREVER, |it| Lifetime::at_least(it, expire_after))
+        });
         let fingerprint = match &said.fingerprint {
             Some(given) => given.clone(),
             None => self.fingerprinter.finish(&request),

@@ -9,9 +9,9 @@ use std::time::Duration;
 use memchr::{memchr, memmem};
 
 use super::Unreadable;
+use urlseen_filter::Lifetime;
 use urlseen_filter::choice::MARK;
 use urlseen_filter::expire_after::ExpireAfter;
-use urlseen_filter::generation::Lifetime;
 use urlseen_fingerprint::{Fingerprint, Request};
 use urlseen_redis::reject::bounded::{Bounded, TooLong};
 

@@ -159,7 +159,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.drop_journal();
         if self.folder.header().is_none() {
             let at = if let Target::At(at) = target { at } else { Head::START };
-            self.folder.begin(spec, RandomId::random().get(), at)?;
+            self.folder.begin(spec, RandomId::random(), at)?;
         }
         // A snapshot prunes the log, so the archive must be turned on or off before that.
         if let Some(archive) = self.policy.archive {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::Lifetimes;
-use urlseen_filter::{Saved, ShardId};
+use urlseen_filter::id::RandomId;
+use urlseen_filter::{Lifetimes, Saved, ShardId};
 
 use super::super::{ArchiveState, AtRest, Folder, Journal, RecoveryError, Retention, Target};
 use super::basic::{DIR, open, recover};
@@ -26,7 +26,7 @@ impl Crawl {
     fn new() -> Self {
         let disk = SimDisk::default();
         let mut folder = open(&disk);
-        folder.begin(&spec(), 7, Head::START).unwrap();
+        folder.begin(&spec(), RandomId::new(7), Head::START).unwrap();
         folder.keep_archive(true).unwrap();
         let start = Position { number: 0, head: Head::START };
         let journal = folder.journal(start, Fsync::Never).unwrap();

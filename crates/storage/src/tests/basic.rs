@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, SystemTime};
 
+use urlseen_filter::Lifetimes;
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::Lifetimes;
 use urlseen_filter::id::RandomId;
 use urlseen_fingerprint::Fingerprint;
 
@@ -22,7 +22,7 @@ pub(super) fn open(disk: &SimDisk) -> Folder {
 
 pub(super) fn begun(disk: &SimDisk, at: Head) -> Folder {
     let mut folder = open(disk);
-    folder.begin(&spec(), 99, at).unwrap();
+    folder.begin(&spec(), RandomId::new(99), at).unwrap();
     folder
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use urlseen_filter::ShardId;
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::{Generation, Lifetimes};
+use urlseen_filter::generation::Generation;
+use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::{Counted, Counts, Group};
+use urlseen_filter::{Lifetimes, ShardId};
 use urlseen_fingerprint::Fingerprint;
 
 use super::super::{Journal, Retention, Section, Target};
@@ -73,7 +74,7 @@ fn counts_are_those_of_the_head_whichever_snapshot_is_loaded() {
     for snapshot_after in 0..=4u64 {
         let disk = SimDisk::default();
         let mut folder = open(&disk);
-        folder.begin(&spec(), 1, Head::START).unwrap();
+        folder.begin(&spec(), RandomId::new(1), Head::START).unwrap();
         let start = Position { number: 0, head: Head::START };
         let mut journal = folder.journal(start, Fsync::Never).unwrap();
         let mut heads = vec![(Head::START, None)];
@@ -108,7 +109,7 @@ fn counts_are_those_of_the_head_whichever_snapshot_is_loaded() {
 fn damage_of_the_counts_is_noticed() {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    folder.begin(&spec(), 1, Head::START).unwrap();
+    folder.begin(&spec(), RandomId::new(1), Head::START).unwrap();
     let start = Position { number: 0, head: Head::START };
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
     append(&mut journal, 3);

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use urlseen_filter::ShardId;
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::Lifetimes;
+use urlseen_filter::id::RandomId;
+use urlseen_filter::{Lifetimes, ShardId};
 
 use super::super::inspect::look_on;
 use super::super::record::{HEAD, RecordHead, encoded_len};
@@ -187,7 +187,7 @@ fn a_file_of_another_folder_is_refused() {
     // The same crawl under another id: whole files with correct checksums.
     let (own, other) = (write(), SimDisk::default());
     let mut folder = super::basic::open(&other);
-    folder.begin(&super::filter::spec(), 77, heads()[0]).unwrap();
+    folder.begin(&super::filter::spec(), RandomId::new(77), heads()[0]).unwrap();
     drop(folder);
     for (name, bytes) in own.files() {
         if name != "header" && name != "lock" {
@@ -200,7 +200,7 @@ fn a_file_of_another_folder_is_refused() {
     // Files of the log of another crawl do not follow a snapshot of this one.
     let mut folder = super::basic::open(&other);
     folder.erase().unwrap();
-    folder.begin(&super::filter::spec(), 77, heads()[0]).unwrap();
+    folder.begin(&super::filter::spec(), RandomId::new(77), heads()[0]).unwrap();
     drop(folder);
     other.put(&Path::new(DIR).join(segment::name(0)), &own.files()[&segment::name(0)]);
     let refused = recover(&other, Target::Last).unwrap_err();

@@ -10,10 +10,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use urlseen_filter::ShardId;
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::Lifetimes;
 use urlseen_filter::id::RandomId;
+use urlseen_filter::{Lifetimes, ShardId};
 
 use super::super::inspect::look_on;
 use super::super::record::RecordKind;
@@ -82,7 +81,7 @@ fn take_snapshot(journal: &mut Journal, keys: &BTreeSet<Key>) {
 pub(super) fn write() -> SimDisk {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    folder.begin(&spec(), 0x0123_4567_89ab_cdef, BASE).unwrap();
+    folder.begin(&spec(), RandomId::new(0x0123_4567_89ab_cdef), BASE).unwrap();
     for run in RUNS {
         folder.announce(RandomId::new(run)).unwrap();
     }
@@ -159,7 +158,7 @@ fn the_fixture_is_read_with_all_its_content() {
     }
     let look = look_on(&disk.dir()).unwrap();
     let header = look.header.unwrap();
-    assert_eq!((header.filter(), header.spec()), (0x0123_4567_89ab_cdef, &spec()));
+    assert_eq!((header.filter.get(), &header.spec), (0x0123_4567_89ab_cdef, &spec()));
     assert_eq!(header.differences(&spec()), []);
     assert_eq!(look.damages, []);
     assert_eq!(look.last, Some(Position { number: last, head: batch_head(8) }));

@@ -6,6 +6,7 @@ use super::basic::{begun, open};
 use super::filter::spec;
 use super::testing::{Fault, SimDisk};
 use crate::head::Head;
+use urlseen_filter::id::RandomId;
 
 fn checkpoint(source: &str, at: u64) -> Checkpoint {
     Checkpoint { source: source.to_owned(), version: "1".to_owned(), at, count: at / 22 }
@@ -37,7 +38,7 @@ fn checkpoints_of_another_filter_are_ignored() {
     let file = folder.dir.read(NOTES).unwrap().unwrap();
     folder.erase().unwrap();
     assert_eq!(folder.dir.read(NOTES).unwrap(), None);
-    folder.begin(&spec(), 100, Head::START).unwrap();
+    folder.begin(&spec(), RandomId::new(100), Head::START).unwrap();
     // Happens if a copy of the folder is restored in parts.
     folder.dir.write_aside(NOTES, &file).unwrap();
     folder.dir.replace(NOTES).unwrap();

@@ -41,13 +41,13 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
 
 /// Returns the folder's filter with these keys.
 fn filter_of(folder: &Folder, keys: &[Key]) -> Box<dyn FilterKind> {
-    let mut filter = folder.header().unwrap().spec().filter.parameters.build().unwrap();
+    let mut filter = folder.header().unwrap().spec.filter.parameters.build().unwrap();
     filter.insert(&key_hashes(folder, keys)).unwrap();
     filter
 }
 
 fn key_hashes(folder: &Folder, keys: &[Key]) -> Vec<KeyHash> {
-    let hasher = folder.header().unwrap().spec().filter.parameters.hasher();
+    let hasher = folder.header().unwrap().spec.filter.parameters.hasher();
     keys.iter().map(|&key| hasher.key_hash(&fingerprint(key))).collect()
 }
 
@@ -64,7 +64,7 @@ fn a_look_shows_the_content_of_the_folder() {
     drop((folder, journal));
     let look = look_on(&disk.dir()).unwrap();
     assert!(!look.is_held);
-    assert_eq!(look.header.unwrap().spec(), &spec());
+    assert_eq!(look.header.unwrap().spec, spec());
     assert_eq!(look.last, Some(last));
     assert_eq!(look.bytes, files.values().map(|file| file.len() as u64).sum::<u64>());
     assert_eq!(look.damages, []);

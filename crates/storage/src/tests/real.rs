@@ -27,7 +27,7 @@ fn a_folder_on_a_real_disk_is_written_and_recovered() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("storage/demo");
         let mut folder = Folder::open(&dir).unwrap();
-        folder.begin(&spec(), 5, Head::START).unwrap();
+        folder.begin(&spec(), RandomId::new(5), Head::START).unwrap();
         let runs = [2, 1].map(RandomId::new);
         assert_eq!(folder.announce(runs[1]).unwrap(), []);
         assert_eq!(folder.announce(runs[0]).unwrap(), runs[1..]);
@@ -53,7 +53,7 @@ fn a_folder_on_a_real_disk_is_written_and_recovered() {
             assert_eq!(mode(&file.path()), 0o600, "{file:?}");
         }
         fs::write(dir.join("snapshot.tmp"), "half").unwrap();
-        assert_eq!(AtRest::open(&dir).unwrap().header().unwrap().filter(), 5);
+        assert_eq!(AtRest::open(&dir).unwrap().header().unwrap().filter, RandomId::new(5));
         let mut folder = Folder::open(&dir).unwrap();
         assert!(!dir.join("snapshot.tmp").exists());
         assert_eq!(folder.notes().runs, runs);
@@ -68,7 +68,7 @@ fn a_copy_of_a_folder_has_the_filter_and_no_runs() {
     let scratch = tempfile::tempdir().unwrap();
     let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
     let mut folder = Folder::open(&one).unwrap();
-    folder.begin(&spec(), 5, Head::START).unwrap();
+    folder.begin(&spec(), RandomId::new(5), Head::START).unwrap();
     folder.announce(RandomId::new(1)).unwrap();
     fs::create_dir(&two).unwrap();
     for file in fs::read_dir(&one).unwrap() {

@@ -1,8 +1,9 @@
 //! Bytes of a record of the log.
 
-use urlseen_filter::generation::{Generation, Lifetime, Lifetimes};
+use urlseen_filter::generation::Generation;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::{Counted, Group};
+use urlseen_filter::{Lifetime, Lifetimes};
 use urlseen_fingerprint::Fingerprint;
 
 use super::super::record::*;

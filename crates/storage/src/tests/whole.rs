@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use urlseen_filter::choice::Fsync;
 use urlseen_filter::generation::Generation;
+use urlseen_filter::id::RandomId;
 use urlseen_filter::redisbloom::{Filter, Reservation, dump};
 use urlseen_filter::{FilterKind, FilterSpec, KeyHasher, Parameters, ShardId, Verdict};
 use urlseen_fingerprint::Fingerprint;
@@ -125,7 +126,9 @@ fn take_snapshot(journal: &mut Journal, filter: &Filter) {
 /// adds, because adds always count.
 fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
     let mut folder = open(disk);
-    folder.begin(&spec(Parameters::reserved(reservation())), 7, Head::START).unwrap();
+    folder
+        .begin(&spec(Parameters::reserved(reservation())), RandomId::new(7), Head::START)
+        .unwrap();
     let mut journal = folder.journal(START, Fsync::Never).unwrap();
     let late = fingerprints([(200, 3), (201, 3)]);
     let (mut filter, mut steps) = (Filter::reserve(reservation(), LIMIT).unwrap(), Vec::new());
@@ -178,7 +181,7 @@ fn an_imported_filter_is_read_back() {
     add(&mut filter, &fingerprints(keys(1)));
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    folder.begin(&spec(Parameters::imported()), 5, Head::START).unwrap();
+    folder.begin(&spec(Parameters::imported()), RandomId::new(5), Head::START).unwrap();
     let mut rebase = folder.rebase(Head::START).unwrap();
     rebase.write(ShardId::WHOLE, &filter).unwrap();
     rebase.finish().unwrap();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use urlseen_filter::ShardId;
 use urlseen_filter::choice::Fsync;
+use urlseen_filter::id::RandomId;
 
 use super::super::{AtRest, Folder, Journal, Moment, RecoveryError, Retention, Target, snapshot};
 use super::filter::{Exact, Key, batch, fingerprints, key, shard_of, spec};
@@ -122,7 +123,7 @@ impl World {
         let mut folder = Folder::open_on(self.disk.dir()).map_err(|_| Stopped)?;
         if folder.header().is_none() {
             assert!(self.chain.is_empty() && self.adds.is_empty(), "the header is gone");
-            folder.begin(&spec(), 99, self.base.head).map_err(|_| Stopped)?;
+            folder.begin(&spec(), RandomId::new(99), self.base.head).map_err(|_| Stopped)?;
         }
         folder.keep_archive(self.is_archived).map_err(|_| Stopped)?;
         self.folder = Some(folder);

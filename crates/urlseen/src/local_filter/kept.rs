@@ -5,8 +5,7 @@ use std::path::Path;
 
 use super::shared::{SharedFilter, no_room};
 use crate::{Error, ErrorKind};
-use urlseen_filter::generation::Lifetimes;
-use urlseen_filter::{FilterSpec, Parameters, Seed, Verdict};
+use urlseen_filter::{FilterSpec, Lifetimes, Parameters, Seed, Verdict};
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::{
     Change, FilterStorage, Folder, Journal, Position, Reach, StoragePolicy, StorageSpec, Target,
@@ -36,9 +35,9 @@ impl Kept {
     ) -> Result<Self, Error> {
         let folder = Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))?;
         if let Some(header) = folder.header().filter(|_| keeps_size) {
-            filter.parameters = header.spec().filter.parameters.clone();
+            filter.parameters = header.spec.filter.parameters.clone();
         }
-        let crawl = folder.header().map_or(CRAWL, |header| &header.spec().crawl).to_owned();
+        let crawl = folder.header().map_or(CRAWL, |header| &header.spec.crawl).to_owned();
         let spec = StorageSpec { crawl, filter };
         if let Err(differences) = spec.check(folder.header()) {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
@@ -47,7 +46,7 @@ impl Kept {
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
         let parameters = match folder.header() {
-            Some(header) => reopened(&header.spec().filter.parameters, &spec.filter.parameters),
+            Some(header) => reopened(&header.spec.filter.parameters, &spec.filter.parameters),
             None => spec.filter.parameters.seeded(Seed::random),
         };
         let filter = SharedFilter::new(parameters.clone())?;

@@ -5,26 +5,16 @@ use std::sync::Arc;
 
 use crate::engine::judge::{ByLifetime, Judge};
 use crate::engine::question::{Answer, Answers, Question, Wanted};
-use crate::engine::queue::Done;
+use crate::engine::queue::Heard;
 use crate::engine::{Engine, GROUPS_MAX, Handle};
-use urlseen_filter::generation::{Generation, Lifetime};
-use urlseen_filter::{Effort, Hashed, KeyHash, Verdict};
-use urlseen_storage::Position;
-
-/// Numbers of the groups of questions that are under way.
-#[derive(Debug, Default)]
-pub(crate) struct Asking {
-    /// Number of groups whose answers are not handed back yet.
-    pub(crate) asked: usize,
-    /// Number of groups whose answers were handed back and whose added keys are not yet set in the
-    /// filter.
-    pub(crate) unremembered: usize,
-}
+use urlseen_filter::generation::Generation;
+use urlseen_filter::{Effort, Hashed, KeyHash, Lifetime, Verdict};
+use urlseen_storage::{Logged, Position};
 
 impl Engine {
     /// Returns true if a group of questions may be asked now.
     pub fn has_room_to_ask(&self) -> bool {
-        self.asking.asked + self.asking.unremembered < GROUPS_MAX
+        self.groups < GROUPS_MAX
     }
 
     /// Asks a group of questions. The answers come in the order of the groups.
@@ -33,7 +23,7 @@ impl Engine {
     /// If there is no room ([`Engine::has_room_to_ask`]).
     pub(crate) fn ask(&mut self, group: u64, questions: &[Question]) {
         assert!(self.has_room_to_ask(), "fewer than {GROUPS_MAX} groups wait");
-        self.asking.asked += 1;
+        self.groups += 1;
         let Handle { hasher, queue, .. } = &self.handle;
         let asked = questions.iter().map(|it| (hasher.key_hash(&it.fingerprint), it.wanted));
         let asked: Vec<(KeyHash, Wanted)> = asked.collect();
@@ -41,19 +31,22 @@ impl Engine {
         let is_short = |judge: &mut Judge| judge.has_room_for(shards.into_iter());
         let results = Arc::clone(queue);
         queue.add_or_do(is_short, move |judge| {
-            results.tell(Done::Answered(Answers { group, answers: judge.answer(&asked) }));
+            results.tell(Ok(Heard::Answers(Answers { group, answers: judge.answer(&asked) })));
         });
     }
 
-    /// Sets the keys that the oldest answers added. The log must contain these keys already, in
-    /// this generation. `at` is the position of the filter after this. Pass `None` while a logged
-    /// batch is not committed.
+    /// Sets the keys that the oldest answers added. `logged` is the end of the log after them;
+    /// `None` if the log does not have them.
     ///
     /// # Panics
     /// If no answers wait for this call.
-    pub(crate) fn remember(&mut self, generation: Generation, at: Option<Position>) {
-        let left = self.asking.unremembered.checked_sub(1);
-        self.asking.unremembered = left.expect("additions are set after they were answered");
+    pub(crate) fn remember(&mut self, logged: Option<Logged>) {
+        let generation = logged.map_or(self.generation, |logged| logged.generation);
+        // Batches that are logged and not committed are not in the filter, although their positions
+        // are lower than that of `logged`. So if there are such batches, the filter is not there.
+        let at = logged.map(|logged| logged.at).filter(|_| self.uncommitted == 0);
+        self.groups =
+            self.groups.checked_sub(1).expect("additions are set after they were answered");
         let remember = move |judge: &mut Judge| judge.remember(generation, at);
         self.handle.queue.add_or_do(Judge::is_memory_short, remember);
     }

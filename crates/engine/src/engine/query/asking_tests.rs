@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::engine::tests::{batch, engine, engine_with_few_keys, fingerprints, onward, urls};
 use crate::engine::*;
-use urlseen_filter::generation::Generation;
 
 fn questions(wanted: Wanted, numbers: impl IntoIterator<Item = u32>) -> Vec<Question> {
     let all = fingerprints(&urls(numbers)).into_iter();
@@ -21,7 +20,7 @@ async fn ask(engine: &mut Engine, questions: &[Question], to_remember: &mut usiz
 
 fn remember(engine: &mut Engine, groups: &mut usize) {
     for _ in 0..std::mem::take(groups) {
-        engine.remember(Generation::FOREVER, None);
+        engine.remember(None);
     }
 }
 
@@ -40,7 +39,7 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
             let Heard::Answers(_) = engine.heard().await.unwrap() else {
                 panic!("the batch overtook the answers that it depends on");
             };
-            engine.remember(Generation::FOREVER, None);
+            engine.remember(None);
             let judged = engine.judged().await.unwrap();
             assert_eq!(onward(&judged), urls([number + 8, number + 9]));
             engine.settle(Logged::START);
@@ -125,7 +124,7 @@ async fn urls_with_the_same_key_are_forgotten_together() {
 
 /// Returns the key of a URL.
 fn key(engine: &Engine, number: u32) -> u128 {
-    engine.handle().hasher.key_hash(&fingerprints(&urls([number]))[0]).id()
+    engine.handle.hasher.key_hash(&fingerprints(&urls([number]))[0]).id()
 }
 
 /// Compares the engine with a model. The operations have URLs with numbers below `most`.

@@ -16,11 +16,8 @@ use crate::engine::Engine;
 use crate::engine::question::{Answer, Answers, Question, Wanted};
 use crate::engine::store::{Storage, Write};
 use urlseen_filter::Fill;
-use urlseen_filter::generation::Generation;
 use urlseen_fingerprint::Fingerprint;
-use urlseen_storage::{Change, Position};
-
-pub(crate) use asking::Asking;
+use urlseen_storage::{Change, Logged};
 
 /// Maximum number of waiting queries. A further query waits until there is room.
 const WAITING_MAX: usize = 256;
@@ -197,9 +194,10 @@ impl QueryDispatcher {
     ) {
         let changes = self.changes(&mut answers);
         // Clients are answered in order, so answers without a change wait for earlier changes.
-        match storage.filter(|storage| !changes.is_empty() || storage.answers > 0) {
+        let waits = self.groups.front().is_some_and(|first| first.number != answers.group);
+        match storage.filter(|_| !changes.is_empty() || waits) {
             Some(storage) => storage.write(Write::Changes(answers, changes)),
-            None => self.finish(answers, engine.generation(), None, engine),
+            None => self.finish(answers, None, engine),
         }
     }
 
@@ -223,19 +221,10 @@ impl QueryDispatcher {
         changes.collect()
     }
 
-    /// Sets the changes of these answers in the filter, and replies to the queries. `at` is the end
-    /// of the log after these changes; `None` if the log does not have them. The changes get this
-    /// generation.
-    pub(super) fn finish(
-        &mut self,
-        answers: Answers,
-        generation: Generation,
-        at: Option<Position>,
-        engine: &mut Engine,
-    ) {
-        // Batches that are logged and not committed are not in the filter, although their positions
-        // are lower than `at`. So if there are such batches, the filter is not at `at`.
-        engine.remember(generation, at.filter(|_| engine.uncommitted == 0));
+    /// Sets the changes of these answers in the filter, and replies to the queries. `logged` is the
+    /// end of the log after these changes; `None` if the log does not have them.
+    pub(super) fn finish(&mut self, answers: Answers, logged: Option<Logged>, engine: &mut Engine) {
+        engine.remember(logged);
         let Answers { answers, .. } = answers;
         let group = self.groups.pop_front().expect("answers come in the order of their groups");
         for (question, &answer) in group.questions.iter().zip(&answers) {
@@ -286,7 +275,7 @@ impl Asked {
         self.seen + self.unseen + self.full + self.forgotten
     }
 
-    /// Adds the counts of another partition.
+    /// Adds other counts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -26,8 +26,12 @@ impl CrawlPosition {
     }
 
     /// Checks that the filter of a folder can belong to the crawl. `header` is the header of the
-    /// folder `dir`.
-    pub(super) fn check_header(
+    /// folder `dir`; `None` if the folder is new or missing. With `emit_again`, the filter may lack
+    /// batches that Redis has.
+    ///
+    /// # Errors
+    /// Redis has batches of the crawl that the filter lacks, or names another filter.
+    pub fn check_header(
         self,
         dir: &Path,
         header: Option<&Header>,
@@ -36,8 +40,8 @@ impl CrawlPosition {
         let Some(theirs) = self.committed() else { return Ok(()) };
         match (header, self.filter) {
             (None, _) if !emit_again => Err(MismatchError::New { dir: dir.to_owned(), theirs }),
-            (Some(header), Some(theirs)) if header.filter() != theirs.get() => {
-                let (dir, ours) = (dir.to_owned(), RandomId::new(header.filter()));
+            (Some(header), Some(theirs)) if header.filter != theirs => {
+                let (dir, ours) = (dir.to_owned(), header.filter);
                 Err(MismatchError::OtherFilter { dir, ours, theirs })
             }
             _ => Ok(()),
@@ -51,15 +55,6 @@ impl CrawlPosition {
     pub fn check_redis_filter(self, ours: RandomId) -> Result<(), MismatchError> {
         let theirs = self.filter.filter(|&theirs| self.committed().is_some() && theirs != ours);
         theirs.map_or(Ok(()), |theirs| Err(MismatchError::OtherFilterInRedis { ours, theirs }))
-    }
-
-    /// Checks that the crawl can begin with an empty filter, because the folder `dir` is missing.
-    /// With `emit_again`, the filter may lack batches that Redis has.
-    ///
-    /// # Errors
-    /// Redis has batches of the crawl.
-    pub fn check_missing_folder(self, dir: &Path, emit_again: bool) -> Result<(), MismatchError> {
-        self.check_header(dir, None, emit_again)
     }
 
     /// Checks that the filter in `folder`, at the path `dir`, can be recovered to the position of

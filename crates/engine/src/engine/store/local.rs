@@ -51,7 +51,7 @@ impl Local {
         store.at = None;
         let mut group = store.kept.journal()?.group();
         let found = &batch.findings;
-        group.append(&found.added, &found.lifetimes, found.counted())?;
+        group.append(&found.added, &found.lifetimes, &found.counted)?;
         Ok(batch.logged(&group.finish()?[0]))
     }
 

@@ -55,7 +55,7 @@ impl Store {
     /// [`Store::recover_to`] or [`Store::recover`].
     pub(crate) fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
         let Keeping { spec, policy, emit_again } = keeping;
-        let kept = FilterStorage::new(engine.handle(), folder, policy);
+        let kept = FilterStorage::new(engine.handle.clone(), folder, policy);
         Self { kept, spec, emit_again, at: None }
     }
 

@@ -104,19 +104,13 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the last batch in the open log.
-    pub(crate) fn logged_head(&mut self) -> Result<Head, MismatchError> {
-        Ok(self.kept.journal()?.position().head)
-    }
-
     /// Keeps the filter of the folder, and moves the filter to `theirs`, the position of Redis. If
     /// `theirs` is `None`, the filter stays at the position of the folder. Returns the new
     /// position.
     pub(crate) fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
-            let new = RandomId::random().get();
-            self.kept.folder.begin(&self.spec, new, at)?;
+            self.kept.folder.begin(&self.spec, RandomId::random(), at)?;
             return Ok(at);
         }
         let (ours, _) = self.load(Target::Last)?;
@@ -129,7 +123,7 @@ impl Store {
 
     /// Returns the id of the filter, if the folder is not new.
     pub(crate) fn filter(&self) -> Option<RandomId> {
-        self.kept.folder.header().map(|header| RandomId::new(header.filter()))
+        self.kept.folder.header().map(|header| header.filter)
     }
 
     fn begun(&self) -> RandomId {
@@ -154,14 +148,12 @@ impl Store {
         let begun = Instant::now();
         self.at = None;
         let recovered = self.kept.recover(&self.spec, target);
-        let recovered = recovered.map_err(|error| self.unrecovered(error))?;
+        let recovered = recovered.map_err(|error| {
+            MismatchError::Recovery(self.kept.folder.dir().to_owned(), Box::new(error))
+        })?;
         let head = recovered.position.head;
         self.at = Some(head);
         Ok((head, How::Loaded { recovered, took: begun.elapsed() }))
-    }
-
-    fn unrecovered(&self, error: RecoveryError) -> MismatchError {
-        MismatchError::Recovery(self.kept.folder.dir().to_owned(), Box::new(error))
     }
 
     /// Recovers the filter to `best`, the last batch that the folder has, or empties the filter.

@@ -21,7 +21,7 @@ impl Engine {
     pub fn restoring(&mut self) -> Handle {
         assert_eq!(self.in_progress(), 0, "no batch may be in progress during an abort");
         self.uncommitted = 0;
-        self.handle()
+        self.handle.clone()
     }
 
     /// Waits until the filter is recovered.
@@ -109,11 +109,11 @@ impl LiveFilter for Handle {
     }
 
     fn copy_counts(&self) -> Option<(Vec<Counted>, Position)> {
-        self.queue.ask(Judge::copy_counts)
+        self.queue.ask(|judge| (judge.counts.copy(), judge.at))
     }
 
     fn stand(&self, at: Position) {
-        self.queue.add_later(move |judge| judge.stand(at));
+        self.queue.add_later(move |judge| judge.at = at);
     }
 
     fn saved_bytes(&self) -> u64 {

@@ -12,7 +12,8 @@ use super::{Footprint, Reach, Store};
 use crate::engine::question::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, Event, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged};
-use urlseen_filter::generation::{Generation, Lifetimes};
+use urlseen_filter::Lifetimes;
+use urlseen_filter::generation::Generation;
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::{Change, Checkpoint, Logged, Requests, Timing};
 
@@ -35,8 +36,6 @@ pub struct Storage {
     stored: mpsc::UnboundedReceiver<Stored>,
     /// Number of batches that are not written yet.
     pub(in crate::engine) batches: usize,
-    /// Number of answers whose changes are not written yet.
-    pub(in crate::engine) answers: usize,
     thread: Option<JoinHandle<Store>>,
 }
 
@@ -95,7 +94,6 @@ impl Storage {
             jobs: Some(jobs),
             stored,
             batches: 0,
-            answers: 0,
             thread: None,
         };
         (
@@ -106,11 +104,7 @@ impl Storage {
 
     /// Writes to the log, after all earlier writes. An event tells when the log has it.
     pub(in crate::engine) fn write(&mut self, write: Write) {
-        match &write {
-            Write::Batch(_) | Write::Keys(_) => self.batches += 1,
-            Write::Changes(..) => self.answers += 1,
-            Write::Generation(_) => {}
-        }
+        self.batches += usize::from(matches!(write, Write::Batch(_) | Write::Keys(_)));
         self.tell(Job::Write(Box::new(write)));
     }
 
@@ -146,11 +140,8 @@ impl Storage {
     /// Returns the next event. Nothing is lost when the future is dropped.
     pub(crate) async fn stored(&mut self) -> Result<Stored, EngineError> {
         let stored = self.stored.recv().await.ok_or(EngineError::StoragePanicked)?;
-        match stored {
-            Stored::Told(Event::Ready(_)) | Stored::Added(_) => self.batches -= 1,
-            Stored::Answers(..) => self.answers -= 1,
-            _ => {}
-        }
+        let is_batch = matches!(stored, Stored::Told(Event::Ready(_)) | Stored::Added(_));
+        self.batches -= usize::from(is_batch);
         Ok(stored)
     }
 
@@ -187,7 +178,7 @@ impl Store {
                 Write::Batch(batch) => {
                     self.at = None;
                     let found = &batch.findings;
-                    group.append(&found.added, &found.lifetimes, found.counted())?;
+                    group.append(&found.added, &found.lifetimes, &found.counted)?;
                 }
                 Write::Keys(batch) => {
                     let found = &batch.findings;

@@ -73,12 +73,6 @@ pub(super) struct CutRecords {
     header: Option<Box<[u8]>>,
 }
 
-impl CutRecords {
-    fn of(items: Items) -> Self {
-        Self { items, ..Self::default() }
-    }
-}
-
 /// Cuts pages of records.
 pub(super) struct RecordCutter<F> {
     name: Arc<str>,

@@ -62,7 +62,7 @@ impl Format for Sitemap {
             return Err("the sitemap ends in the middle of an entry".to_owned());
         }
         let used = if is_whole { bytes.len() } else { used };
-        Ok((used, CutRecords::of(Items::new(urls.into(), places))))
+        Ok((used, CutRecords { items: Items::new(urls.into(), places), ..CutRecords::default() }))
     }
 }
 

@@ -24,7 +24,7 @@ impl<'a> Writer<'a> {
     /// Writes a dict as JSON. Returns `None` if the dict is empty.
     pub(super) fn meta(mut self, meta: PickleValue) -> Result<Option<Vec<u8>>, PickleError> {
         match meta {
-            PickleValue::Dict(dict) if !self.heap.is_empty(dict) => {
+            PickleValue::Dict(dict) if !self.heap.values(dict).is_empty() => {
                 self.push(meta, 0)?;
                 Ok(Some(self.json.into_bytes()))
             }
@@ -48,7 +48,7 @@ impl<'a> Writer<'a> {
             },
             PickleValue::List(list) => {
                 self.json.push(b"[")?;
-                for (index, value) in self.heap.values(list).enumerate() {
+                for (index, &value) in self.heap.values(list).iter().enumerate() {
                     self.separate(index)?;
                     self.push(value, depth + 1)?;
                 }

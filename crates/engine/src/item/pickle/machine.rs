@@ -327,15 +327,13 @@ impl Machine {
     fn reduce(&mut self, bytes: &[u8]) -> Option<()> {
         let (arguments, callable) = (self.pop()?, self.pop()?);
         let PickleValue::Tuple(arguments) = arguments else { return None };
-        let mut values = self.heap.values(arguments);
-        let arguments = (values.next(), values.next(), values.next());
-        drop(values);
-        let made = match (callable, arguments) {
-            (PickleValue::BytesType, (None, ..)) => PickleValue::Bytes(Span::EMPTY),
-            (
-                PickleValue::Encode,
-                (Some(PickleValue::Text(text)), Some(PickleValue::Text(encoding)), None),
-            ) if encoding.of(bytes) == b"latin1" => PickleValue::Latin1(text),
+        let made = match (callable, self.heap.values(arguments)) {
+            (PickleValue::BytesType, []) => PickleValue::Bytes(Span::EMPTY),
+            (PickleValue::Encode, &[PickleValue::Text(text), PickleValue::Text(encoding)])
+                if encoding.of(bytes) == b"latin1" =>
+            {
+                PickleValue::Latin1(text)
+            }
             _ => PickleValue::Opaque,
         };
         self.stack.push(made);

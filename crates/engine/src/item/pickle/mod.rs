@@ -209,7 +209,7 @@ impl Pickles {
             }
             PickleValue::List(container)
             | PickleValue::Dict(container)
-            | PickleValue::Tuple(container) => !self.machine.heap.is_empty(container),
+            | PickleValue::Tuple(container) => !self.machine.heap.values(container).is_empty(),
             PickleValue::Set
             | PickleValue::Encode
             | PickleValue::BytesType

@@ -64,81 +64,55 @@ impl PickleValue {
     }
 }
 
-/// Containers of a pickle and their contents, as chains of cells in one list.
+/// Containers of a pickle and their contents. Their memory is used again for the next pickle.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heap {
-    chains: Vec<Chain>,
-    cells: Vec<Cell>,
+    containers: Vec<Vec<PickleValue>>,
+    /// Number of the containers that the present pickle has. The others are free.
+    used: usize,
+    /// Number of values for which all containers have memory.
+    room: usize,
 }
-
-#[derive(Debug, Clone, Copy)]
-struct Chain {
-    first: u32,
-    last: u32,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Cell {
-    value: PickleValue,
-    next: u32,
-}
-
-/// Index that stands for the end of a chain.
-const END: u32 = u32::MAX;
 
 impl Heap {
-    /// Empties the heap for the next pickle. Keeps memory for at most `most` values.
+    /// Empties the heap for the next pickle. Frees the memory of more than `most` values or
+    /// containers.
     pub(super) fn clear(&mut self, most: usize) {
-        self.chains.clear();
-        self.cells.clear();
-        self.chains.shrink_to(most);
-        self.cells.shrink_to(most);
+        self.used = 0;
+        if self.room.max(self.containers.len()) > most {
+            *self = Self::default();
+        }
     }
 
     /// Makes a new container.
     pub(super) fn container(&mut self, values: &[PickleValue]) -> u32 {
-        let container = number(self.chains.len());
-        self.chains.push(Chain { first: END, last: END });
+        let container = self.used;
+        self.used += 1;
+        match self.containers.get_mut(container) {
+            Some(free) => free.clear(),
+            None => self.containers.push(Vec::new()),
+        }
+        // The limit on opcodes also bounds the number of containers.
+        let container = u32::try_from(container).expect("fewer than opcodes");
         self.extend(container, values);
         container
     }
 
     pub(super) fn extend(&mut self, container: u32, values: &[PickleValue]) {
-        let chain = &mut self.chains[container as usize];
-        for &value in values {
-            let at = number(self.cells.len());
-            self.cells.push(Cell { value, next: END });
-            match chain.last {
-                END => chain.first = at,
-                last => self.cells[last as usize].next = at,
-            }
-            chain.last = at;
-        }
+        let container = &mut self.containers[container as usize];
+        let before = container.capacity();
+        container.extend_from_slice(values);
+        self.room += container.capacity() - before;
     }
 
-    pub(super) fn is_empty(&self, container: u32) -> bool {
-        self.chains[container as usize].first == END
-    }
-
-    /// Iterates over the contents of a container, in order.
-    pub(super) fn values(&self, container: u32) -> impl Iterator<Item = PickleValue> {
-        let mut next = self.chains[container as usize].first;
-        std::iter::from_fn(move || {
-            let cell = self.cells.get(next as usize)?;
-            next = cell.next;
-            Some(cell.value)
-        })
+    /// Returns the contents of a container, in order.
+    pub(super) fn values(&self, container: u32) -> &[PickleValue] {
+        &self.containers[container as usize]
     }
 
     /// Iterates over the keys and values of a dict in the order in which the pickle set them. If a
     /// key is repeated, its last value counts.
     pub(super) fn pairs(&self, dict: u32) -> impl Iterator<Item = (PickleValue, PickleValue)> {
-        let mut values = self.values(dict);
-        std::iter::from_fn(move || Some((values.next()?, values.next()?)))
+        self.values(dict).chunks_exact(2).map(|pair| (pair[0], pair[1]))
     }
-}
-
-/// Converts an index. The limit on opcodes also bounds the number of cells and containers.
-fn number(index: usize) -> u32 {
-    u32::try_from(index).expect("fewer than opcodes")
 }
