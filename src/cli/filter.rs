@@ -87,7 +87,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let (store, parameters) = store(args)?;
     let mut works = store.work(query::open(0).1).map_err(RunError::Thread)?;
     let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let gauge = Arc::clone(works.engine.gauge());
+    let gauge = Arc::clone(&works.engine.handle.gauge);
     let started = Instant::now();
     let bar = Bar::counting("lines");
     let records = |files: &[PathBuf]| input::records(files.to_vec(), args.records.records());
@@ -164,7 +164,7 @@ struct Tails {
 
 impl Tails {
     fn add(&mut self, batch: &Batch<Judged>) {
-        for line in batch.items().iter().take(SAMPLED) {
+        for line in batch.items.iter().take(SAMPLED) {
             let line = line.trim_ascii();
             let begin = memmem::find(line, b"://").unwrap_or(line.len());
             let has = |byte| memchr::memchr(byte, &line[begin..]).is_some();

@@ -128,7 +128,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         })?,
     };
     let named = teller.end(count.bad, "are not fingerprints");
-    let gauge = works.engine.gauge();
+    let gauge = &works.engine.handle.gauge;
     let (fill, error_rate) = (gauge.fill().counted(), gauge.error_rate());
     let seconds = started.elapsed().as_secs_f64();
     let json = json!({

@@ -37,7 +37,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         anyhow::Ok(upkeep.tie(recovered.filter, recovered.head).await?)
     })?;
     drop(bar);
-    let keys = store.engine.gauge().fill().counted;
+    let keys = store.engine.handle.gauge.fill().counted;
     let place = format!("{} at {}", config.filter.key, config.redis.url);
     let words = format!(
         "{place} holds the filter of {dir} now. Set filter.place = \"redis\" to continue with it; \

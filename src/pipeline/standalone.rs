@@ -140,7 +140,7 @@ impl Audience for Publisher<'_> {
     }
 
     fn look(&mut self, works: &mut Works) {
-        let keys = works.engine.gauge().fill().counted;
+        let keys = works.engine.handle.gauge.fill().counted;
         let is_full = self.most.is_some_and(|most| keys >= most);
         if is_full && !works.dispatcher.is_full {
             warn!(

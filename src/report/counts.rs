@@ -43,7 +43,7 @@ macro_rules! counters {
                 vec![$( ($metric, $help, self.$field) ),+]
             }
 
-            /// Adds other counts.
+            /// Adds the counts of another run.
             #[must_use]
             pub(crate) fn and(self, other: Self) -> Self {
                 Self {
@@ -112,7 +112,7 @@ impl Counts {
     fn add_batch(&mut self, batch: &Batch<Ready>) {
         let count = |number: usize| number as u64;
         let unfiltered = count(batch.findings.unfiltered.len());
-        self.unseen += count(batch.onward_len()) - unfiltered;
+        self.unseen += count(batch.findings.onward.len()) - unfiltered;
         self.seen += count(batch.seen_len());
         self.unfiltered += unfiltered;
         self.dropped += count(batch.dropped().len());

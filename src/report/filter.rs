@@ -124,7 +124,7 @@ pub(crate) struct FilterReport {
 impl FilterReport {
     /// Observes the filter of an engine, which has these parameters and this limit.
     pub(crate) fn new(engine: &Engine, parameters: Parameters, limit: Option<u64>) -> Self {
-        let Fill { layers, bytes, .. } = engine.gauge().fill();
+        let Fill { layers, bytes, .. } = engine.handle.gauge.fill();
         Self {
             limit,
             watch: limit.map(FillWatch::new),
@@ -141,7 +141,7 @@ impl FilterReport {
         engine: &Engine,
         in_redis: Option<(Fill, f64)>,
     ) -> FilterStatus {
-        let gauge = engine.gauge();
+        let gauge = &engine.handle.gauge;
         let (fill, error_rate) = in_redis.unwrap_or_else(|| (gauge.fill(), gauge.error_rate()));
         let Fill { keys, capacity, bytes, .. } = fill;
         let status = FilterStatus {
@@ -171,7 +171,7 @@ impl FilterReport {
 
     /// Warns if the fill has crossed a threshold, and logs if the filter has grown.
     pub(crate) fn look(&mut self, engine: &Engine, in_redis: Option<(Fill, f64)>) {
-        let gauge = engine.gauge();
+        let gauge = &engine.handle.gauge;
         let fill = gauge.fill();
         let (counted, remedy) = match in_redis {
             Some((fill, _)) => (fill.counted, REMEDY_IN_REDIS),
@@ -194,7 +194,7 @@ impl FilterReport {
 
     /// Returns true if the filter holds at least as many keys as it is made for, and cannot grow.
     pub(crate) fn is_past_capacity(&self, engine: &Engine, in_redis: Option<(Fill, f64)>) -> bool {
-        let fill = || in_redis.map_or_else(|| engine.gauge().fill(), |(fill, _)| fill);
+        let fill = || in_redis.map_or_else(|| engine.handle.gauge.fill(), |(fill, _)| fill);
         self.limit.is_some_and(|limit| fill().counted >= limit)
     }
 }

@@ -47,7 +47,7 @@ impl RoutedBatch {
         done: &Arc<Notify>,
     ) -> (Arc<Self>, Vec<(usize, Share)>) {
         let mut parts = vec![Vec::new(); count.get().into()];
-        for (index, item) in batch.items().iter().enumerate() {
+        for (index, item) in batch.items.iter().enumerate() {
             let partition = match reader.read(item).map(|item| item.identity) {
                 Ok(Identity::Fingerprint(fingerprint)) => count.of(&fingerprint),
                 // The daemon of the partition rejects an item that cannot be read, and counts a
@@ -79,7 +79,7 @@ impl Share {
     }
 
     fn items(&self) -> impl Iterator<Item = &[u8]> {
-        self.indices.iter().map(|&index| self.batch.batch.items().get(index))
+        self.indices.iter().map(|&index| self.batch.batch.items.get(index))
     }
 
     /// Notes that the partition has the items.

@@ -132,11 +132,11 @@ impl<'a> Session<'a> {
     /// Removes the oldest batches from the source, if all partitions have them.
     async fn remove_routed(&mut self) -> Result<(), RouteError> {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.is_done()) {
-            let count = batch.batch.items().len() as u64;
+            let count = batch.batch.items.len() as u64;
             self.leased.remove(self.claimed, count).await?;
             self.claimed -= count;
             self.items -= count;
-            self.bytes -= batch.batch.items().bytes_len();
+            self.bytes -= batch.batch.items.bytes_len();
             self.router.status.send_modify(|status| status.routed += count);
         }
         Ok(())
@@ -147,8 +147,8 @@ impl<'a> Session<'a> {
         self.intake.asked(count);
         self.intake.read(self.leased.read(after, count).await?);
         while let Some(batch) = self.intake.backlog.pop_front() {
-            self.items += batch.items().len() as u64;
-            self.bytes += batch.items().bytes_len();
+            self.items += batch.items.len() as u64;
+            self.bytes += batch.items.bytes_len();
             let count = self.router.config.partitions.count;
             let (batch, shares) = RoutedBatch::divide(batch, &mut self.reader, count, &self.done);
             self.router.status.send_modify(|status| {

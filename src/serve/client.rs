@@ -47,7 +47,7 @@ pub(crate) struct Client {
 /// Reply that the client waits for.
 enum Due {
     /// Finished reply, and its number of bytes. These bytes come next in the batch's `said`.
-    ItemRequest(usize),
+    Said(usize),
     /// Reply that is made of the next `count` answers, in the protocol version of its command.
     /// `known` lists the positions of members whose answers need no question, with the answers: an
     /// unfiltered member counts as unseen, and a member that a rule drops counts as seen.
@@ -78,14 +78,14 @@ impl Batch {
     fn say(&mut self, reply: &Reply, version: Version) {
         let begin = self.said.len();
         reply.write(version, &mut self.said);
-        self.due.push(Due::ItemRequest(self.said.len() - begin));
+        self.due.push(Due::Said(self.said.len() - begin));
     }
 
     /// Starts an array of the next `count` replies.
     fn say_array_of(&mut self, count: usize) {
         let begin = self.said.len();
         reply::line(&mut self.said, '*', count);
-        self.due.push(Due::ItemRequest(self.said.len() - begin));
+        self.due.push(Due::Said(self.said.len() - begin));
     }
 
     /// Returns the request that the filter gets in addition to the batch's questions.
@@ -367,7 +367,7 @@ impl Client {
         let mut answers = answers.into_iter();
         for due in due {
             match due {
-                Due::ItemRequest(len) => {
+                Due::Said(len) => {
                     self.connection.replies.extend_from_slice(&said.split_to(len));
                 }
                 Due::Answers { version, shape, wanted, count, known } => {

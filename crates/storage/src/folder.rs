@@ -42,7 +42,8 @@ pub struct Folder {
     pub(super) begun: Option<Begun>,
     /// End of the log. `None` before a recovery, and again after a journal continues the log.
     pub(super) stand: Option<Stand>,
-    notes: Notes,
+    /// Records beside the filter. A copy of the folder has no runs.
+    pub notes: Notes,
     /// Damage of the notes, until a recovery reports it.
     damage: Option<Damage>,
 }
@@ -155,11 +156,6 @@ impl Folder {
         }
         // The header is removed after this sync: no history is ever without its header.
         self.dir.sync()
-    }
-
-    /// Returns what the folder records beside its filter. A copy of the folder has no runs.
-    pub fn notes(&self) -> &Notes {
-        &self.notes
     }
 
     /// Changes the notes. They are on the disk when the method returns. Before it records a

@@ -101,7 +101,6 @@ fn mend_text(bytes: &mut Vec<u8>) {
 fn read(disk: &SimDisk) {
     if let Ok(folder) = Folder::open_simulated(&disk.after_kill()) {
         let _ = folder.look();
-        let _ = folder.notes();
     }
     let Ok(folder) = AtRest::open_simulated(&disk.after_kill()) else { return };
     let _ = folder.verdicts(&fingerprints(1), Target::Last);

@@ -55,18 +55,18 @@ impl Value {
         match self {
             Self::Counter(value) | Self::Gauge(value) => sample(name, labels, value, text),
             Self::Seconds(value) | Self::Real(value) => {
-                sample(name, labels, format_args!("{value:?}"), text);
+                sample(name, labels, decimal(value), text);
             }
             Self::Info => sample(name, labels, 1, text),
             Self::Histogram(histogram) => {
                 let sum = histogram.sum().as_secs_f64();
-                sample(&format!("{name}_sum"), labels, format_args!("{sum:?}"), text);
+                sample(&format!("{name}_sum"), labels, decimal(sum), text);
                 sample(&format!("{name}_count"), labels, histogram.count(), text);
                 let mut up_to = 0;
                 for (bound, count) in histogram.buckets() {
                     up_to += count;
                     let is_last = bound == f64::INFINITY;
-                    let le = if is_last { "+Inf".to_owned() } else { format!("{bound:?}") };
+                    let le = if is_last { "+Inf".to_owned() } else { decimal(bound) };
                     let labels = [&[("le", le)], labels].concat();
                     sample(&format!("{name}_bucket"), &labels, up_to, text);
                 }
@@ -75,7 +75,14 @@ impl Value {
     }
 }
 
-/// Writes a sample.
+/// Formats a number that is not an integer. Only a very small or large one has an exponent.
+fn decimal(value: f64) -> String {
+    let is_usual = value == 0.0 || (1e-6..1e21).contains(&value.abs());
+    let end = if value.fract() == 0.0 { ".0" } else { "" };
+    if is_usual { format!("{value}{end}") } else { format!("{value:e}") }
+}
+
+/// Writes one line: the value of a metric with these labels.
 fn sample(name: &str, labels: &[Label], value: impl Display, text: &mut String) {
     text.push_str(name);
     for (place, (label, value)) in labels.iter().enumerate() {
@@ -227,6 +234,14 @@ mod tests {
             assert_eq!(Format::accepted(&headers), format, "{accept}");
         }
         assert_eq!(Format::accepted(&HeaderMap::new()), Format::Text);
+    }
+
+    #[test]
+    fn numbers_have_a_point_or_an_exponent() {
+        let numbers = [0.0, 12.0, 0.25, 1e-6, 1.5e-7, 1e20, 1e21].map(decimal);
+        let written =
+            ["0.0", "12.0", "0.25", "0.000001", "1.5e-7", &format!("1{:020}.0", 0), "1e21"];
+        assert_eq!(numbers, written);
     }
 
     #[test]

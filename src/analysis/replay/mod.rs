@@ -123,7 +123,7 @@ pub(crate) fn run(
             _ => ReplayEnding::Failed(error),
         },
     };
-    let fill = replay.works.engine.gauge().fill();
+    let fill = replay.works.engine.handle.gauge.fill();
     let (tally, kinds) = judging.end();
     Ok(ReplayReport {
         tally,

@@ -205,17 +205,17 @@ impl Tally {
 
     /// Adds a batch of items. `form` is the configured form of items.
     pub(super) fn add(&mut self, page: &Page, batch: &Batch<Judged>, form: Form) {
-        self.items += batch.items().len() as u64;
+        self.items += batch.items.len() as u64;
         self.new += batch.findings.added.len() as u64;
         self.again += batch.seen_len() as u64;
         self.unfiltered += batch.findings.unfiltered.len() as u64;
         add(&mut self.passed, batch.passed());
         self.dropped += add(&mut self.dropped_by_rule, batch.dropped());
         let over = batch.findings.over_limit.iter();
-        let over = over.map(|it| (batch.items().get(it.index as usize), it.rule));
+        let over = over.map(|it| (batch.items.get(it.index as usize), it.rule));
         self.over_limit += add(&mut self.over_limit_by_rule, over);
         // An empty item has no form.
-        let items = batch.items().iter().filter(|item| !item.is_empty());
+        let items = batch.items.iter().filter(|item| !item.is_empty());
         let forms: Vec<ItemForm> = items.filter_map(|item| form.of(item)).collect();
         for run in forms.chunk_by(PartialEq::eq) {
             *self.forms.entry(run[0].name()).or_default() += run.len() as u64;

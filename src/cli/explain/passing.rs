@@ -85,7 +85,7 @@ fn shown(time: SystemTime, step: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_filter::generation::Lifetime;
+    use urlseen_filter::Lifetime;
 
     fn passing(expire_after: &str, number: u32, next_seconds: Option<f64>) -> Passing {
         passing_after(Lifetime::WHOLE, expire_after, number, next_seconds)

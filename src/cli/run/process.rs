@@ -205,7 +205,7 @@ fn in_folder(config: &Config, folder: Folder, threads: Threads) -> anyhow::Resul
     }
     let parameters = config.filter_spec()?.parameters;
     let store = start::kept(folder, start::keeping(config)?, start::items(config), threads)?;
-    let fill = store.engine.gauge().fill();
+    let fill = store.engine.handle.gauge.fill();
     let outlook = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning);
     for warning in outlook.into_iter().chain(settings::outgrown(&parameters)) {
         warn!("{warning}");

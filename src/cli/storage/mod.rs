@@ -224,7 +224,7 @@ fn catch_up(dir: &Path, time: Duration) -> anyhow::Result<Outcome> {
     let Some(Some(expire_after)) = header else {
         return Err(usage(format!("{at} holds no filter whose fingerprints expire")));
     };
-    let Some(timing) = folder.notes().timing else {
+    let Some(timing) = folder.notes.timing else {
         return Err(usage(format!("{at} was not used yet, so no time is missing")));
     };
     folder.note(|notes| notes.timing = Some(timing.later(time)))?;

@@ -70,7 +70,7 @@ impl Repair {
             // One thread is enough, because this command tests no items.
             let mut store = start::kept(folder, keeping, items, Threads::start(1)?)?;
             let head = store.adopt(theirs)?;
-            let keys = HumanCount(store.engine.gauge().fill().counted);
+            let keys = HumanCount(store.engine.handle.gauge.fill().counted);
             let filter = store.filter().expect("the folder was begun");
             (filter, head, format!(" has {keys} fingerprints and"))
         } else {
@@ -238,7 +238,7 @@ pub(super) fn over_frozen(
     let (id, head) = (recovered.filter, recovered.head);
     let write = |rebase: &mut Rebase<'_>| write(&store, rebase, &spec);
     let (new, ()) = NewFolder::write(dir, ".converting", &spec, id, head, write)?;
-    let keys = store.engine.gauge().fill().counted;
+    let keys = store.engine.handle.gauge.fill().counted;
     store.rest(head)?;
     drop(store);
     renamed(dir, &earlier)?;

@@ -57,7 +57,7 @@ impl Prepared {
 
     /// Returns the place in the processing list after the commit.
     fn end(&self) -> Cursor {
-        self.batch.items().left
+        self.batch.items.left
     }
 }
 
@@ -192,7 +192,7 @@ impl Session<'_> {
                 base: batch.base(),
                 head: batch.head(),
                 before: queue.cursor(self.sent),
-                count: batch.items().len(),
+                count: batch.items.len(),
                 onward: &onward,
                 question: protocol.question(batch.onward_fingerprints()),
                 rejects,
@@ -339,9 +339,9 @@ impl Session<'_> {
         // The reported lengths contain the items of executed commits.
         let executed = self.replicas.waiting();
         let sent = || (executed..self.sent).filter_map(|index| queue.batches.get(index));
-        let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
+        let onward: u64 = sent().map(|prepared| prepared.batch.findings.onward.len() as u64).sum();
         if sink.max_len > 0
-            && next.batch.onward_len() > 0
+            && !next.batch.findings.onward.is_empty()
             && self.pressure.sink + onward >= sink.max_len
         {
             return Some(Backpressure::Sink);

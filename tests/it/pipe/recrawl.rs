@@ -20,7 +20,7 @@ fn the_time_of_a_line_is_known_when_the_log_no_longer_has_it() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let [a, union] = ["a", "union"].map(path);
     assert_eq!(filter_of(a.as_ref(), "30d").code(), Some(0));
-    let united = urlseen(["union", &a, &a, "-o", &union]).output();
+    let united = urlseen(["compare", &a, &a, "--output", &union]).output();
     assert_eq!(united.code(), Some(0), "{united:?}");
     let explained = || {
         let run = urlseen(["explain", "https://example.com/1", "--storage", &union]);

@@ -151,7 +151,7 @@ impl Generating {
     /// Begins a generation that is due. If there is a folder, its log gets the start first. Frees
     /// some slots of expired keys.
     pub(super) fn look(&mut self, storage: Option<&mut Storage>, engine: &mut Engine) {
-        if engine.gauge().generations().is_some_and(|it| it.expired > 0) {
+        if engine.handle.gauge.generations().is_some_and(|it| it.expired > 0) {
             engine.sweep();
         }
         let due = self.clock.generation_at((self.clocks)().0);

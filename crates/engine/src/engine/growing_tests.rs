@@ -109,10 +109,10 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
         engine.caught_up().await.unwrap();
         assert!(wrong > 50 && model.layers() > 4, "{wrong}");
         assert!(copied(&engine).0 == dump(&model));
-        let fill = engine.gauge().fill();
+        let fill = engine.handle.gauge.fill();
         assert_eq!((fill.keys, fill.capacity), (model.size(), model.capacity()));
         assert_eq!((fill.layers, fill.bytes), (model.layers(), model.bytes()));
-        assert!((engine.gauge().error_rate() - model.error_rate_now()).abs() < f64::EPSILON);
+        assert!((engine.handle.gauge.error_rate() - model.error_rate_now()).abs() < f64::EPSILON);
         let asked: Vec<_> =
             digests(0..3000).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect();
         let told = engine.handle.test(&asked).unwrap();
@@ -129,9 +129,9 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     // The second batch has 40 new keys and 20 keys in flight. The fourth batch has one key more
     // than the filter has room for, and no batch is committed before that.
     engine.submit(batch(&digests(40..100)));
-    assert_eq!(engine.judged().await.unwrap().onward_len(), 40);
+    assert_eq!(engine.judged().await.unwrap().findings.onward.len(), 40);
     engine.submit(batch(&digests(0..100)));
-    assert_eq!(engine.judged().await.unwrap().onward_len(), 0);
+    assert_eq!(engine.judged().await.unwrap().findings.onward.len(), 0);
     engine.submit(batch(&digests(100..101)));
     let full = engine.judged().await.unwrap_err();
     assert!(matches!(full, EngineError::Full(_)), "{full}");

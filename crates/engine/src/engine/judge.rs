@@ -68,7 +68,7 @@ impl Judge {
             self.judge_part(part, reading.keeps_seen, &mut found, &mut keys);
         }
         if let Some(limiter) = &mut self.limiter {
-            limiter.admit(reading.batch.items(), &mut found, &self.counts);
+            limiter.admit(&reading.batch.items, &mut found, &self.counts);
             let over = found.over_limit.iter();
             let over = over.map(|over| self.hasher.key_hash(&over.fingerprint).id()).collect();
             self.in_flight.withdraw(&mut keys, &over);

@@ -103,12 +103,12 @@ async fn the_filter_never_gets_an_item_over_a_limit() {
         engine.submit(batch(&urls));
         let judged = engine.judged().await.unwrap();
         let passed = if number == 1 { 7 } else { 0 };
-        assert_eq!((judged.onward_len(), judged.findings.over_limit.len()), (passed, 13));
+        assert_eq!((judged.findings.onward.len(), judged.findings.over_limit.len()), (passed, 13));
         assert_eq!(judged.seen_len(), if number == 1 { 0 } else { 7 });
         engine.settle(at(number));
     }
     engine.caught_up().await.unwrap();
-    assert_eq!(engine.gauge().fill().counted, 7);
+    assert_eq!(engine.handle.gauge.fill().counted, 7);
 }
 
 #[test]

@@ -117,7 +117,8 @@ impl Parts {
 pub struct Handle {
     hasher: KeyHasher,
     queue: Arc<Queue>,
-    gauge: Arc<dyn Gauge>,
+    /// Gauge of the filter. Its counts lag by at most one batch.
+    pub gauge: Arc<dyn Gauge>,
 }
 
 impl Handle {
@@ -230,7 +231,7 @@ impl Engine {
         assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
         self.judging.push_back(Instant::now());
         let queue = &self.handle.queue;
-        let items = batch.items();
+        let items = &batch.items;
         let is_short = items.len() <= SHORT && items.bytes_len() <= SHORT_BYTES;
         let reading = Reading::new(batch, queue.threads.max(1), self.keeps_seen, &self.readers);
         if !(is_short && queue.judge_now(&reading)) {
@@ -319,11 +320,6 @@ impl Engine {
     /// Empties the cache of seen keys, for a filter in Redis.
     pub fn evict_seen(&mut self) {
         self.handle.queue.add(|judge| judge.filter.clear());
-    }
-
-    /// Returns the gauge of the filter. Its counts lag by at most one batch.
-    pub fn gauge(&self) -> &Arc<dyn Gauge> {
-        &self.handle.gauge
     }
 
     /// Counts the fingerprints that were forgotten and have not passed again.

@@ -58,7 +58,8 @@ pub(super) struct Queue {
 }
 
 /// Work that waits. Its length is bounded: by the batches and groups that the engine lets in, by
-/// the begins of expiry, by [`STEPS_MAX`] during a recovery, and by callers that wait for their reply.
+/// the begins of expiry, by [`STEPS_MAX`] during a recovery, and by callers that wait for their
+/// reply.
 #[derive(Default)]
 struct Waiting {
     steps: VecDeque<Step>,
@@ -264,7 +265,7 @@ impl Queue {
             return Look::Idle;
         };
         drop(waiting);
-        let cost = reading.batch.items().len().max(1);
+        let cost = reading.batch.items.len().max(1);
         self.guarded(&mut judge, |judge| self.judge(judge, &reading));
         Look::Done(cost)
     }

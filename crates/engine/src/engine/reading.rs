@@ -75,7 +75,7 @@ impl Reading {
         keeps_seen: bool,
         readers: &Arc<Readers>,
     ) -> Self {
-        let parts = batch.items().len().div_ceil(PART).clamp(1, most);
+        let parts = batch.items.len().div_ceil(PART).clamp(1, most);
         Self {
             batch,
             keeps_seen,
@@ -91,7 +91,7 @@ impl Reading {
     }
 
     fn range(&self, part: usize) -> Range<usize> {
-        let (len, parts) = (self.batch.items().len(), self.parts());
+        let (len, parts) = (self.batch.items.len(), self.parts());
         part * len / parts..(part + 1) * len / parts
     }
 
@@ -108,8 +108,8 @@ impl Reading {
         };
         for index in range {
             #[cfg(test)]
-            assert_ne!(self.batch.items().get(index), super::threads_tests::PANICS);
-            read.push(place(index), self.batch.items().key(index), &mut reader, &self.readers);
+            assert_ne!(self.batch.items.get(index), super::threads_tests::PANICS);
+            read.push(place(index), self.batch.items.key(index), &mut reader, &self.readers);
         }
         self.readers.idle().push(reader);
         read

@@ -111,7 +111,7 @@ async fn a_settled_gauge_counts_all_committed_batches() {
     let mut engine = engine(5);
     for round in 1..=50u32 {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
-        assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
+        assert_eq!(engine.judged().await.unwrap().findings.onward.len(), 100);
         // A batch that is judged while `caught_up` waits is not lost. The future of the first call
         // may be dropped early.
         engine.submit(batch(&urls(0..1)));
@@ -122,7 +122,7 @@ async fn a_settled_gauge_counts_all_committed_batches() {
             () = std::future::ready(()) => {}
         }
         engine.caught_up().await.unwrap();
-        assert_eq!(engine.gauge().fill().counted, u64::from(round) * 100);
+        assert_eq!(engine.handle.gauge.fill().counted, u64::from(round) * 100);
         assert_eq!(onward(&engine.judged().await.unwrap()).len(), 0);
         engine.settle(Logged::START);
     }
@@ -205,7 +205,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     filter.set(&fingerprints(&urls(1000..1010)), Generation::FOREVER);
     filter.stand(at);
     to.caught_up().await.unwrap();
-    assert_eq!(to.gauge().fill().counted, 1010);
+    assert_eq!(to.handle.gauge.fill().counted, 1010);
     assert_eq!(to.handle.copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
     let seen = tested(&to, &urls(0..6000));
     assert!((0..).zip(seen).all(|(number, seen)| seen == Verdict::of(number < 1010)));
@@ -221,7 +221,7 @@ async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
     engine.judged().await.unwrap();
     engine.restoring().clear();
     engine.submit(batch(&urls(0..20)));
-    assert_eq!(engine.judged().await.unwrap().onward_len(), 20);
+    assert_eq!(engine.judged().await.unwrap().findings.onward.len(), 20);
 }
 
 #[test]

@@ -46,7 +46,7 @@ async fn assert_only_one_ends(threads: &Threads, mut broken: Engine) {
     assert_eq!(broken.caught_up().await, Err(EngineError::Panicked));
     let mut other = engine(threads);
     other.submit(batch(&urls(0..10)));
-    assert_eq!(other.judged().await.unwrap().onward_len(), 10);
+    assert_eq!(other.judged().await.unwrap().findings.onward.len(), 10);
     drop(broken);
 }
 
@@ -111,5 +111,5 @@ fn a_shard_that_loads_slowly_delays_no_other_engine() {
     let mut slow = Slow { saved: &saved, other, runtime };
     engine.restoring().load(section, &mut slow).unwrap();
     engine.restored_blocking().unwrap();
-    assert_eq!(engine.gauge().fill().counted, section.keys);
+    assert_eq!(engine.handle.gauge.fill().counted, section.keys);
 }

@@ -101,7 +101,7 @@ impl Works {
         else {
             return Ok(None);
         };
-        let recorded = self.engine.gauge().generations().map(|it| it.now).unwrap_or_default();
+        let recorded = self.engine.handle.gauge.generations().map(|it| it.now).unwrap_or_default();
         let last = self.storage.as_ref().and_then(|storage| storage.timing);
         let (now, local) = (self.engine.clocks)();
         let times = TimesOfDay { local, redis };
@@ -127,7 +127,7 @@ impl Works {
     /// fingerprints do not expire, or if no generation has begun.
     pub fn next_generation(&self) -> Option<Moment> {
         let generations = self.generations.as_ref()?;
-        let now = self.engine.gauge().generations()?.now;
+        let now = self.engine.handle.gauge.generations()?.now;
         Some(generations.clock.begin_of(now.later(1)))
     }
 
@@ -223,7 +223,7 @@ impl Works {
         {
             // Waits until the filter contains the earlier additions.
             self.engine.caught_up().await?;
-            let fill = self.engine.gauge().fill().counted();
+            let fill = self.engine.handle.gauge.fill().counted();
             if waiting.extra == Extra::Empty {
                 self.empty().await?;
             }

@@ -238,7 +238,7 @@ impl Driver<'_> {
             let page = self.judging.pop_front().expect("every batch comes from a page");
             match &mut self.flow.effect {
                 Some(effect) => effect.apply(&page, &batch).map_err(FlowError::Output)?,
-                None => self.expect_more(&page, batch.onward_len()),
+                None => self.expect_more(&page, batch.findings.onward.len()),
             }
             self.count(&batch, page);
             self.flow.works.add(batch);
@@ -261,7 +261,7 @@ impl Driver<'_> {
     fn count(&mut self, judged: &Batch<Judged>, page: Page) {
         page.bad.iter().for_each(|bad| self.flow.audience.bad(bad));
         let number = |count: usize| count as u64;
-        let (read, new) = (number(judged.items().len()), number(judged.onward_len()));
+        let (read, new) = (number(judged.items.len()), number(judged.findings.onward.len()));
         let rejected = number(judged.rejects().len());
         let Progress { count, read: input, .. } = &mut self.progress;
         count.read += read;
@@ -297,7 +297,7 @@ impl Driver<'_> {
 
     fn tell(&mut self) {
         let Flow { works, fill, remedy, audience, .. } = &mut self.flow;
-        let gauge = works.engine.gauge();
+        let gauge = &works.engine.handle.gauge;
         let keys = gauge.fill().counted;
         let observed = fill.as_mut().and_then(|it| it.observe(keys, || gauge.error_rate()));
         if let Some(crossing) = observed {

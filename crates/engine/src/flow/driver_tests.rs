@@ -17,7 +17,7 @@ struct Effects(mpsc::UnboundedSender<usize>);
 
 impl Effect for Effects {
     fn apply(&mut self, _: &Page, batch: &Batch<Judged>) -> io::Result<()> {
-        self.0.send(batch.onward_len()).unwrap();
+        self.0.send(batch.findings.onward.len()).unwrap();
         Ok(())
     }
 }
@@ -95,7 +95,7 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
 #[test]
 fn an_import_lets_the_filter_grow_once() {
     let mut works = growing();
-    let bytes = |works: &Works| works.engine.gauge().fill().bytes;
+    let bytes = |works: &Works| works.engine.handle.gauge.fill().bytes;
     let before = bytes(&works);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime

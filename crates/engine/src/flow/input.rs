@@ -10,9 +10,8 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
-use super::feed::{Feed, FeedError, InputName, Page, Place, STANDARD_INPUT};
-use super::records::{RecordCutter, Records, Sitemap, Table};
-use crate::item::Items;
+use super::feed::{Feed, FeedError, InputName, Page, STANDARD_INPUT};
+use super::records::{Lines, RecordCutter, Records, Sitemap, Table};
 
 /// Initial size of an input's buffer in bytes. A longer line makes the buffer grow. A page of this
 /// size, with the findings of its lines, fits into a processor's second cache.
@@ -60,12 +59,9 @@ pub fn records(files: Vec<PathBuf>, records: Records) -> Feed {
         Records::Sitemap => {
             feed(files, move |file| RecordCutter::new(name(file), Sitemap::default()))
         }
-        records => feed(files, move |file| LineCutter {
-            name: name(file),
-            records: records.clone(),
-            line: 1,
-            begun: 0,
-        }),
+        records => {
+            feed(files, move |file| RecordCutter::new(name(file), Lines::new(records.clone())))
+        }
     }
 }
 
@@ -256,60 +252,6 @@ impl Input {
     fn broken(&self, place: &str, reason: &io::Error) -> FeedError {
         let name = InputName(&self.file);
         FeedError::Input(format!("cannot read {name} after {place}: {reason}"))
-    }
-}
-
-/// Cuts pages of whole lines.
-struct LineCutter {
-    name: Arc<str>,
-    records: Records,
-    /// Number of the first line that no page has yet.
-    line: u64,
-    /// Number of bytes of the line `line` that were already searched for a line feed.
-    begun: usize,
-}
-
-impl Cutter for LineCutter {
-    fn next(&mut self, input: &mut Input) -> Result<Option<Page>, FeedError> {
-        let lines = loop {
-            input.fill();
-            let bytes = input.bytes();
-            let last = memchr::memrchr(b'\n', &bytes[self.begun..]);
-            // The last line needs no line feed. After a failed read, a line without a line feed may
-            // be incomplete and is not used.
-            let lines =
-                if input.is_end() { Some(bytes.len()) } else { last.map(|at| self.begun + at + 1) };
-            match lines {
-                Some(0) => return Ok(None),
-                Some(lines) => break lines,
-                None if input.has_ended() => {
-                    input.finish(|_| format!("line {}", self.line - 1))?;
-                    return Ok(None);
-                }
-                None if bytes.len() > LINE_MAX => {
-                    return Err(FeedError::Input(format!(
-                        "{}, line {} is longer than 512 MiB; is this a file of lines?",
-                        self.name, self.line
-                    )));
-                }
-                None => self.begun = bytes.len(),
-            }
-            input.grow();
-        };
-        self.begun = 0;
-        let mut bytes = Vec::with_capacity(lines + 1);
-        bytes.extend_from_slice(&input.bytes()[..lines]);
-        if bytes.last() != Some(&b'\n') {
-            bytes.push(b'\n');
-        }
-        input.drop_front(lines);
-        let items = match &self.records {
-            Records::Lines => Items::from_lines(bytes),
-            records => Items::from_lines_by(bytes, |line, key| records.key_of(line, key)),
-        };
-        let place = Place { name: Arc::clone(&self.name), unit: "line", number: self.line };
-        self.line += items.len() as u64;
-        Ok(Some(Page { items, place, ..Page::default() }))
     }
 }
 

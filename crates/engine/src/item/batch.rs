@@ -18,7 +18,8 @@ use crate::item::{Items, Unreadable};
 /// Batch of items in one stage on their way from source to sink.
 #[derive(Debug)]
 pub struct Batch<Stage> {
-    items: Arc<Items>,
+    /// All items, as received.
+    pub items: Arc<Items>,
     /// Findings about the items; nothing in the stage [`Claimed`].
     pub findings: Box<Findings>,
     stage: Stage,
@@ -77,7 +78,7 @@ impl Batch<Sifted> {
     /// # Panics
     /// Panics if `most` is 0.
     pub fn parts(self, most: usize) -> Vec<Self> {
-        if self.onward_len() <= most {
+        if self.findings.onward.len() <= most {
             return vec![self];
         }
         let Self { items, findings: mut rest, .. } = self;
@@ -122,18 +123,8 @@ impl Batch<Ready> {
 }
 
 impl<Stage> Batch<Stage> {
-    /// Returns all items as received.
-    pub fn items(&self) -> &Items {
-        &self.items
-    }
-
     fn with<Next>(self, stage: Next) -> Batch<Next> {
         Batch { items: self.items, findings: self.findings, stage }
-    }
-
-    /// Returns the number of items for the sink.
-    pub fn onward_len(&self) -> usize {
-        self.findings.onward.len()
     }
 
     /// Iterates over the items that a rule let pass, as received, each with the number of the rule.
@@ -246,7 +237,7 @@ mod tests {
         let rejects: Vec<_> = batch.rejects().collect();
         assert!(matches!(rejects[..], [(b"2", Unreadable::Empty)]));
         assert_eq!(batch.rejected_at().collect::<Vec<_>>(), [2]);
-        assert_eq!((batch.onward_len(), batch.findings.unfiltered.len()), (2, 1));
+        assert_eq!((batch.findings.onward.len(), batch.findings.unfiltered.len()), (2, 1));
         assert_eq!(batch.passed().collect::<Vec<_>>(), [(&b"1"[..], 7)]);
         assert_eq!(batch.dropped().collect::<Vec<_>>(), [(&b"5"[..], 3)]);
         assert_eq!(batch.seen_len(), 2);
@@ -260,9 +251,9 @@ mod tests {
         for most in 1..=3 {
             let parts = batch().parts(most);
             assert_eq!(parts.len(), if most == 1 { 2 } else { 1 });
-            assert!(parts.iter().all(|part| part.onward_len() <= most));
+            assert!(parts.iter().all(|part| part.findings.onward.len() <= most));
             let all = |of: fn(&Batch<Sifted>) -> Vec<Vec<u8>>| parts.iter().flat_map(of).collect();
-            let items: Vec<Vec<u8>> = all(|part| part.items().iter().map(<[u8]>::to_vec).collect());
+            let items: Vec<Vec<u8>> = all(|part| part.items.iter().map(<[u8]>::to_vec).collect());
             assert_eq!(items, [b"0", b"1", b"2", b"3", b"4", b"5"]);
             let onward: Vec<Vec<u8>> = all(|part| part.onward().map(<[u8]>::to_vec).collect());
             assert_eq!(onward, [&b"1"[..], b"four"]);

@@ -11,7 +11,7 @@ use super::batch::Batch;
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Indexes of the items for the sink, ascending: unseen items and unfiltered items.
-    pub(crate) onward: Vec<u32>,
+    pub onward: Vec<u32>,
     /// Indexes of the unfiltered items, ascending. `onward` also has these indexes. The items pass
     /// unchecked, because of the rule with this number, or because of their `dont_filter`.
     pub unfiltered: Vec<(u32, Option<u16>)>,
@@ -142,7 +142,7 @@ impl<Stage> Batch<Stage> {
                 && rejects.binary_search_by_key(index, |&(other, _)| other).is_err()
                 && over.binary_search_by_key(index, |it| it.index).is_err()
         };
-        let all = u32::try_from(self.items().len()).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         let unseen = onward.iter().rev().filter(is_unseen).map(|&index| (index, Fate::Unseen));
         let seen = (0..all).rev().take(LOOKED * most).filter(is_seen);
         let seen = seen.map(|index| (index, Fate::Seen));
@@ -155,7 +155,7 @@ impl<Stage> Batch<Stage> {
         last.extend(unfiltered.take(most).chain(dropped.take(most)));
         last.extend(over.take(most).chain(rejects.take(most)));
         last.sort_unstable_by_key(|&(index, _)| index);
-        last.into_iter().map(|(index, fate)| (self.items().get(index as usize), fate)).collect()
+        last.into_iter().map(|(index, fate)| (self.items.get(index as usize), fate)).collect()
     }
 }
 

@@ -145,7 +145,7 @@ fn a_second_process_cannot_open_the_folder() {
 fn the_newest_runs_are_recorded() {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    assert_eq!(folder.notes().runs, []);
+    assert_eq!(folder.notes.runs, []);
     let mut many: Vec<_> = (1..=70).map(RandomId::new).collect();
     for &run in &many {
         let earlier = folder.announce(run).unwrap();
@@ -153,9 +153,9 @@ fn the_newest_runs_are_recorded() {
         assert_eq!(folder.announce(run).unwrap(), earlier[..earlier.len().min(63)]);
     }
     many.reverse();
-    assert_eq!(folder.notes().runs, many[..64]);
+    assert_eq!(folder.notes.runs, many[..64]);
     drop(folder);
-    assert_eq!(open(&disk).notes().runs, many[..64]);
+    assert_eq!(open(&disk).notes.runs, many[..64]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn no_flipped_bit_is_loaded() {
                 continue;
             }
             if name == "notes" {
-                assert_eq!(open(&flipped).unwrap().notes().runs, [], "bit {bit}");
+                assert_eq!(open(&flipped).unwrap().notes.runs, [], "bit {bit}");
                 let damages = look_on(&flipped.dir()).unwrap().damages;
                 assert_eq!((damages.len(), &damages[0].file), (1, &name), "bit {bit}");
                 let mut folder = open(&flipped).unwrap();

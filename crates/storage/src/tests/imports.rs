@@ -16,17 +16,17 @@ fn checkpoint(source: &str, at: u64) -> Checkpoint {
 fn the_next_run_reads_the_last_checkpoint_of_each_source() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    assert_eq!(folder.notes().checkpoints, []);
+    assert_eq!(folder.notes.checkpoints, []);
     folder.note(|notes| notes.add(&[checkpoint("a", 22), checkpoint("b\n\"", 44)])).unwrap();
     folder.note(|notes| notes.add(&[checkpoint("a", 66)])).unwrap();
     drop(folder);
-    assert_eq!(open(&disk).notes().checkpoints, [checkpoint("b\n\"", 44), checkpoint("a", 66)]);
+    assert_eq!(open(&disk).notes.checkpoints, [checkpoint("b\n\"", 44), checkpoint("a", 66)]);
     let many: Vec<_> =
         (0..CHECKPOINTS_MAX as u64).map(|at| checkpoint(&at.to_string(), at)).collect();
     open(&disk).note(|notes| notes.add(&many)).unwrap();
-    assert_eq!(open(&disk).notes().checkpoints, many);
+    assert_eq!(open(&disk).notes.checkpoints, many);
     open(&disk).note(|notes| notes.checkpoints.clear()).unwrap();
-    assert_eq!(open(&disk).notes().checkpoints, []);
+    assert_eq!(open(&disk).notes.checkpoints, []);
     open(&disk).note(|notes| notes.checkpoints.clear()).unwrap();
 }
 
@@ -43,7 +43,7 @@ fn checkpoints_of_another_filter_are_ignored() {
     folder.dir.write_aside(NOTES, &file).unwrap();
     folder.dir.replace(NOTES).unwrap();
     drop(folder);
-    assert_eq!(open(&disk).notes().checkpoints, []);
+    assert_eq!(open(&disk).notes.checkpoints, []);
 }
 
 #[test]
@@ -57,6 +57,6 @@ fn a_failed_write_changes_no_note() {
         disk.mend();
         drop(folder);
         assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "no room is taken");
-        assert_eq!(open(&disk).notes().checkpoints, [checkpoint("a", 22)]);
+        assert_eq!(open(&disk).notes.checkpoints, [checkpoint("a", 22)]);
     }
 }

@@ -163,7 +163,7 @@ fn an_erased_folder_is_new() {
     folder.announce(RandomId::new(1)).unwrap();
     folder.erase().unwrap();
     assert_eq!(names(&disk), "lock");
-    assert!(folder.header().is_none() && folder.notes().runs.is_empty());
+    assert!(folder.header().is_none() && folder.notes.runs.is_empty());
     folder.begin(&super::filter::spec(), RandomId::new(100), head(1, 1)).unwrap();
     assert_eq!(recover(&mut folder, Target::Last).0.head, head(1, 1));
 }

@@ -56,7 +56,7 @@ fn a_folder_on_a_real_disk_is_written_and_recovered() {
         assert_eq!(AtRest::open(&dir).unwrap().header().unwrap().filter, RandomId::new(5));
         let mut folder = Folder::open(&dir).unwrap();
         assert!(!dir.join("snapshot.tmp").exists());
-        assert_eq!(folder.notes().runs, runs);
+        assert_eq!(folder.notes.runs, runs);
         let expected = BTreeSet::from([(1, 1), (2, 2), (4, 4)]);
         assert_eq!(recover(&mut folder, Target::At(first.head)), (position, expected));
         assert!(look(&dir).unwrap().damages.is_empty());
@@ -76,7 +76,7 @@ fn a_copy_of_a_folder_has_the_filter_and_no_runs() {
         fs::copy(file.path(), two.join(file.file_name())).unwrap();
     }
     let mut copy = Folder::open(&two).unwrap();
-    assert_eq!(copy.notes().runs, []);
+    assert_eq!(copy.notes.runs, []);
     assert_eq!(recover(&mut copy, Target::Last).0, START);
 }
 

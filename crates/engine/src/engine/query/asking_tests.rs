@@ -70,7 +70,7 @@ async fn a_forgotten_fingerprint_passes_once() {
     remember(&mut engine, &mut asked);
     engine.caught_up().await.unwrap();
     assert_eq!(engine.tombstones(), 0);
-    assert_eq!(engine.gauge().fill().counted, 3);
+    assert_eq!(engine.handle.gauge.fill().counted, 3);
 }
 
 /// Model of the seen keys. If a key is not committed yet, the model has the batch in flight that

@@ -275,7 +275,7 @@ impl Asked {
         self.seen + self.unseen + self.full + self.forgotten
     }
 
-    /// Adds other counts.
+    /// Adds the counts of another run.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

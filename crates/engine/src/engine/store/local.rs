@@ -57,7 +57,7 @@ impl Local {
 
     /// Returns the progress of imports into the filter.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        let notes = self.store.as_ref().map(|store| store.kept.folder.notes());
+        let notes = self.store.as_ref().map(|store| &store.kept.folder.notes);
         notes.map_or_else(Vec::new, |notes| notes.checkpoints.clone())
     }
 

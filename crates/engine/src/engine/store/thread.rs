@@ -90,7 +90,7 @@ impl Storage {
         let storage = Self {
             dir: folder.dir().to_owned(),
             requests: folder.requests().clone(),
-            timing: folder.notes().timing,
+            timing: folder.notes.timing,
             jobs: Some(jobs),
             stored,
             batches: 0,

@@ -59,9 +59,48 @@ pub(super) trait Format: Send + 'static {
     /// Unit in which messages count, such as `line`.
     const UNIT: &'static str;
 
+    /// Question about the cause of a record that is too long.
+    const WHY_LONG: &'static str = "is a quote not closed?";
+
     /// Cuts complete records off the front of `bytes`. Returns the number of bytes that are used
     /// up, and the records. At the end of the input, `is_end` is true.
     fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, CutRecords), String>;
+}
+
+/// Whole lines, of which all or a part is read.
+pub(super) struct Lines {
+    records: Records,
+    /// Number of bytes of the first line that were already searched for a line feed.
+    begun: usize,
+}
+
+impl Lines {
+    pub(super) fn new(records: Records) -> Self {
+        Self { records, begun: 0 }
+    }
+}
+
+impl Format for Lines {
+    const UNIT: &'static str = "line";
+    const WHY_LONG: &'static str = "is this a file of lines?";
+
+    /// The last line needs no line feed. After a failed read, a line without a line feed may be
+    /// incomplete and is not used.
+    fn cut(&mut self, bytes: &[u8], is_end: bool) -> Result<(usize, CutRecords), String> {
+        let last = memchr::memrchr(b'\n', &bytes[self.begun..]).map(|at| self.begun + at + 1);
+        let used = if is_end { bytes.len() } else { last.unwrap_or(0) };
+        self.begun = if used == 0 { bytes.len() } else { 0 };
+        let mut lines = Vec::with_capacity(used + 1);
+        lines.extend_from_slice(&bytes[..used]);
+        if lines.last().is_some_and(|&last| last != b'\n') {
+            lines.push(b'\n');
+        }
+        let items = match &self.records {
+            Records::Lines => Items::from_lines(lines),
+            records => Items::from_lines_by(lines, |line, key| records.key_of(line, key)),
+        };
+        Ok((used, CutRecords { items, ..CutRecords::default() }))
+    }
 }
 
 /// Records that were cut.
@@ -112,7 +151,9 @@ impl<F: Format> Cutter for RecordCutter<F> {
                 return Ok(None);
             }
             if input.bytes().len() > LINE_MAX {
-                return self.refuse("a record is longer than 512 MiB; is a quote not closed?");
+                let (unit, number) = (F::UNIT, self.number);
+                let reason = format!("{unit} {number} is longer than 512 MiB; {}", F::WHY_LONG);
+                return self.refuse(&reason);
             }
             input.grow();
         }
