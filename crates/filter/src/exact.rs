@@ -65,7 +65,7 @@ impl KindParameters for ExactParameters {
 pub(crate) struct ExactShards {
     /// Keys of each shard, in order.
     shards: Vec<HashTable<u128>>,
-    gauge: Arc<Sizes>,
+    gauge: Arc<ExactGauge>,
     available: fn() -> Option<Available>,
 }
 
@@ -239,9 +239,9 @@ impl FilterKind for ExactShards {
 
 /// Numbers of keys and of places for keys, and the memory in bytes.
 #[derive(Debug, Default)]
-struct Sizes(Shown<3>);
+struct ExactGauge(Shown<3>);
 
-impl Gauge for Sizes {
+impl Gauge for ExactGauge {
     fn fill(&self) -> Fill {
         let [keys, capacity, bytes] = self.0.sums();
         Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }

@@ -140,7 +140,7 @@ fn read(file: impl Fn(&Path) -> Option<String>) -> Option<Available> {
     });
     let groups = file(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let mounts = file(Path::new("/proc/self/mountinfo")).unwrap_or_default();
-    let groups = groups.lines().filter_map(|line| Group::of(line, &mounts));
+    let groups = groups.lines().filter_map(|line| ControlGroup::of(line, &mounts));
     let allowed = groups.flat_map(|group| group.allowed(&file));
     machine.into_iter().chain(allowed).min_by_key(|available| available.bytes)
 }
@@ -175,13 +175,13 @@ const V2: CgroupVersion = CgroupVersion {
 /// Control group that counts memory. The tree of all groups is mounted at `mount`. The folder of
 /// the group is `folder`: either `mount` itself, or a folder below `mount`.
 #[derive(Debug)]
-struct Group {
+struct ControlGroup {
     version: &'static CgroupVersion,
     mount: PathBuf,
     folder: PathBuf,
 }
 
-impl Group {
+impl ControlGroup {
     /// Reads a line of `/proc/self/cgroup`, `id:controllers:path`. Returns `None` if the group does
     /// not count memory, or if its tree is not mounted.
     fn of(line: &str, mounts: &str) -> Option<Self> {

@@ -51,7 +51,7 @@ impl FilterKind for Recent {
     }
 
     fn gauge(&self) -> Arc<dyn Gauge> {
-        Arc::new(InRedis)
+        Arc::new(RecentGauge)
     }
 
     fn save(&self, _: ShardId, _: Vec<u8>) -> Box<dyn Blob> {
@@ -69,9 +69,9 @@ impl FilterKind for Recent {
 
 /// Gauge without figures, because the filter is in Redis.
 #[derive(Debug)]
-struct InRedis;
+struct RecentGauge;
 
-impl Gauge for InRedis {}
+impl Gauge for RecentGauge {}
 
 /// Returns the upper half of a key's hash, or 1 if that is 0.
 fn name(key_hash: KeyHash) -> u64 {

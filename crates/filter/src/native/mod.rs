@@ -29,6 +29,7 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
+mod kernel;
 pub(crate) mod kind;
 #[cfg(test)]
 mod rate_tests;

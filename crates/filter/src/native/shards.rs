@@ -1,13 +1,14 @@
 //! The native kind, in memory.
 
-// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
+// Functions must be inlined into the kernel that they are compiled for, see `BitWork::by`.
 #![allow(clippy::inline_always)]
 
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::block::{Block, Kernel, Kernels, Work, prefetch};
+use super::kernel::{BitKernel, BitKernels, BitWork};
+use crate::block::{Block, prefetch};
 use crate::local::shown::Shown;
 use crate::local::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::native::Native;
@@ -47,8 +48,8 @@ pub struct Shards {
     region: Region,
     /// Counts of each shard, in order.
     counts: Vec<Count>,
-    kernel: Kernels,
-    gauge: Arc<Counts>,
+    kernel: BitKernels,
+    gauge: Arc<NativeGauge>,
 }
 
 /// Numbers of keys and of set bits in a shard.
@@ -69,14 +70,14 @@ impl Shards {
         let geometry = native.geometry;
         let region = Region::zeroed(geometry.shard_blocks().saturating_mul(SHARDS as u64))?;
         let (places, counts) = (Places::new(native), vec![Count::default(); SHARDS]);
-        let gauge = Arc::new(Counts { geometry, capacity, shown: Shown::default() });
-        Ok(Self { places, region, counts, kernel: Kernels::fastest(), gauge })
+        let gauge = Arc::new(NativeGauge { geometry, capacity, shown: Shown::default() });
+        Ok(Self { places, region, counts, kernel: BitKernels::fastest(), gauge })
     }
 
     /// Appends a verdict on each key, in the order of the keys.
     pub fn test_all(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let blocks = self.places.native.geometry.blocks;
-        self.kernel.run(blocks, TestAll { shards: self, key_hashes, verdicts });
+        self.kernel.run(blocks, TestKeys { shards: self, key_hashes, verdicts });
     }
 
     /// Sets the bits of all keys.
@@ -179,14 +180,14 @@ impl FilterKind for Shards {
 
 /// Numbers of keys and of set bits.
 #[derive(Debug)]
-struct Counts {
+struct NativeGauge {
     geometry: Geometry,
     /// Number of keys that the filter is made for.
     capacity: u64,
     shown: Shown<2>,
 }
 
-impl Counts {
+impl NativeGauge {
     /// Estimates the number of keys in each shard.
     fn estimates(&self) -> [u64; SHARDS] {
         let mut keys = [0; SHARDS];
@@ -197,7 +198,7 @@ impl Counts {
     }
 }
 
-impl Gauge for Counts {
+impl Gauge for NativeGauge {
     fn fill(&self) -> Fill {
         let (keys, [counted, _]) = (self.estimates().iter().sum(), self.shown.sums());
         let (capacity, bytes) = (self.capacity, self.geometry.bytes());
@@ -210,15 +211,15 @@ impl Gauge for Counts {
 }
 
 /// Work of [`Shards::test_all`].
-struct TestAll<'a> {
+struct TestKeys<'a> {
     shards: &'a Shards,
     key_hashes: &'a [KeyHash],
     verdicts: &'a mut Vec<Verdict>,
 }
 
-impl Work for TestAll<'_> {
+impl BitWork for TestKeys<'_> {
     #[inline(always)]
-    fn by<const BLOCKS: usize>(self, kernel: impl Kernel) {
+    fn by<const BLOCKS: usize>(self, kernel: impl BitKernel) {
         let Self { shards: Shards { places, region, .. }, key_hashes, verdicts } = self;
         let native = places.native;
         verdicts.reserve(key_hashes.len());
@@ -238,9 +239,9 @@ struct SetAll<'a> {
     key_hashes: &'a [KeyHash],
 }
 
-impl Work for SetAll<'_> {
+impl BitWork for SetAll<'_> {
     #[inline(always)]
-    fn by<const BLOCKS: usize>(self, kernel: impl Kernel) {
+    fn by<const BLOCKS: usize>(self, kernel: impl BitKernel) {
         let Self { shards: Shards { places: map, region, counts, .. }, key_hashes } = self;
         let native = map.native;
         map.visit(region.blocks_mut(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use urlseen_fingerprint::Fingerprint;
 
 use super::*;
-use crate::block::Scalar;
+use crate::native::kernel::Scalar;
 use crate::{Blocks, Geometry, Seed};
 
 fn shards() -> Shards {
@@ -83,8 +83,8 @@ proptest! {
             shards.test_all(&key_hashes, &mut verdicts);
             (shards.region.blocks().to_vec(), shards.counts, verdicts)
         };
-        let scalar = by(Kernels::Scalar(Scalar));
+        let scalar = by(BitKernels::Scalar(Scalar));
         prop_assert!(scalar.2[..set.len()].iter().all(|verdict| *verdict == Verdict::Seen));
-        prop_assert_eq!(by(Kernels::fastest()), scalar);
+        prop_assert_eq!(by(BitKernels::fastest()), scalar);
     }
 }

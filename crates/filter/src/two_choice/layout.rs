@@ -145,7 +145,7 @@ pub(super) struct Layout {
 
 /// Place of a word in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotPlace {
     pub(super) block: u64,
     /// Content of the slot: the tag, and the name of the word.
     pub(super) content: u64,
@@ -191,13 +191,13 @@ impl Layout {
 
     /// Returns the place of a word.
     #[inline]
-    pub(super) fn place(&self, word: Word) -> Place {
+    pub(super) fn place(&self, word: Word) -> SlotPlace {
         let product = u128::from(word.value) * u128::from(self.blocks);
         // The upper half, and the lower.
         #[allow(clippy::cast_possible_truncation)]
         let (block, rest) = ((product >> u64::BITS) as u64, product as u64);
         let tag = rest >> (u64::BITS - self.format.tag_bits());
-        Place { block, content: tag << 2 | word.which as u64 }
+        SlotPlace { block, content: tag << 2 | word.which as u64 }
     }
 
     /// Returns a decoder of the slots of a block.

@@ -9,7 +9,7 @@ use super::super::local::Full;
 use super::arena::{Arena, NONE};
 use super::contents::Contents;
 use super::kernel::Kernel;
-use super::layout::{Key, KeyBits, Layout, Layouts, Place, Word};
+use super::layout::{Key, KeyBits, Layout, Layouts, SlotPlace, Word};
 use super::slots::Format;
 
 /// Keys of a shard. Their blocks are in an [`Arena`], which the methods take.
@@ -271,7 +271,7 @@ impl Shard {
         arena: &mut Arena,
     ) -> bool {
         let layout = self.layouts.of(word);
-        let Place { block, content } = layout.place(word);
+        let SlotPlace { block, content } = layout.place(word);
         let index = self.index(block, arena);
         let block = &mut arena.blocks_mut()[index];
         let empty = kernel.empty(block, layout.format);
@@ -287,7 +287,7 @@ impl Shard {
     fn displace(&mut self, key: Key, stamp: Stamp, kernel: impl Kernel, arena: &mut Arena) -> bool {
         for word in key.words() {
             let layout = *self.layouts.of(word);
-            let Place { block, content } = layout.place(word);
+            let SlotPlace { block, content } = layout.place(word);
             let index = self.index(block, arena);
             let decoder = layout.decoder(block, self.bits);
             for slot in 0..layout.format.slots {

@@ -8,16 +8,17 @@ use std::arch::x86_64::{
     _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_testn_epi64_mask,
 };
 
-use super::{Block, Kernel, Work};
+use super::{BitKernel, BitWork};
 use crate::Blocks;
+use crate::block::Block;
 use crate::native::Draw;
 
-/// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
+/// Kernel with AVX-512. Only [`BitAvx512::detect`] makes this kernel, so the processor has the
 /// instructions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Avx512(());
+pub(crate) struct BitAvx512(());
 
-impl Avx512 {
+impl BitAvx512 {
     /// Returns the kernel if the processor and the system support its instructions.
     pub(crate) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq"))
@@ -26,14 +27,14 @@ impl Avx512 {
 
     /// Does the work with this kernel.
     #[allow(unsafe_code)]
-    pub(super) fn run(self, blocks: Blocks, work: impl Work) {
+    pub(super) fn run(self, blocks: Blocks, work: impl BitWork) {
         // SAFETY: `run` only requires the instructions that it is compiled for, and `self` proves
         // that the processor has them.
         unsafe { run(blocks, work, self) }
     }
 }
 
-impl Kernel for Avx512 {
+impl BitKernel for BitAvx512 {
     #[inline(always)]
     #[allow(unsafe_code)]
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
@@ -50,7 +51,7 @@ impl Kernel for Avx512 {
 }
 
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn run(blocks: Blocks, work: impl Work, kernel: Avx512) {
+fn run(blocks: Blocks, work: impl BitWork, kernel: BitAvx512) {
     super::run(blocks, work, kernel);
 }
 

@@ -1,42 +1,20 @@
-//! Block of bits, which is one cache line, and the kernels that test and set the bits.
+//! Kernels that test and set the bits of a block.
 
-// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
+// Functions must be inlined into the kernel that they are compiled for, see `BitWork::by`.
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use avx512::Avx512;
+use avx512::BitAvx512;
 
-use super::Blocks;
-use super::native::Draw;
-
-/// Block of 512 bits, which a processor fetches from memory in one step. Bit `b` is bit `b % 64` of
-/// word `b / 64`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C, align(64))]
-pub(super) struct Block([u64; 8]);
-
-/// Begins to fetch the cache line in which `value` starts. This makes the next access to `value`
-/// faster. Does nothing on processors other than x86-64.
-#[inline]
-#[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
-pub(super) fn prefetch<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction (SSE, which every x86-64 processor has) is a hint. It reads and
-        // writes nothing that a program can see, and faults on no address. A reference is a valid
-        // address anyway.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
-}
+use super::Draw;
+use crate::Blocks;
+use crate::block::Block;
 
 /// Variant of the hot loops for a processor. All kernels test and set the same bits.
-pub(super) trait Kernel: Copy {
+pub(super) trait BitKernel: Copy {
     /// Returns true if the drawn bits are set in all of these blocks.
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool;
 
@@ -46,33 +24,33 @@ pub(super) trait Kernel: Copy {
 
 /// Work on the blocks of many keys. One kernel does all of the work, so that the kernel is chosen
 /// only once.
-pub(super) trait Work {
+pub(super) trait BitWork {
     /// Does the work with a kernel, for keys with `BLOCKS` blocks each. The method must be
-    /// `inline(always)`: only functions that are inlined into [`Kernels::run`] are compiled for the
+    /// `inline(always)`: only functions that are inlined into [`BitKernels::run`] are compiled for the
     /// kernel's instructions.
-    fn by<const BLOCKS: usize>(self, kernel: impl Kernel);
+    fn by<const BLOCKS: usize>(self, kernel: impl BitKernel);
 }
 
 /// Choice of a kernel for this process.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kernels {
+pub(super) enum BitKernels {
     Scalar(Scalar),
     #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
+    Avx512(BitAvx512),
 }
 
-impl Kernels {
+impl BitKernels {
     /// Returns the fastest kernel of this processor.
     pub(super) fn fastest() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(avx512) = Avx512::detect() {
+        if let Some(avx512) = BitAvx512::detect() {
             return Self::Avx512(avx512);
         }
         Self::Scalar(Scalar)
     }
 
     /// Does the work with this kernel. `blocks` is the number of blocks of a key.
-    pub(super) fn run(self, blocks: Blocks, work: impl Work) {
+    pub(super) fn run(self, blocks: Blocks, work: impl BitWork) {
         match self {
             Self::Scalar(scalar) => run(blocks, work, scalar),
             #[cfg(target_arch = "x86_64")]
@@ -83,7 +61,7 @@ impl Kernels {
 
 /// Does the work with code that is compiled for this number of blocks.
 #[inline(always)]
-fn run(blocks: Blocks, work: impl Work, kernel: impl Kernel) {
+fn run(blocks: Blocks, work: impl BitWork, kernel: impl BitKernel) {
     match blocks {
         Blocks::One => work.by::<1>(kernel),
         Blocks::Two => work.by::<2>(kernel),
@@ -92,17 +70,11 @@ fn run(blocks: Blocks, work: impl Work, kernel: impl Kernel) {
     }
 }
 
-/// On a big-endian machine, the same stored bytes would be other bits.
-#[cfg(not(target_endian = "little"))]
-compile_error!(
-    "a filter is stored byte for byte as it is in memory: build for a little-endian machine"
-);
-
 /// Kernel that needs no special instructions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scalar;
 
-impl Kernel for Scalar {
+impl BitKernel for Scalar {
     #[inline(always)]
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
         // Tests all bits without a branch. The blocks are already being fetched from memory, so a
