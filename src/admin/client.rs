@@ -1,16 +1,14 @@
 //! Client that asks a running daemon through the socket in its storage folder.
 
+use std::error::Error;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::http::{Method, Request, header};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
+use bytes::Bytes;
+use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
 
 use super::socket::{SOCKET, address};
 use super::{CheckQuery, Checked, ItemText, Limits, Sample, Verdicts};
@@ -51,24 +49,29 @@ pub enum ClientError {
     Silent { folder: PathBuf, cause: String },
 }
 
-/// Client of the daemon that uses a storage folder.
+/// Connection to the daemon that uses a storage folder.
 pub struct AdminClient {
-    /// Path of the socket, which is valid while the descriptor of the folder is open.
-    socket: PathBuf,
+    http: reqwest::Client,
     folder: PathBuf,
+    /// Descriptor of the folder. The path of the socket is valid while the descriptor is open.
     _descriptor: OwnedFd,
 }
 
 impl AdminClient {
     /// Prepares requests to the daemon that uses this folder. Sends nothing yet.
     pub fn new(folder: &Path) -> Result<Self, ClientError> {
-        let (socket, descriptor) = address(folder).map_err(|error| of_io(folder, &error))?;
-        Ok(Self { socket, folder: folder.to_owned(), _descriptor: descriptor })
+        let (path, descriptor) = address(folder).map_err(|error| of_io(folder, &error))?;
+        let http = reqwest::Client::builder()
+            .unix_socket(path)
+            .timeout(TIMEOUT)
+            .build()
+            .map_err(|error| of_http(folder, &error))?;
+        Ok(Self { http, folder: folder.to_owned(), _descriptor: descriptor })
     }
 
     /// Asks for the status of the daemon, as a [`Status`](crate::report::Status) or another type.
     pub async fn status<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
-        self.ask("/status", None).await
+        self.ask(self.http.get("http://daemon/status")).await
     }
 
     /// Asks the daemon whether these items were seen. Returns one verdict for each item, in order.
@@ -80,8 +83,8 @@ impl AdminClient {
             let (now, later) = rest.split_at(fitting(rest));
             let question =
                 CheckQuery { items: now.iter().map(|item| ItemText::of(item)).collect() };
-            let question = serde_json::to_string(&question).map_err(ClientError::Nonsense)?;
-            checked.extend(self.ask::<Verdicts>("/check", Some(question)).await?.items);
+            let request = self.http.post("http://daemon/check").json(&question);
+            checked.extend(self.ask::<Verdicts>(request).await?.items);
             rest = later;
         }
         Ok(checked)
@@ -89,45 +92,25 @@ impl AdminClient {
 
     /// Asks for the sampled items with higher numbers than `after`.
     pub(crate) async fn samples(&self, after: u64) -> Result<Vec<Sample>, ClientError> {
-        self.ask(&format!("/samples?after={after}"), None).await
+        self.ask(self.http.get(format!("http://daemon/samples?after={after}"))).await
     }
 
     /// Asks whether the daemon is healthy, as `GET /healthz` defines it.
     pub(crate) async fn health(&self) -> Result<(), ClientError> {
-        self.send("/healthz", None).await.map(drop)
+        self.send(self.http.get("http://daemon/healthz")).await.map(drop)
     }
 
-    async fn ask<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: Option<String>,
-    ) -> Result<T, ClientError> {
-        serde_json::from_slice(&self.send(path, body).await?).map_err(ClientError::Nonsense)
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        serde_json::from_slice(&self.send(request).await?).map_err(ClientError::Nonsense)
     }
 
-    /// Sends a request, which has a body in JSON if it is a `POST`. Returns the body of the answer.
-    async fn send(&self, path: &str, body: Option<String>) -> Result<Bytes, ClientError> {
-        let silent = |cause| ClientError::Silent { folder: self.folder.clone(), cause };
-        let failed = |error: hyper::Error| silent(error.to_string());
-        let answer = async {
-            let stream = UnixStream::connect(&self.socket).await;
-            let stream = TokioIo::new(stream.map_err(|error| of_io(&self.folder, &error))?);
-            let (mut sender, connection) = http1::handshake(stream).await.map_err(failed)?;
-            tokio::spawn(connection);
-            let method = if body.is_some() { Method::POST } else { Method::GET };
-            let request = Request::builder().method(method).uri(path);
-            let request = request.header(header::HOST, "daemon");
-            let request = request.header(header::CONTENT_TYPE, "application/json");
-            let request = request.body(body.unwrap_or_default()).expect("a valid request");
-            let response = sender.send_request(request).await.map_err(failed)?;
-            let status = response.status();
-            let body = axum::body::to_bytes(Body::new(response.into_body()), usize::MAX).await;
-            Ok((status, body.map_err(|error| silent(error.to_string()))?))
-        };
-        let timed_out = |_| Err(silent("operation timed out".to_owned()));
-        let (status, body) =
-            tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(timed_out)?;
-        if !status.is_success() {
+    /// Sends a request, and returns the body of the answer.
+    async fn send(&self, request: RequestBuilder) -> Result<Bytes, ClientError> {
+        let failed = |error| of_http(&self.folder, &error);
+        let response: Response = request.send().await.map_err(failed)?;
+        let is_success = response.status().is_success();
+        let body = response.bytes().await.map_err(failed)?;
+        if !is_success {
             let reason = String::from_utf8_lossy(&body).trim_end().to_owned();
             return Err(ClientError::Refused { reason });
         }
@@ -144,6 +127,19 @@ fn fitting(items: &[Vec<u8>]) -> usize {
         bytes <= Limits::BODY_BYTES - OVERHEAD
     };
     items.iter().take(Limits::ITEMS).take_while(fits).count().max(1)
+}
+
+fn of_http(folder: &Path, error: &reqwest::Error) -> ClientError {
+    let mut source = error.source();
+    let mut cause = error.to_string();
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref() {
+            return of_io(folder, error);
+        }
+        cause = error.to_string();
+        source = error.source();
+    }
+    ClientError::Silent { folder: folder.to_owned(), cause }
 }
 
 fn of_io(folder: &Path, error: &io::Error) -> ClientError {

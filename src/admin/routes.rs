@@ -63,11 +63,14 @@ async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal
     json(&desk.view.status())
 }
 
-async fn metrics(State(desk): State<Arc<RouteState>>, headers: HeaderMap) -> Response {
+async fn metrics(
+    State(desk): State<Arc<RouteState>>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
     let format = Format::accepted(&headers);
-    let text = metrics::text(&desk.view.status(), format);
+    let text = metrics::text(&desk.view.status(), format).map_err(Refusal::internal)?;
     let kind = [(header::CONTENT_TYPE, format.content_type()), (header::VARY, "accept")];
-    (kind, text).into_response()
+    Ok((kind, text).into_response())
 }
 
 async fn check(

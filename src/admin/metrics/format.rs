@@ -1,8 +1,14 @@
 //! Metrics with their labels and values, and their text in the two formats that Prometheus reads.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Write as _};
 
 use axum::http::{HeaderMap, header};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
 use urlseen_filter::histogram::Histogram;
 
 /// Name and value of a label.
@@ -40,58 +46,29 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Returns the type of the metric, and what its samples have behind its name.
-    fn kind(self) -> (&'static str, &'static str) {
+    fn kind(self) -> MetricType {
         match self {
-            Self::Counter(_) | Self::Seconds(_) => ("counter", "_total"),
-            Self::Gauge(_) | Self::Real(_) => ("gauge", ""),
-            Self::Histogram(_) => ("histogram", ""),
-            Self::Info => ("info", "_info"),
+            Self::Counter(_) | Self::Seconds(_) => MetricType::Counter,
+            Self::Gauge(_) | Self::Real(_) => MetricType::Gauge,
+            Self::Histogram(_) => MetricType::Histogram,
+            Self::Info => MetricType::Info,
         }
     }
 
-    /// Writes the samples of a value.
-    fn write(self, name: &str, labels: &[Label], text: &mut String) {
+    fn encode(self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
         match self {
-            Self::Counter(value) | Self::Gauge(value) => sample(name, labels, value, text),
-            Self::Seconds(value) | Self::Real(value) => {
-                sample(name, labels, decimal(value), text);
-            }
-            Self::Info => sample(name, labels, 1, text),
+            Self::Counter(value) => ConstCounter::new(value).encode(encoder),
+            Self::Seconds(value) => ConstCounter::new(value).encode(encoder),
+            Self::Gauge(value) => ConstGauge::new(value).encode(encoder),
+            Self::Real(value) => ConstGauge::new(value).encode(encoder),
             Self::Histogram(histogram) => {
-                let sum = histogram.sum().as_secs_f64();
-                sample(&format!("{name}_sum"), labels, decimal(sum), text);
-                sample(&format!("{name}_count"), labels, histogram.count(), text);
-                let mut up_to = 0;
-                for (bound, count) in histogram.buckets() {
-                    up_to += count;
-                    let is_last = bound == f64::INFINITY;
-                    let le = if is_last { "+Inf".to_owned() } else { decimal(bound) };
-                    let labels = [&[("le", le)], labels].concat();
-                    sample(&format!("{name}_bucket"), &labels, up_to, text);
-                }
+                let (sum, count) = (histogram.sum().as_secs_f64(), histogram.count());
+                let buckets = histogram.buckets();
+                encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
             }
+            Self::Info => Ok(()),
         }
     }
-}
-
-/// Formats a number that is not an integer. Only a very small or large one has an exponent.
-fn decimal(value: f64) -> String {
-    let is_usual = value == 0.0 || (1e-6..1e21).contains(&value.abs());
-    let end = if value.fract() == 0.0 { ".0" } else { "" };
-    if is_usual { format!("{value}{end}") } else { format!("{value:e}") }
-}
-
-/// Writes one line: the value of a metric with these labels.
-fn sample(name: &str, labels: &[Label], value: impl Display, text: &mut String) {
-    text.push_str(name);
-    for (place, (label, value)) in labels.iter().enumerate() {
-        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let before = if place == 0 { '{' } else { ',' };
-        text.extend([&format!("{before}{label}=\""), &value, "\""]);
-    }
-    let end = if labels.is_empty() { "" } else { "}" };
-    let _ = writeln!(text, "{end} {value}");
 }
 
 impl Families {
@@ -140,8 +117,30 @@ impl Families {
     }
 }
 
+impl Collector for Families {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for Family { name, help, values } in &self.all {
+            let kind = values.first().map_or(MetricType::Unknown, |(_, value)| value.kind());
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            if let [(labels, value)] = &values[..]
+                && labels.is_empty()
+            {
+                value.encode(family)?;
+                continue;
+            }
+            for (labels, value) in values {
+                match value {
+                    Value::Info => family.encode_info(labels)?,
+                    value => value.encode(family.encode_family(labels)?)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Prefix of the names of all metrics, except those of the process.
-const PREFIX: &str = "urlseen_";
+const PREFIX: &str = "urlseen";
 
 /// Media type of `OpenMetrics`.
 const OPEN_METRICS: &str = "application/openmetrics-text";
@@ -178,30 +177,17 @@ impl Format {
         }
     }
 
-    /// Writes the metrics of the process and those of urlseen. The text format has no type `info`
-    /// and no end mark, and describes a counter by the name of its samples.
-    pub(super) fn write(self, process: &Families, own: &Families) -> String {
+    /// Writes the metrics of the process and those of urlseen.
+    pub(super) fn write(self, process: Families, own: Families) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(process));
+        registry.sub_registry_with_prefix(PREFIX).register_collector(Box::new(own));
         let mut text = String::new();
-        let families = process.all.iter().map(|it| ("", it));
-        for (prefix, family) in families.chain(own.all.iter().map(|it| (PREFIX, it))) {
-            let Family { name, help, values } = family;
-            let (kind, suffix) = values[0].1.kind();
-            let samples = format!("{prefix}{name}{suffix}");
-            let described = match self {
-                Self::OpenMetrics => &samples[..samples.len() - suffix.len()],
-                Self::Text => &samples,
-            };
-            let is_info = kind == "info" && self == Self::Text;
-            let kind = if is_info { "gauge" } else { kind };
-            let _ = writeln!(text, "# HELP {described} {help}\n# TYPE {described} {kind}");
-            for (labels, value) in values {
-                value.write(&samples, labels, &mut text);
-            }
+        prometheus_client::encoding::text::encode(&mut text, &registry)?;
+        match self {
+            Self::OpenMetrics => Ok(text),
+            Self::Text => to_text(&text),
         }
-        if self == Self::OpenMetrics {
-            text.push_str("# EOF\n");
-        }
-        text
     }
 }
 
@@ -210,6 +196,28 @@ impl Format {
 fn is_refusal(parameter: &str) -> bool {
     let weight = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
     weight.and_then(|weight| weight.parse::<f32>().ok()) == Some(0.0)
+}
+
+/// Rewrites `OpenMetrics` as Prometheus text. The samples are the same. The text format has no type
+/// `info` and no end mark, and describes a counter by the name of its samples.
+fn to_text(open: &str) -> Result<String, fmt::Error> {
+    let (mut text, mut help) = (String::with_capacity(open.len()), "");
+    for line in open.lines() {
+        let described = |prefix| line.strip_prefix(prefix).and_then(|it: &str| it.split_once(' '));
+        if let Some((_, said)) = described("# HELP ") {
+            help = said;
+        } else if let Some((name, kind)) = described("# TYPE ") {
+            let (suffix, kind) = match kind {
+                "counter" => ("_total", "counter"),
+                "info" => ("_info", "gauge"),
+                kind => ("", kind),
+            };
+            writeln!(text, "# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {kind}")?;
+        } else if line != "# EOF" {
+            writeln!(text, "{line}")?;
+        }
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -237,29 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_a_point_or_an_exponent() {
-        let numbers = [0.0, 12.0, 0.25, 1e-6, 1.5e-7, 1e20, 1e21].map(decimal);
-        let written =
-            ["0.0", "12.0", "0.25", "0.000001", "1.5e-7", &format!("1{:020}.0", 0), "1e21"];
-        assert_eq!(numbers, written);
-    }
-
-    #[test]
     fn the_text_format_describes_samples_by_their_names() {
-        let mut families = Families::default();
-        families.add("a", "Is a", Vec::new(), Value::Counter(1));
-        families.add("b", "B", vec![("c", "\\ \"\n# EOF".to_owned())], Value::Info);
-        families.add("d", "D", vec![("e", String::new()), ("f", String::new())], Value::Real(0.5));
-        let open = "# HELP urlseen_a Is a\n# TYPE urlseen_a counter\nurlseen_a_total 1\n\
-                    # HELP urlseen_b B\n# TYPE urlseen_b info\n\
-                    urlseen_b_info{c=\"\\\\ \\\"\\n# EOF\"} 1\n\
-                    # HELP urlseen_d D\n# TYPE urlseen_d gauge\nurlseen_d{e=\"\",f=\"\"} 0.5\n";
-        let text = open.replace("HELP urlseen_a", "HELP urlseen_a_total");
-        let text = text.replace("TYPE urlseen_a", "TYPE urlseen_a_total");
-        let text = text.replace("HELP urlseen_b", "HELP urlseen_b_info");
-        let text = text.replace("TYPE urlseen_b info", "TYPE urlseen_b_info gauge");
-        let none = Families::default();
-        assert_eq!(Format::OpenMetrics.write(&none, &families), format!("{open}# EOF\n"));
-        assert_eq!(Format::Text.write(&none, &families), text);
+        let open = "# HELP a Is \\\\ a.\n# TYPE a counter\na_total 1\n\
+                    # HELP b B.\n# TYPE b info\nb_info{c=\"# EOF\"} 1\n\
+                    # HELP d D.\n# TYPE d gauge\nd 0.5\n# EOF\n";
+        let text = "# HELP a_total Is \\\\ a.\n# TYPE a_total counter\na_total 1\n\
+                    # HELP b_info B.\n# TYPE b_info gauge\nb_info{c=\"# EOF\"} 1\n\
+                    # HELP d D.\n# TYPE d gauge\nd 0.5\n";
+        assert_eq!(to_text(open).unwrap(), text);
     }
 }

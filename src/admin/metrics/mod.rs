@@ -2,6 +2,7 @@
 
 mod format;
 
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use procfs::process::{LimitValue, Process};
@@ -15,11 +16,11 @@ use format::{Families, Value};
 use urlseen_storage::Footprint;
 
 /// Writes the metrics for the statuses of a daemon. Unknown values are left out.
-pub(super) fn text(statuses: &Statuses, format: Format) -> String {
+pub(super) fn text(statuses: &Statuses, format: Format) -> Result<String, fmt::Error> {
     let (crawl, version, since) = match (statuses, statuses.all().first()) {
         (Statuses::Route(it), _) => (&it.crawl, &it.version, it.since),
         (_, Some(it)) => (&it.crawl, &it.version, it.since),
-        (_, None) => return format.write(&Families::default(), &Families::default()),
+        (_, None) => return format.write(Families::default(), Families::default()),
     };
     let mut metrics = Families::default();
     metrics.set_labels(crawl, None);
@@ -32,7 +33,7 @@ pub(super) fn text(statuses: &Statuses, format: Format) -> String {
         metrics.set_labels(crawl, status.partition);
         metrics.status(status);
     }
-    format.write(&process(since), &metrics)
+    format.write(process(since), metrics)
 }
 
 /// Metrics of all partitions.

@@ -26,8 +26,8 @@ pub(super) trait BitKernel: Copy {
 /// only once.
 pub(super) trait BitWork {
     /// Does the work with a kernel, for keys with `BLOCKS` blocks each. The method must be
-    /// `inline(always)`: only functions that are inlined into [`BitKernels::run`] are compiled for the
-    /// kernel's instructions.
+    /// `inline(always)`: only functions that are inlined into [`BitKernels::run`] are compiled for
+    /// the kernel's instructions.
     fn by<const BLOCKS: usize>(self, kernel: impl BitKernel);
 }
 
