@@ -4,7 +4,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 use urlseen_engine::engine::Engine;
-use urlseen_filter::generation::{Generations, LIVE};
+use urlseen_filter::{Generations, LIVE};
 use urlseen_filter::{Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory};
 
 use super::trend::{LostUrls, MemoryWatch};

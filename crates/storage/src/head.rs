@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::id::RandomId;
 
 /// Number and id of a batch that is committed or will be committed.

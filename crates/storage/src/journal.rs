@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use urlseen_filter::Lifetimes;
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::limit::Counted;
 use urlseen_fingerprint::Fingerprint;
 

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::{FilterKind, KeyHash, ShardId, Verdict};
 use urlseen_fingerprint::Fingerprint;
 

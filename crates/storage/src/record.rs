@@ -30,7 +30,7 @@
 
 use std::io;
 
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::Counted;
 use urlseen_filter::{Lifetime, Lifetimes};

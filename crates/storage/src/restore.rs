@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::limit::Counted;
 use urlseen_filter::{Blob, ShardId};
 use urlseen_fingerprint::Fingerprint;

@@ -21,7 +21,7 @@ use std::io;
 use std::ops::Range;
 
 use urlseen_filter::LetThrough;
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_fingerprint::Fingerprint;
 
 use super::disk::{DiskFile, read_exact_at};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use urlseen_filter::expire_after::ExpireAfter;
-use urlseen_filter::generation::LIVE;
+use urlseen_filter::LIVE;
 use urlseen_filter::number::whole;
 use urlseen_filter::{ErrorRate, Kind, SpecError};
 
@@ -90,7 +90,7 @@ impl Steady {
 
 #[cfg(test)]
 mod tests {
-    use urlseen_filter::generation::Generation;
+    use urlseen_filter::Generation;
     use urlseen_filter::{FilterKind, KeyHasher};
     use urlseen_fingerprint::Fingerprint;
 

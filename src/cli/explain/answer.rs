@@ -1,6 +1,6 @@
 //! Verdict of the filter on an item, and its certainty.
 
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_storage::RecordKind::{Adds, Batch, Forgets};
 use urlseen_storage::{Look, look, named, timing_of};
 

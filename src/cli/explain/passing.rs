@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use urlseen_filter::LetThrough;
 use urlseen_filter::expire_after::ExpireAfter;
-use urlseen_filter::generation::{Generation, LIVE};
+use urlseen_filter::{Generation, LIVE};
 /// Length of a generation from which times are shown without seconds.
 const LONG: Duration = Duration::from_hours(1);
 

@@ -7,7 +7,7 @@ use super::limiter::Limiter;
 use super::reading::{Part, Reading};
 use crate::item::Findings;
 use crate::item::batch::{Batch, Judged};
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::limit::{Counted, Counts};
 use urlseen_filter::{
     Effort, ForgettingFilter, Full, Hashed, KeyHash, KeyHasher, Lifetime, SHARDS, ShardId, Verdict,

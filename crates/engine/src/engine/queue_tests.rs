@@ -9,7 +9,7 @@ use super::*;
 use crate::item::Options;
 use urlseen_filter::Parameters;
 use urlseen_filter::choice::ItemForm;
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_fingerprint::Algorithm;
 
 /// Number of items of a batch that can be judged at once.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::{
     Blocks, Capacity, FilterSpec, Geometry, Parameters, SHARDS, Saved, Seed, ShardId, Sizing,
 };

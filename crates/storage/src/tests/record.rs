@@ -1,6 +1,6 @@
 //! Bytes of a record of the log.
 
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::{Counted, Group};
 use urlseen_filter::{Lifetime, Lifetimes};

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use super::shared::SharedFilter;
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::limit::{Counted, Counts};
 use urlseen_filter::{KeyHash, ShardId};
 use urlseen_fingerprint::Fingerprint;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Error, ErrorKind};
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 #[cfg(feature = "storage")]
 use urlseen_filter::limit::Counts;
 use urlseen_filter::{

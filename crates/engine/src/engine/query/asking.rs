@@ -7,7 +7,7 @@ use crate::engine::judge::{ByLifetime, Judge};
 use crate::engine::question::{Answer, Answers, Question, Wanted};
 use crate::engine::queue::Heard;
 use crate::engine::{Engine, GROUPS_MAX, Handle};
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::{Effort, Hashed, KeyHash, Lifetime, Verdict};
 use urlseen_storage::{Logged, Position};
 

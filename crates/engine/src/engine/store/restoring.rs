@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::judge::Judge;
 use crate::engine::{Engine, EngineError, Handle};
-use urlseen_filter::generation::Generation;
+use urlseen_filter::Generation;
 use urlseen_filter::limit::Counted;
 use urlseen_filter::{KeyHash, ShardId};
 use urlseen_fingerprint::Fingerprint;
