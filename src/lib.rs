@@ -6,7 +6,7 @@
 //! | the daemon's loop, and its steps of a batch | `pipeline/session/` |
 //! | the state of a run that status, metrics and page show | `report/` |
 //! | the answers to clients in the Redis protocol | `serve/` |
-//! | the router to partitions | `route/` |
+//! | the router | `route/` |
 //! | the HTTP endpoint, its metrics and its page | `admin/` |
 //! | what `plan`, `replay`, `explain` and `compare` compute | `analysis/` |
 //! | a command; the rows of its tables | `cli/`; `cli/table.rs` |

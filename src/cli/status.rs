@@ -57,7 +57,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     }
     let mut found = Vec::new();
     for config in &all {
-        let (number, folder) = (config.partition.number(), &config.storage.dir);
+        let (number, folder) = (config.number(), &config.storage.dir);
         let asked = async { AdminClient::new(folder)?.status::<Status>().await };
         match runtime()?.block_on(asked) {
             Err(ClientError::NoDaemon { .. }) if all.len() > 1 => found.push((number, None)),

@@ -11,11 +11,10 @@ use crate::cli::prelude::*;
 /// Time between two drawings.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Draws the state of the daemons of these partitions. Ends at SIGINT (Ctrl-C) or SIGTERM.
-pub(super) fn watch(partitions: Vec<Config>) -> anyhow::Result<Outcome> {
-    let daemons = partitions
-        .into_iter()
-        .map(|config| Ok((config.partition.number(), daemon_of(&config, "--watch")?)));
+/// Draws the state of the daemons of these crawls. Ends at SIGINT (Ctrl-C) or SIGTERM.
+pub(super) fn watch(crawls: Vec<Config>) -> anyhow::Result<Outcome> {
+    let daemons =
+        crawls.into_iter().map(|config| Ok((config.number(), daemon_of(&config, "--watch")?)));
     let daemons = daemons.collect::<anyhow::Result<Vec<_>>>()?;
     refuse_if!(
         !io::stdout().is_terminal(),
@@ -37,15 +36,15 @@ async fn draw(mut screen: Screen, daemons: &[(u16, AdminClient)]) -> anyhow::Res
     loop {
         let mut text = Vec::new();
         let (mut found, mut newest) = (Vec::new(), Vec::new());
-        for (partition, client) in daemons {
+        for (number, client) in daemons {
             let asked = async { Ok((client.status::<Status>().await?, client.samples(0).await?)) };
             match asked.await {
                 Ok((status, samples)) => {
-                    found.push((*partition, Some(status)));
+                    found.push((*number, Some(status)));
                     newest.extend(samples);
                 }
                 Err(error @ (ClientError::NoDaemon { .. } | ClientError::Silent { .. })) => {
-                    found.push((*partition, None));
+                    found.push((*number, None));
                     text.extend(format!("{error}; asking again\n\n").into_bytes());
                 }
                 Err(error) => return Err(error.into()),

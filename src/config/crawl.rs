@@ -87,6 +87,11 @@ impl Config {
         }
     }
 
+    /// Returns the number of the partition.
+    pub(crate) fn number(&self) -> u16 {
+        self.partition.number()
+    }
+
     /// Returns the configuration of each crawl: of each partition in order, or of the whole crawl.
     pub(crate) fn crawls(&self) -> impl ExactSizeIterator<Item = Self> {
         self.partitions.count.partitions().map(|partition| self.of_partition(partition))

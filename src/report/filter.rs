@@ -4,8 +4,8 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 use urlseen_engine::engine::Engine;
-use urlseen_filter::{Generations, LIVE};
 use urlseen_filter::{Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory};
+use urlseen_filter::{Generations, LIVE};
 
 use super::trend::{LostUrls, MemoryWatch};
 

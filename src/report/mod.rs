@@ -33,9 +33,7 @@ pub use phase::{Backpressure, Phase};
 pub(crate) use repeats::{AllRepeats, Repeats};
 pub use rules::{ByRule, GroupCount, RuleCount};
 pub(crate) use status::moment;
-pub use status::{
-    ClientsStatus, HeldStatus, Lists, PartitionStatus, RouteStatus, Status, Statuses,
-};
+pub use status::{ClientsStatus, HeldStatus, Lists, RouteStatus, RoutedStatus, Status, Statuses};
 pub use urlseen_engine::engine::query::Asked;
 
 /// Progress of a run at some moment.

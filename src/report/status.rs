@@ -213,12 +213,12 @@ pub struct RouteStatus {
     /// Items that all partitions have acknowledged, and that have left the list.
     pub routed: u64,
     /// State of each partition, in order.
-    pub partitions: Vec<PartitionStatus>,
+    pub partitions: Vec<RoutedStatus>,
 }
 
 /// State of a partition, as its router sees it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct PartitionStatus {
+pub struct RoutedStatus {
     /// Number of the partition.
     pub partition: u16,
     /// Items that the partition has acknowledged.

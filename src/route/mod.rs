@@ -17,7 +17,7 @@ use std::time::SystemTime;
 use crate::config::Config;
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Ending, RunError};
-use crate::report::{PartitionStatus, Phase, RouteStatus};
+use crate::report::{Phase, RouteStatus, RoutedStatus};
 use session::Session;
 use tokio::sync::watch;
 use urlseen_engine::item::Options;
@@ -72,8 +72,8 @@ impl Router {
     /// `items`.
     pub(crate) fn new(config: &Config, list: &str, items: Options, stop: Stop) -> Self {
         let partitions = config.partitions.count.partitions();
-        let partitions = partitions
-            .map(|it| PartitionStatus { partition: it.number(), ..PartitionStatus::default() });
+        let partitions =
+            partitions.map(|it| RoutedStatus { partition: it.number(), ..RoutedStatus::default() });
         let status = RouteStatus {
             crawl: config.crawl.name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

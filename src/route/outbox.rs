@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tracing::{info, warn};
 
 use crate::config::Config;
-use crate::report::{PartitionStatus, RouteStatus};
+use crate::report::{RouteStatus, RoutedStatus};
 use urlseen_engine::item::batch::{Batch, Claimed};
 use urlseen_engine::item::{Identity, Reader};
 use urlseen_fingerprint::{Fingerprint, PartitionCount};
@@ -121,7 +121,7 @@ impl Outbox {
     /// Pushes items for ever. Returns the number of the partition, and the error that no retry can
     /// end.
     pub(super) async fn run(mut self) -> (u16, LinkError) {
-        let number = self.config.partition.number();
+        let number = self.config.number();
         loop {
             let Err(failure) = self.work().await;
             if !failure.is_passing() {
@@ -194,7 +194,7 @@ impl Outbox {
     }
 
     fn end_trouble(&self) {
-        let number = self.config.partition.number();
+        let number = self.config.number();
         if self.status.borrow().partitions[usize::from(number)].trouble.is_some() {
             info!("partition {number} takes items again");
             self.tell(|it| it.trouble = None);
@@ -202,8 +202,8 @@ impl Outbox {
     }
 
     /// Changes the status of the partition.
-    fn tell(&self, change: impl FnOnce(&mut PartitionStatus)) {
-        let index = usize::from(self.config.partition.number());
+    fn tell(&self, change: impl FnOnce(&mut RoutedStatus)) {
+        let index = usize::from(self.config.number());
         self.status.send_modify(|status| change(&mut status.partitions[index]));
     }
 }

@@ -31,6 +31,11 @@ impl PartitionCount {
         1 << self.bits
     }
 
+    /// Returns the part of a maximum that each partition has.
+    pub fn share(self, max: u64) -> u64 {
+        max.div_ceil(self.get().into())
+    }
+
     /// Iterates over all partitions, in order.
     pub fn partitions(self) -> impl ExactSizeIterator<Item = Partition> {
         (0..self.get()).map(move |number| Partition { number, count: self })
@@ -114,6 +119,12 @@ impl fmt::Display for Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_partition_has_a_share_of_the_limit() {
+        let share = |number| PartitionCount::new(number).unwrap().share(10);
+        assert_eq!([1, 4, 8, 16].map(share), [10, 3, 2, 1]);
+    }
 
     #[test]
     fn a_count_is_a_power_of_two_up_to_256() {

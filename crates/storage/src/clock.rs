@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::Generation;
+use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::id;
 
 use super::disk;

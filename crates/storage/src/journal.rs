@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use urlseen_filter::Generation;
 use urlseen_filter::Lifetimes;
 use urlseen_filter::choice::Fsync;
-use urlseen_filter::Generation;
 use urlseen_filter::limit::Counted;
 use urlseen_fingerprint::Fingerprint;
 

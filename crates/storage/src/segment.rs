@@ -20,8 +20,8 @@
 use std::io;
 use std::ops::Range;
 
-use urlseen_filter::LetThrough;
 use urlseen_filter::Generation;
+use urlseen_filter::LetThrough;
 use urlseen_fingerprint::Fingerprint;
 
 use super::disk::{DiskFile, read_exact_at};

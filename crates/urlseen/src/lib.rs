@@ -26,7 +26,7 @@
 //! | the hashes of all keys | [`LocalFilter::key_hashes`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
 //! | unseen requests from the daemon, each held in Redis until it is finished | [`Consumer`] |
-//! | an item for a crawl with several partitions | [`Item`] |
+//! | an item that a consumer pushes | [`Item`] |
 //! | a filter for tests | [`ExactFilter`] |
 //! | keys of a filter | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize()`] |

@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::LazyLock;
 
-use urlseen_filter::choice::Fsync;
 use urlseen_filter::Generation;
+use urlseen_filter::choice::Fsync;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::Counted;
 use urlseen_filter::{FilterSpec, Lifetime, Lifetimes, ShardId};

@@ -9,7 +9,7 @@ use procfs::process::{LimitValue, Process};
 
 use crate::report::{
     Asked, ByRule, ClientsStatus, Counts, FATES, FilterStatus, GenerationsStatus, GroupCount,
-    HeldStatus, Lists, PartitionStatus, Phase, RouteStatus, RuleCount, Status, Statuses,
+    HeldStatus, Lists, Phase, RouteStatus, RoutedStatus, RuleCount, Status, Statuses,
 };
 pub(super) use format::Format;
 use format::{Families, Value};
@@ -49,7 +49,7 @@ impl Families {
         let RouteStatus { crawl, phase, routed, partitions, .. } = status;
         self.phase(phase);
         self.counter("routed_items", "Items that a router has moved to the partitions", *routed);
-        for PartitionStatus { partition, pushed, waiting, trouble } in partitions {
+        for RoutedStatus { partition, pushed, waiting, trouble } in partitions {
             self.set_labels(crawl, Some(*partition));
             let help = "Items that a router has pushed to a partition";
             self.counter("route_pushed_items", help, *pushed);

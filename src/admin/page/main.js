@@ -3,7 +3,7 @@
 import { element, heading, number, show, text } from "./dom.js";
 import { clock, span } from "./format.js";
 import { History } from "./history.js";
-import { drawPartitions, drawRouter, total } from "./partitions.js";
+import { drawPartitions, drawRouter, total } from "./crawls.js";
 import { mood, phases } from "./phase.js";
 import { Samples } from "./samples.js";
 import * as sections from "./sections.js";

@@ -38,7 +38,7 @@ files! {
     "/page/dom.js", "dom.js", SCRIPT;
     "/page/format.js", "format.js", SCRIPT;
     "/page/history.js", "history.js", SCRIPT;
-    "/page/partitions.js", "partitions.js", SCRIPT;
+    "/page/crawls.js", "crawls.js", SCRIPT;
     "/page/phase.js", "phase.js", SCRIPT;
     "/page/samples.js", "samples.js", SCRIPT;
     "/page/sections.js", "sections.js", SCRIPT;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use serde::Serialize;
-use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::LIVE;
+use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::number::whole;
 use urlseen_filter::{ErrorRate, Kind, SpecError};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::SystemTime;
 
-use urlseen_cli::report::{PartitionStatus, Phase, RouteStatus};
+use urlseen_cli::report::{Phase, RouteStatus, RoutedStatus};
 
 use super::{Answer, Endpoint};
 use crate::tidy::report;
@@ -95,12 +95,8 @@ fn both_formats_have_the_same_samples() {
 
 /// Status of a router, with a partition that is away.
 fn route_status() -> RouteStatus {
-    let partition = PartitionStatus {
-        partition: 3,
-        pushed: 5,
-        waiting: 7,
-        trouble: Some("no answer".to_owned()),
-    };
+    let partition =
+        RoutedStatus { partition: 3, pushed: 5, waiting: 7, trouble: Some("no answer".to_owned()) };
     RouteStatus {
         crawl: "demo".to_owned(),
         version: "1.2.3".to_owned(),

@@ -9,8 +9,8 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use super::Engine;
 use super::store::{Storage, Write};
-use urlseen_filter::expire_after::{ExpireAfter, shown};
 use urlseen_filter::Generation;
+use urlseen_filter::expire_after::{ExpireAfter, shown};
 use urlseen_storage::{Moment, TimesOfDay, Timing};
 
 /// Reads the clocks of a machine: the time since boot, and the time of day.

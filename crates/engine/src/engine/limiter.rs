@@ -4,16 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::item::{Findings, Items, Options, OverLimit, Reader};
-use urlseen_filter::limit::{Claim, Counted, Counts, GROUPS_MAX, Group, Limits, share};
+use urlseen_filter::limit::{Claim, Counted, Counts, GROUPS_MAX, Group, Limits};
 use urlseen_filter::{Hashed, Lifetimes};
-use urlseen_fingerprint::PartitionCount;
 
 /// Limiter of the unseen items of batches, in the order of the batches.
 #[derive(Debug)]
 pub(super) struct Limiter {
     limits: Limits,
     reader: Reader,
-    partitions: PartitionCount,
     /// Numbers of items that were let through and are not committed.
     in_flight: HashMap<Group, u64, Hashed>,
 }
@@ -25,7 +23,6 @@ impl Limiter {
         has_rules.then(|| Self {
             limits: Limits::new(Arc::clone(&items.limits)),
             reader: Reader::new(items.clone()),
-            partitions: items.partition.count(),
             in_flight: HashMap::default(),
         })
     }
@@ -103,7 +100,7 @@ impl Limiter {
         let most = self.limits.rules()[claim.rule].max;
         let is_new = count == 0 || claim.value.is_some();
         let lacks_memory = is_new && counts.len() + self.in_flight.len() >= GROUPS_MAX;
-        count >= share(most, self.partitions) || lacks_memory
+        count >= self.reader.share(most) || lacks_memory
     }
 
     /// Returns the number of items of a group that were let through.

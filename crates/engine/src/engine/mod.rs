@@ -48,8 +48,8 @@ pub use request_rules::RequestRules;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
 pub use threads::{EngineError, StartError, Threads};
-use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::Generation;
+use urlseen_filter::expire_after::ExpireAfter;
 use urlseen_filter::histogram::Histogram;
 use urlseen_filter::{
     BuildError, FilterKind, ForgettingFilter, Full, Gauge, KeyHasher, Parameters, Recent,

@@ -7,9 +7,9 @@ use super::tests::{batch, onward, parameters, urls};
 use super::threads::Work;
 use super::*;
 use crate::item::Options;
+use urlseen_filter::Generation;
 use urlseen_filter::Parameters;
 use urlseen_filter::choice::ItemForm;
-use urlseen_filter::Generation;
 use urlseen_fingerprint::Algorithm;
 
 /// Number of items of a batch that can be judged at once.

@@ -13,8 +13,8 @@ use super::store::{Footprint, MismatchError, Storage, Store, Stored, Write};
 use super::{Engine, EngineError, Heard};
 use crate::item::batch::{Batch, Judged, Ready, Sifted};
 use urlseen_filter::Full;
-use urlseen_filter::descriptors::Waits;
 use urlseen_filter::Generation;
+use urlseen_filter::descriptors::Waits;
 use urlseen_storage::{Finished, Logged, Moment, Restore as _, TimesOfDay};
 
 /// The threads that judge, the thread of the folder, and the queries of clients.

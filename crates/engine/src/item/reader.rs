@@ -296,6 +296,11 @@ impl Reader {
         written.map_err(|TooLong| Unreadable::Grown { most })
     }
 
+    /// Returns the part of a maximum that the partition has.
+    pub(crate) fn share(&self, max: u64) -> u64 {
+        self.options.partition.count().share(max)
+    }
+
     /// Refuses an item whose fingerprint belongs to another partition.
     fn of_partition<'a>(&self, item: Item<'a>) -> Result<Item<'a>, Unreadable> {
         let here = self.options.partition;

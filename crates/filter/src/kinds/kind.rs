@@ -168,9 +168,6 @@ pub(crate) const SEED: &str = "filter.seed";
 pub(crate) const BIT: &str = "filter.bit";
 pub(crate) const HASH_NUMBER: &str = "filter.hash_number";
 
-/// Name of a parameter of the kinds that have shards. It is left out in a crawl with one partition.
-pub(super) const PARTITIONS: &str = "partitions.count";
-
 pub(crate) fn size_fields(capacity: u64, error_rate: f64) -> [(&'static str, String); 2] {
     [(CAPACITY, capacity.to_string()), (ERROR_RATE, format!("{error_rate:e}"))]
 }

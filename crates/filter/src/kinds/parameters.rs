@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use urlseen_fingerprint::PartitionCount;
 
-use super::kind::{CAPACITY, GROW_TO, IMPORTED, Kind, KindParameters, PARTITIONS, SEED};
+use super::kind::{CAPACITY, GROW_TO, IMPORTED, Kind, KindParameters, SEED};
 use super::values::{EXPIRE_AFTER, Values};
 use crate::SpecError;
 use crate::expire_after::ExpireAfter;
@@ -14,6 +14,9 @@ use crate::native::kind::KIND as NATIVE;
 use crate::{
     BuildError, FilterKind, KeyHasher, Outlook, OverFrozen, RedisKind, SHARD_RULE, Seed, outlook,
 };
+
+/// Name of a parameter of the kinds that have shards. It is left out in a crawl with one partition.
+const PARTITIONS: &str = "partitions.count";
 
 /// Parameters of a filter of any kind.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ mod rule;
 pub use by::By;
 pub use group::{Counted, Counts, Group};
 pub use paths::pattern;
-pub use rule::{Claim, LimitRule, Limits, share};
+pub use rule::{Claim, LimitRule, Limits};
 
 /// Maximum number of groups, and of values of parameters, whose items are counted. The counts take
 /// at most 132 MiB of memory: 33 bytes for each place of a table of 2^22 places. While a snapshot

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use urlseen_fingerprint::ByPages;
 use urlseen_fingerprint::rule_pages::{Page, Pages};
-use urlseen_fingerprint::{ByPages, PartitionCount};
 
 use super::by::By;
 use super::group::Group;
@@ -41,11 +41,6 @@ pub struct Claim {
     pub group: Group,
     /// Value of the parameter, if values count: a value that counts already takes no more room.
     pub value: Option<Group>,
-}
-
-/// Returns the maximum number of unseen items of a group in each of the partitions.
-pub fn share(max: u64, partitions: PartitionCount) -> u64 {
-    max.div_ceil(partitions.get().into())
 }
 
 impl LimitRule {
@@ -160,11 +155,5 @@ mod tests {
         assert!(!all.overlaps(&rule(Some("domain"), None, "")));
         let by = |name| rule(Some("parameter"), Some(name), "");
         assert!(by("a").overlaps(&by("a")) && !by("a").overlaps(&by("b")));
-    }
-
-    #[test]
-    fn each_partition_has_a_share_of_the_limit() {
-        let partitions = |number| PartitionCount::new(number).unwrap();
-        assert_eq!([1, 4, 8, 16].map(|it| share(10, partitions(it))), [10, 3, 2, 1]);
     }
 }

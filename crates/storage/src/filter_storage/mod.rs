@@ -24,8 +24,8 @@ use super::restore::LiveFilter;
 use super::snapshot_writer::Finished;
 use super::{segment, snapshot};
 use snapshotting::Snapshotting;
-use urlseen_filter::choice::Fsync;
 use urlseen_filter::Generation;
+use urlseen_filter::choice::Fsync;
 use urlseen_filter::id::RandomId;
 
 /// Before a snapshot, the log grows by at least the snapshot's size divided by this number. With a

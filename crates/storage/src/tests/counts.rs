@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use urlseen_filter::choice::Fsync;
 use urlseen_filter::Generation;
+use urlseen_filter::choice::Fsync;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::limit::{Counted, Counts, Group};
 use urlseen_filter::{Lifetimes, ShardId};

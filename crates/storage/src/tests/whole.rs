@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
-use urlseen_filter::choice::Fsync;
 use urlseen_filter::Generation;
+use urlseen_filter::choice::Fsync;
 use urlseen_filter::id::RandomId;
 use urlseen_filter::redisbloom::{Filter, Reservation, dump};
 use urlseen_filter::{FilterKind, FilterSpec, KeyHasher, Parameters, ShardId, Verdict};

@@ -12,8 +12,8 @@ use super::{Footprint, Reach, Store};
 use crate::engine::question::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, Event, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged};
-use urlseen_filter::Lifetimes;
 use urlseen_filter::Generation;
+use urlseen_filter::Lifetimes;
 use urlseen_fingerprint::Fingerprint;
 use urlseen_storage::{Change, Checkpoint, Logged, Requests, Timing};
 
