@@ -167,7 +167,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
         match (&args.redis_set, &args.urls) {
             (Some(key), Some(urls)) => {
                 let urls = Input::Files(vec![urls.clone()], args.records.records());
-                sample::check(&config, key, urls)?;
+                migrate::check_sample(&config, key, urls)?;
             }
             _ => check_algorithm(args, &config)?,
         }

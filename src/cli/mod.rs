@@ -20,7 +20,6 @@ mod rejects;
 mod replay;
 mod route;
 mod run;
-mod sample;
 mod service_manager;
 mod settings;
 mod start;

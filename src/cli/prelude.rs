@@ -48,7 +48,7 @@ pub(super) use super::settings::{FolderOptions, Settings, daemon_of, folder_of, 
 pub(super) use super::start::{confirmed, connect, each_crawl, find, refuse_if, runtime, usage};
 pub(super) use super::status::span;
 pub(super) use super::table::{COMPARED, CRAWL, Rows, SUMMARY, answer, done, filled, paced};
-pub(super) use super::{migrate, moving, sample, settings, start, status};
+pub(super) use super::{migrate, moving, settings, start, status};
 pub(super) use crate::admin::printable::{json_line, printable, say, stderr, stdout};
 pub(super) use crate::admin::telemetry::Console;
 pub(super) use crate::admin::{AdminClient, Checked, ClientError, ItemText, View};

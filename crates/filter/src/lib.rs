@@ -26,11 +26,8 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod ages;
-mod block;
-mod capacity;
 pub mod choice;
 pub mod descriptors;
-mod error_rate;
 mod exact;
 pub mod expire_after;
 mod fill;
@@ -51,13 +48,12 @@ mod rate;
 pub mod redis_kind;
 mod region;
 mod saved_keys;
+mod size;
 mod sizing;
 mod spec;
 mod spec_error;
 mod two_choice;
 
-pub use capacity::Capacity;
-pub use error_rate::ErrorRate;
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use generation::{Generation, Generations, LIVE, LetThrough, Lifetime, Lifetimes};
 pub(crate) use geometry::BLOCK_BYTES;
@@ -76,6 +72,7 @@ pub use peers::redisbloom;
 pub use peers::script_filter::ScriptFilter;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;
+pub use size::{Capacity, ErrorRate};
 pub use sizing::Sizing;
 pub use spec::{CANONICAL, DIVISION, DROP_TRACKING, FilterSpec, SAME, Seed, SpecDifference};
 pub use spec_error::SpecError;

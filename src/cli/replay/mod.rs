@@ -179,7 +179,7 @@ fn tell_fit(args: &ReplayArgs, config: &Config) -> anyhow::Result<()> {
         if args.files.iter().any(|file| file.as_os_str() == "-") {
             return Ok(());
         }
-        let requests = sample::requests(input(args, config), config)?;
+        let requests = migrate::sampled(input(args, config), config)?;
         let sample = runtime()?.block_on(async {
             let mut link = connect(config).await?;
             SampleFit::of(&mut link, &key, &requests, &config.fingerprint_spec()).await

@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::kernel::{BitKernel, BitKernels, BitWork};
-use crate::block::{Block, prefetch};
 use crate::local::shown::Shown;
 use crate::local::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::native::Native;
 use crate::region::{AllocationError, Region};
+use crate::region::{Block, prefetch};
 use crate::{Geometry, KeyHash, SHARDS, ShardId, Verdict};
 
 /// All shards of a filter, in one contiguous region of memory. Each shard is contiguous, too.

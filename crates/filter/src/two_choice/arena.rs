@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::thread::{self, JoinHandle};
 
 use super::super::SHARDS;
-use super::super::block::Block;
 use super::super::local::Full;
 use super::super::memory::{self, Available, SPARE};
+use super::super::region::Block;
 use super::super::region::{AllocationError, Region};
 
 /// Number of bytes that are backed with memory at once. This takes 0.2 ms to some milliseconds.

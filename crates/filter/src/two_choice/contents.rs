@@ -6,9 +6,9 @@
 use std::io::{self, Write};
 
 use super::super::ages::{ShardAges, Stamp};
-use super::super::block::Block;
 use super::super::generation::Generation;
 use super::super::local::Blob;
+use super::super::region::Block;
 use super::super::saved_keys::SavedForm;
 use super::super::{KeyHash, ShardId};
 use super::layout::{Key, KeyBits, Layouts, Word};

@@ -1,8 +1,8 @@
 //! Expiry of the keys of a shard, whose slots have the stamps of their keys.
 
 use super::super::ages::Stamp;
-use super::super::block::Block;
 use super::super::generation::{Generation, Generations};
+use super::super::region::Block;
 use super::arena::Arena;
 use super::layout::Key;
 use super::shard::{Probe, Shard};

@@ -16,8 +16,8 @@ use std::ops::Range;
 
 use bytemuck::Zeroable;
 
-use super::super::block::{Block, prefetch};
 use super::super::local::Full;
+use super::super::region::{Block, prefetch};
 use super::arena::{Arena, NONE};
 use super::kernel::{Kernel, Work};
 use super::shard::{Shard, words};

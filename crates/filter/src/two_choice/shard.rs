@@ -4,8 +4,8 @@
 #![allow(clippy::inline_always)]
 
 use super::super::ages::{ShardAges, Stamp};
-use super::super::block::{Block, prefetch};
 use super::super::local::Full;
+use super::super::region::{Block, prefetch};
 use super::arena::{Arena, NONE};
 use super::contents::Contents;
 use super::kernel::Kernel;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::super::ages::Stamp;
-use super::super::block::Block;
+use super::super::region::Block;
 
 /// Largest number of slots of a block.
 pub(crate) const SLOTS_MAX: usize = 20;

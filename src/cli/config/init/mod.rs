@@ -95,7 +95,7 @@ fn sampled(
     let find = |uses: &[KeyUse]| keys.iter().find(|key| uses.contains(&key.used_as));
     let queue = find(&[KeyUse::SortedQueue, KeyUse::ListQueue]);
     let Some((set, queue)) = find(&[KeyUse::Set]).zip(queue) else { return Ok(None) };
-    let requests = sample::requests(Input::Keys(vec![queue.key.clone()]), config)?;
+    let requests = migrate::sampled(Input::Keys(vec![queue.key.clone()]), config)?;
     let usual = Algorithm::ScrapyRedis.into();
     let sample = runtime()?.block_on(SampleFit::of(link, &set.key, &requests, &usual))?;
     Ok(Some(sample).filter(|it| it.best().is_some()))

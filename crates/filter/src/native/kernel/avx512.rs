@@ -10,8 +10,8 @@ use std::arch::x86_64::{
 
 use super::{BitKernel, BitWork};
 use crate::Blocks;
-use crate::block::Block;
 use crate::native::Draw;
+use crate::region::Block;
 
 /// Kernel with AVX-512. Only [`BitAvx512::detect`] makes this kernel, so the processor has the
 /// instructions.

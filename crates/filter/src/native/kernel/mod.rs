@@ -11,7 +11,7 @@ use avx512::BitAvx512;
 
 use super::Draw;
 use crate::Blocks;
-use crate::block::Block;
+use crate::region::Block;
 
 /// Variant of the hot loops for a processor. All kernels test and set the same bits.
 pub(super) trait BitKernel: Copy {

@@ -7,12 +7,12 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ages::Stamp;
-use crate::block::Block;
 use crate::generation::{Generation, Generations};
 use crate::local::shown::Shown;
 use crate::local::{
     Ages, Blob, BuildError, Effort, Fill, FilterKind, Full, Gauge, insert_dated, out_of_memory,
 };
+use crate::region::Block;
 use crate::saved_keys::SavedKeys;
 use crate::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
 use crate::{BLOCK_BYTES, KeyHash, ShardId, Verdict};

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
 };
 
 use super::{Kernel, Work, has_bits};
-use crate::block::Block;
+use crate::region::Block;
 use crate::two_choice::Format;
 use crate::two_choice::slots::{QUAD, Quad};
 

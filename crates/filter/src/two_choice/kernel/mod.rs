@@ -8,7 +8,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-use super::super::block::Block;
+use super::super::region::Block;
 use super::slots::Format;
 
 #[cfg(target_arch = "x86_64")]
