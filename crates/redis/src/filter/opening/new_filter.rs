@@ -99,10 +99,7 @@ impl NewFilter {
         let mut finish = redis::cmd("EVAL");
         let (record, words_of_definition) = (self.target.record(), self.definition.words());
         let keys = 1 + 2 * used.len() + usize::from(record.is_some());
-        finish
-            .arg(include_str!("lua/finish.lua"))
-            .arg(keys)
-            .arg(definition::key(&self.target.base));
+        finish.arg(include_str!("finish.lua")).arg(keys).arg(definition::key(&self.target.base));
         for &(number, _) in used {
             finish.arg(self.aside.key(number)).arg(self.target.key(number));
         }

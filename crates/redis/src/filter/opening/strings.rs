@@ -7,6 +7,7 @@ use urlseen_filter::redis_kind::{Content, ForeignKey, Record};
 
 use super::{KeyError, RedisOpenError};
 use crate::error::LinkError;
+use crate::filter::definition::DEFINE;
 use crate::link::Link;
 use crate::preflight::Info;
 
@@ -108,7 +109,7 @@ impl Strings {
     ) -> Result<(), LinkError> {
         if let Some(record) = filter.record() {
             let mut write = redis::cmd("EVAL");
-            write.arg(include_str!("lua/record.lua")).arg(1).arg(&record.key).arg(words(&record));
+            write.arg(DEFINE).arg(1).arg(&record.key).arg(words(&record));
             link.call(&write).await?;
         }
         for it in self.growing.iter().filter(|it| it.most > LARGE) {
