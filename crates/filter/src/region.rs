@@ -1,4 +1,5 @@
-//! Blocks of bits, each one cache line, and zeroed memory for them, mapped directly from the system.
+//! Blocks of bits, each one cache line, and zeroed memory for them, mapped directly from the
+//! system.
 
 use std::io;
 use std::ops::Range;
