@@ -8,8 +8,8 @@
 //! | questions of clients | `engine/query/` |
 //! | the loop of pipe and import, and the files that they read | `flow/` |
 //!
-//! The daemon's work with Redis is in the root package, in `src/pipeline/`. The root package uses
-//! this crate.
+//! The daemon's work with Redis is in the root package, in `src/pipeline/`. The root package and
+//! the Python package use this crate.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
