@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{Ending, RunError};
 use crate::report::{Phase, RouteStatus, RoutedStatus};
-use session::Session;
+use session::RouteSession;
 use tokio::sync::watch;
 use urlseen_engine::item::Options;
 use urlseen_filter::id::{self, RandomId};
@@ -110,7 +110,7 @@ impl Router {
     pub(crate) async fn run(&mut self) -> Result<Ending, RouteError> {
         let mut backoff = Backoff::default();
         loop {
-            let ended = match Session::begin(self).await {
+            let ended = match RouteSession::begin(self).await {
                 Ok(session) => {
                     backoff.reset();
                     session.work().await

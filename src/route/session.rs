@@ -33,7 +33,7 @@ const CLAIM: u64 = 5000;
 const TICK: Duration = Duration::from_secs(1);
 
 /// Work on one connection, with the lease of the source.
-pub(super) struct Session<'a> {
+pub(super) struct RouteSession<'a> {
     router: &'a mut Router,
     leased: Leased,
     intake: Intake,
@@ -52,7 +52,7 @@ pub(super) struct Session<'a> {
     outboxes: JoinSet<(u16, LinkError)>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> RouteSession<'a> {
     /// Connects, takes the lease, and finds the position of the source.
     pub(super) async fn begin(router: &'a mut Router) -> Result<Self, RouteError> {
         let Router { config, protocol, .. } = &*router;

@@ -299,7 +299,7 @@ impl Snapshot {
         read: impl FnOnce(&mut dyn Read) -> io::Result<()>,
     ) -> Result<(), ReadError> {
         use io::ErrorKind::{InvalidData, UnexpectedEof};
-        let mut body = ShardBody { file, section, read: 0, crc: 0, failed: None };
+        let mut body = ShardReader { file, section, read: 0, crc: 0, failed: None };
         let taken = read(&mut body);
         if let Some(error) = body.failed {
             return Err(error.into());
@@ -321,7 +321,7 @@ impl Snapshot {
 }
 
 /// Body of a section, read from front to back.
-struct ShardBody<'a> {
+struct ShardReader<'a> {
     file: &'a dyn DiskFile,
     section: &'a Section,
     read: u64,
@@ -330,7 +330,7 @@ struct ShardBody<'a> {
     failed: Option<io::Error>,
 }
 
-impl Read for ShardBody<'_> {
+impl Read for ShardReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.section.len - self.read).unwrap_or(usize::MAX);
         let most = left.min(buffer.len());

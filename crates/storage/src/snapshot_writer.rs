@@ -94,7 +94,7 @@ impl Sections {
     ) -> io::Result<()> {
         assert_eq!(shard.index(), self.sections.len(), "shards are written in order");
         self.sections.push((at, blob.keys(), blob.len()));
-        let mut body = ShardBody { sections: self, crc: 0, written: 0, pause };
+        let mut body = ShardWriter { sections: self, crc: 0, written: 0, pause };
         blob.write(&mut body)?;
         assert_eq!(body.written, blob.len(), "shard {shard} is written as a whole");
         let crc = body.crc;
@@ -210,14 +210,14 @@ impl Sections {
 }
 
 /// Writer of a section's body.
-struct ShardBody<'a> {
+struct ShardWriter<'a> {
     sections: &'a mut Sections,
     crc: u32,
     written: u64,
     pause: &'a mut dyn FnMut() -> io::Result<()>,
 }
 
-impl Write for ShardBody<'_> {
+impl Write for ShardWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes = &bytes[..bytes.len().min(WRITE)];
         let is_written = self.sections.put_bytes(bytes)?;
